@@ -1,0 +1,149 @@
+"""The mandatory and suggested objects that a kube-apiserver of each release creates, read from the data files here.
+
+There is one file for each group of releases that create the same objects, named after the first of them; each names
+its source. Specs there are in a neutral form: as the API version `v1` writes them, but with the shares of limited levels
+called `shares`. Fields that came later (borrowing, `exempt`) are not in the files of the releases before.
+
+Mandatory objects always exist: where they are missing a server imagines them. Suggested objects are created when they
+are missing (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+from apflint.model import flow_schema, priority_level, shares_field
+from apflint.releases import API_VERSIONS, GROUP, RELEASES
+
+if TYPE_CHECKING:
+    from apflint.load.document import Document
+    from apflint.load.node import Node
+    from apflint.model import FlowSchema, Kind, PriorityLevelConfiguration
+    from apflint.releases import Release
+
+Role = Literal["mandatory", "suggested"]
+
+MANDATORY = ("exempt", "catch-all")
+"""The names of the mandatory objects, of both kinds, in every release."""
+AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
+"""Annotation: "true" lets the server put the object back to what its release says."""
+
+_FIRSTS = (18, 19, 20, 22, 24, 26, 28, 34)
+"""The minor releases that changed the built-in objects: the data files."""
+
+_SOURCE = "<built-in "
+
+
+class BuiltIn(NamedTuple):
+    """Which object, and whether a server cannot do without it."""
+
+    kind: Kind
+    name: str
+    role: Role
+
+
+class WorkspaceObjects(NamedTuple):
+    """The built-in objects of a release as typed values; FlowSchemas in matching order."""
+
+    flow_schemas: tuple[FlowSchema, ...]
+    priority_levels: tuple[PriorityLevelConfiguration, ...]
+
+
+@lru_cache
+def objects(release: Release) -> tuple[BuiltIn, ...]:
+    """What a fresh server of `release` creates: priority levels (mandatory ones first), then FlowSchemas in matching order."""
+    return tuple(BuiltIn(entry["kind"], entry["name"], entry["role"]) for entry in _read(_first(release))["objects"])
+
+
+def names(release: Release, kind: Kind) -> frozenset[str]:
+    """The names of the built-in objects of one kind."""
+    return frozenset(entry.name for entry in objects(release) if entry.kind == kind)
+
+
+def suggested_names(release: Release, kind: Kind) -> frozenset[str]:
+    """The names of the suggested objects of one kind."""
+    return names(release, kind).difference(MANDATORY)
+
+
+@lru_cache
+def lifetime(kind: Kind, name: str) -> tuple[Release, Release] | None:
+    """The first and the last release, of those known, that create the object; None if none does.
+
+    The last is the newest known release where the object is still created. No object ever came back.
+    """
+    creating = [release for release in RELEASES if name in names(release, kind)]
+    return (creating[0], creating[-1]) if creating else None
+
+
+def source(release: Release) -> str:
+    """Where the objects of `release` are known from, in a sentence or two."""
+    return cast("str", _read(_first(release))["source"])
+
+
+def manifest(release: Release, version: str) -> list[dict[str, Any]]:
+    """The objects as the API version `version` writes them, in the order of `objects`. The values are the caller's own.
+
+    Specs are as a server stores them, defaults filled in. ValueError if there is no such version of the API; a version
+    that `release` does not serve is written all the same.
+    """
+    if all(life.name != version for life in API_VERSIONS):
+        raise ValueError(f'there is no API version "{version}" of {GROUP}')
+    return [_object(entry, release, version) for entry in _read(_first(release))["objects"]]
+
+
+@lru_cache
+def workspace_objects(release: Release) -> WorkspaceObjects:
+    """The objects as typed values, for the evaluator and to compare a user's objects with.
+
+    They share a source named `<built-in 1.36>`, a JSON list in the newest API version of the release, an object a line.
+    """
+    import json  # noqa: PLC0415  # runs that need no built-in objects do without
+
+    from apflint.load.document import Document  # noqa: PLC0415
+    from apflint.load.source import Source  # noqa: PLC0415
+
+    values = manifest(release, release.newest_version)
+    lines = ",\n".join(json.dumps(value) for value in values)
+    text = Source(f"{_SOURCE}{release.name}>", f'{{"kind": "List", "apiVersion": "v1", "items": [\n{lines}\n]}}\n')
+    documents = [Document(text, value, partial(_tree, text.text), ("items", i)) for i, value in enumerate(values)]
+    return WorkspaceObjects(
+        tuple(flow_schema(doc.value, doc) for doc in documents if doc.kind == "FlowSchema"),
+        tuple(priority_level(doc.value, doc, release) for doc in documents if doc.kind == "PriorityLevelConfiguration"),
+    )
+
+
+def is_built_in(document: Document) -> bool:
+    """Whether a document comes from here, not from a user."""
+    return document.source.name.startswith(_SOURCE)
+
+
+def _tree(text: str) -> Node | None:
+    from apflint.load.json_text import documents  # noqa: PLC0415  # only to point at a place
+
+    return next(documents(text)).root
+
+
+def _object(entry: dict[str, Any], release: Release, version: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": entry["name"]}
+    if release.maintains_objects:
+        metadata["annotations"] = {AUTOUPDATE: "true"}
+    spec = entry["spec"]
+    if "limited" in spec:
+        spec["limited"] = {
+            shares_field(version) if key == "shares" else key: value for key, value in spec["limited"].items()
+        }
+    return {"apiVersion": f"{GROUP}/{version}", "kind": entry["kind"], "metadata": metadata, "spec": spec}
+
+
+def _first(release: Release) -> int:
+    return _FIRSTS[bisect_right(_FIRSTS, release.minor) - 1]
+
+
+def _read(first: int) -> dict[str, Any]:
+    # Read again each time: 0.1 ms, and nobody can change another's values.
+    import json  # noqa: PLC0415  # runs that need no built-in objects do without
+
+    with open(f"{__path__[0]}/1.{first}.json", encoding="utf-8") as file:  # noqa: PTH123  # pathlib takes longer to import
+        return cast("dict[str, Any]", json.load(file))

@@ -1,0 +1,169 @@
+"""The built-in objects against those recorded."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint import builtin
+from apflint.releases import API_VERSIONS, RELEASES, Release, release
+
+if TYPE_CHECKING:
+    from apflint.model import Kind
+
+ROOT = Path(__file__).parent.parent
+RECORDED: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+for _line in (ROOT / "fixtures/oracle/releases/defaults.jsonl").read_text(encoding="utf-8").splitlines():
+    _row = json.loads(_line)
+    for _where in _row["in"]:
+        RECORDED.setdefault(_where, {})[_row["kind"], _row["name"]] = _row["spec"]
+
+VERSIONS = [life.name for life in API_VERSIONS]
+EVERY_RELEASE = pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name)
+# As the history of bootstrap/default.go has them: each release behaves like this recorded one.
+LIKE = {
+    "1.23": "1.22-v1beta1",
+    "1.24": "1.25-v1beta2",
+    "1.27": "1.26-v1beta3",
+    "1.30": "1.31-v1",
+    "1.32": "1.31-v1",
+    "1.33": "1.31-v1",
+    "1.34": "1.36-v1",
+    "1.35": "1.36-v1",
+    "1.37": "1.36-v1",
+}
+
+
+def _specs(name: str, version: str) -> dict[tuple[str, str], dict[str, Any]]:
+    values = builtin.manifest(release(name), version)
+    return {(value["kind"], value["metadata"]["name"]): value["spec"] for value in values}
+
+
+@pytest.mark.parametrize("where", RECORDED)
+def test_specs_are_the_recorded_ones(where: str) -> None:
+    assert _specs(*where.split("-")) == RECORDED[where]
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_specs_of_releases_between_the_recorded_ones(name: str) -> None:
+    assert _specs(name, LIKE[name].partition("-")[2]) == RECORDED[LIKE[name]]
+
+
+def test_every_release_is_held_against_something() -> None:
+    assert {where.partition("-")[0] for where in RECORDED} | LIKE.keys() == {r.name for r in RELEASES}
+
+
+@EVERY_RELEASE
+@pytest.mark.parametrize("version", VERSIONS)
+def test_objects_and_manifests_are_the_same_objects(target: Release, version: str) -> None:
+    values = builtin.manifest(target, version)
+    assert [(entry.kind, entry.name) for entry in builtin.objects(target)] == [
+        (value["kind"], value["metadata"]["name"]) for value in values
+    ]
+    assert {value["apiVersion"] for value in values} == {f"flowcontrol.apiserver.k8s.io/{version}"}
+
+
+@EVERY_RELEASE
+def test_laws_of_the_objects(target: Release) -> None:
+    found = builtin.objects(target)
+    assert len(set(found)) == len(found)
+    mandatory = {(entry.kind, entry.name) for entry in found if entry.role == "mandatory"}
+    kinds: tuple[Kind, Kind] = ("FlowSchema", "PriorityLevelConfiguration")
+    assert mandatory == {(kind, name) for kind in kinds for name in builtin.MANDATORY}
+    for kind in kinds:
+        assert builtin.names(target, kind) - builtin.suggested_names(target, kind) == set(builtin.MANDATORY)
+    levels = builtin.names(target, "PriorityLevelConfiguration")
+    specs = [value["spec"] for value in builtin.manifest(target, "v1") if value["kind"] == "FlowSchema"]
+    assert {spec["priorityLevelConfiguration"]["name"] for spec in specs} <= levels, "none dangles"
+
+
+@EVERY_RELEASE
+def test_fields_that_a_release_lacks_are_left_out(target: Release) -> None:
+    text = json.dumps(builtin.manifest(target, "v1beta2"))
+    assert ("lendablePercent" in text) == target.has_borrowing
+    assert ('"exempt": {' in text) == target.has_exempt_field
+    assert (builtin.AUTOUPDATE in text) == target.maintains_objects
+    assert '"shares"' not in text
+
+
+def test_data_files_say_which_releases_they_are_for_and_where_they_are_from() -> None:
+    seen = []
+    for file in sorted((ROOT / "apflint/builtin").glob("*.json")):
+        data = json.loads(file.read_text(encoding="utf-8"))
+        assert data["releases"][0] == file.stem
+        for name in data["releases"]:
+            assert builtin.source(release(name)) == data["source"]
+        seen += data["releases"]
+    assert seen == [r.name for r in RELEASES]
+
+
+def test_every_data_file_differs_from_the_one_before() -> None:
+    files = sorted((ROOT / "apflint/builtin").glob("*.json"))
+    contents = [json.loads(file.read_text(encoding="utf-8"))["objects"] for file in files]
+    assert all(one != other for one, other in pairwise(contents))
+
+
+def test_a_manifest_is_the_callers_own() -> None:
+    first = builtin.manifest(RELEASES[-1], "v1")
+    first[0]["spec"].clear()
+    first[0]["metadata"]["name"] = "other"
+    assert builtin.manifest(RELEASES[-1], "v1")[0]["spec"]
+    assert builtin.objects(RELEASES[-1])[0].name == "catch-all"
+
+
+def test_a_version_that_never_was() -> None:
+    with pytest.raises(ValueError, match='no API version "v2"'):
+        builtin.manifest(RELEASES[-1], "v2")
+
+
+def test_lifetimes() -> None:
+    def names(kind: Kind, name: str) -> tuple[str, str] | None:
+        life = builtin.lifetime(kind, name)
+        return life and (life[0].name, life[1].name)
+
+    assert names("FlowSchema", "endpoint-controller") == ("1.24", "1.33")
+    assert names("FlowSchema", "workload-leader-election") == ("1.18", "1.33")
+    assert names("FlowSchema", "system-node-high") == ("1.22", "1.37")
+    assert names("PriorityLevelConfiguration", "node-high") == ("1.22", "1.37")
+    assert names("FlowSchema", "catch-all") == ("1.18", "1.37")
+    assert names("PriorityLevelConfiguration", "endpoint-controller") is None
+
+
+@EVERY_RELEASE
+def test_typed_objects(target: Release) -> None:
+    typed = builtin.workspace_objects(target)
+    expected = builtin.objects(target)
+    assert [schema.name for schema in typed.flow_schemas] == [e.name for e in expected if e.kind == "FlowSchema"]
+    assert [level.name for level in typed.priority_levels] == [e.name for e in expected if e.kind != "FlowSchema"]
+    keys = [(s.spec.matching_precedence, s.name) for s in typed.flow_schemas]
+    assert keys == sorted(keys), "matching order"
+    for value in builtin.manifest(target, "v1"):
+        if value["kind"] == "PriorityLevelConfiguration":
+            (level,) = (level for level in typed.priority_levels if level.name == value["metadata"]["name"])
+            limited = value["spec"].get("limited")
+            assert (level.spec.limited and level.spec.limited.shares) == (
+                limited and limited["nominalConcurrencyShares"]
+            )
+            assert (level.spec.exempt is not None) == (level.name == "exempt" and target.has_exempt_field)
+
+
+def test_documents_of_typed_objects_have_places() -> None:
+    typed = builtin.workspace_objects(release("1.36"))
+    schemas = [(item.name, item.document) for item in typed.flow_schemas]
+    for name, document in schemas + [(item.name, item.document) for item in typed.priority_levels]:
+        assert builtin.is_built_in(document)
+        assert (document.name, document.version) == (name, "v1")
+        span = document.span(("metadata", "name"))
+        assert document.source.line(span.line)[span.column - 1 : span.end_column - 1] == json.dumps(name)
+    assert typed.flow_schemas[0].document.source.name == "<built-in 1.36>"
+
+
+def test_typed_catch_all_is_what_kubernetes_says() -> None:
+    typed = builtin.workspace_objects(release("1.36"))
+    spec = typed.flow_schemas[-1].spec
+    assert (spec.priority_level_configuration, spec.matching_precedence) == ("catch-all", 10000)
+    assert [subject.group for subject in spec.rules[0].subjects] == ["system:unauthenticated", "system:authenticated"]

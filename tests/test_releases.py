@@ -1,0 +1,176 @@
+"""The table of releases against what servers were recorded to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, api_version, release
+
+SERVED: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parent.parent / "fixtures/oracle/releases/served.json").read_text(encoding="utf-8")
+)
+WARNING = re.compile(r"\S+/(\S+) \w+ is deprecated in v(\S+)\+, unavailable in v(\S+)\+; use \S+/(\S+) \w+")
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_versions_served_by_default_are_the_recorded_ones(name: str) -> None:
+    recorded = SERVED[name]
+    assert list(release(name).served) == recorded["default"]
+    assert release(name).newest_version == recorded["preferred"]
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_deprecations_are_the_recorded_warnings(name: str) -> None:
+    target = release(name)
+    warned = set()
+    for version, texts in SERVED[name]["warnings"].items():
+        for text in texts.values():
+            found = WARNING.fullmatch(text)
+            assert found is not None
+            assert found[1] == version
+            mine = target.deprecated(version)
+            assert mine is not None
+            assert (mine.since, mine.removed_in) == (found[2], found[3])
+            # 1.29 went on naming v1beta3, deprecated itself, for v1beta2, which it served only by a special switch.
+            assert mine.replacement == ("v1" if (name, version) == ("1.29", "v1beta2") else found[4])
+        warned.add(version)
+    assert {version for version in target.served if target.deprecated(version)} == warned & set(target.served)
+
+
+def test_served_by_default_in_every_release() -> None:
+    first_and_last = {
+        version: (names[0], names[-1])
+        for version in ("v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1")
+        if (names := [r.name for r in RELEASES if version in r.served])
+    }
+    assert first_and_last == {
+        "v1beta1": ("1.20", "1.25"),
+        "v1beta2": ("1.23", "1.28"),
+        "v1beta3": ("1.26", "1.31"),
+        "v1": ("1.29", "1.37"),
+    }
+    assert [r.name for r in RELEASES if r.on_request] == ["1.18", "1.19", "1.20"]
+    assert {version for r in RELEASES for version in r.on_request} == {"v1alpha1"}
+    assert release("1.19").newest_version == "v1alpha1"
+    assert release("1.20").newest_version == "v1beta1"
+
+
+def test_every_release_is_there_once_and_in_order() -> None:
+    assert [r.name for r in RELEASES] == [f"1.{minor}" for minor in range(18, 38)]
+    assert NEWEST is RELEASES[-1]
+
+
+@pytest.mark.parametrize(
+    ("fact", "since"),
+    [
+        ("maintains_objects", "1.22"),
+        ("strict_decoding", "1.25"),
+        ("has_borrowing", "1.26"),
+        ("names_dots", "1.27"),
+        ("has_exempt_field", "1.28"),
+        ("allows_zero_shares", "1.30"),
+    ],
+)
+def test_what_came_when(fact: str, since: str) -> None:
+    assert next(r.name for r in RELEASES if getattr(r, fact)) == since
+    assert [getattr(r, fact) for r in RELEASES] == sorted(getattr(r, fact) for r in RELEASES), (
+        "it never went away again"
+    )
+
+
+def test_cluster_name_went_in_1_25() -> None:
+    assert [r.name for r in RELEASES if r.has_cluster_name][-1] == "1.24"
+
+
+# (release, version, annotated): are 0 shares kept? The rows on shares and on the annotation in the recorded verdicts.
+ZERO = [
+    ("1.21", "v1beta1", True, False),
+    ("1.28", "v1beta3", True, False),
+    ("1.29", "v1beta2", True, False),
+    ("1.29", "v1beta3", False, False),
+    ("1.29", "v1beta3", True, True),
+    ("1.29", "v1", False, True),
+    ("1.31", "v1beta3", False, False),
+    ("1.31", "v1beta3", True, True),
+    ("1.36", "v1", False, True),
+]
+
+
+@pytest.mark.parametrize(("name", "version", "annotated", "kept"), ZERO)
+def test_zero_shares_are_kept_or_defaulted(name: str, version: str, annotated: bool, kept: bool) -> None:
+    assert release(name).keeps_zero_shares(version, annotated=annotated) is kept
+
+
+def test_the_annotation_is_refused_outside_v1beta3() -> None:
+    refused = {
+        (name, version)
+        for name in ("1.21", "1.28", "1.29", "1.31", "1.36")
+        for version in ("v1beta1", "v1beta2", "v1beta3", "v1")
+        if release(name).forbids_preserve_zero_annotation(version)
+    }
+    assert refused == {(name, version) for name in ("1.29", "1.31", "1.36") for version in ("v1beta1", "v1beta2", "v1")}
+
+
+@pytest.mark.parametrize("text", ["1.31", "v1.31", "1.31.2", "v1.31.14", "v1.31.2-gke.1200", "1.31.1+k3s1", " 1.31 "])
+def test_spellings_of_a_release(text: str) -> None:
+    assert release(text) is RELEASES[13]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1.17", 'is too old: apflint knows Kubernetes 1.18 to 1.37. The nearest is "1.18".'),
+        ("1.38", 'is too new: apflint knows Kubernetes 1.18 to 1.37. The nearest is "1.37".'),
+        ("1.3", 'Did you mean "1.30"?'),
+        ("latest", 'is no release of Kubernetes. Write it like "1.37"'),
+        ("", "is no release of Kubernetes"),
+        ("1", "is no release of Kubernetes"),
+        ("2.1", "is no release of Kubernetes"),
+        ("1.31.", "is no release of Kubernetes"),
+        ("1.٣١", "is no release of Kubernetes"),
+    ],
+)
+def test_what_is_no_known_release(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        release(text)
+
+
+@settings(max_examples=100, derandomize=True)
+@given(st.text(max_size=12) | st.from_regex(r"v?1\.[0-9]{1,4}(\.[0-9]+)?", fullmatch=True))
+def test_any_text_is_a_release_or_a_value_error(text: str) -> None:
+    try:
+        found = release(text)
+    except ValueError as error:
+        found, said = None, str(error)
+    else:
+        said = ""
+    assert f".{found.minor}" in text if found else "1.18 to 1.37" in said
+
+
+@pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name)
+def test_laws_of_the_table(target: Release) -> None:
+    order = [life.name for life in API_VERSIONS]
+    assert list(target.served) == sorted(target.served, key=order.index), "the newest first"
+    assert not set(target.served) & set(target.on_request)
+    for name in order:
+        if deprecation := target.deprecated(name):
+            assert deprecation.replacement in target.served
+            assert target.deprecated(deprecation.replacement) is None
+            removed = release(deprecation.removed_in).minor
+            assert (target.minor < removed) == (name in target.served + target.on_request)
+        life = target.lives(name)
+        assert (life is not None) == any(name in r.served + r.on_request for r in RELEASES if r.minor <= target.minor)
+
+
+def test_unknown_versions() -> None:
+    assert api_version("v2") is None
+    assert NEWEST.deprecated("v2") is None
+    assert NEWEST.lives("v2") is None
+    assert RELEASES[0].lives("v1") is None
