@@ -1,0 +1,365 @@
+"""Finding and reading the input files: the only place that opens manifests.
+
+`discover` names the files, `read` gives the bytes of one, `may_hold_apf` tells from the raw bytes whether parsing is
+worth it. None of them raises for anything a file system can do: what cannot be read is a value with the reason.
+"""
+# pathlib costs 10 ms to import, and for every file several times what os does.
+# ruff: noqa: PTH109, PTH114, PTH116, PTH120, PTH123
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+SUFFIXES = (".yaml", ".yml", ".json")
+"""What is read of a directory. A file that is named on the command line is read whatever its name."""
+
+SIZE_LIMIT = 64 * 1024 * 1024
+"""Bytes of the largest file that is read as a whole. The largest object that etcd takes is 1.5 MiB."""
+
+LOOK_LIMIT = 1024 * 1024 * 1024
+"""Bytes of the largest file that is looked through, piece by piece, for signs of APF. A sparse file may claim more."""
+
+_CHUNK = 1024 * 1024
+_OVERLAP = 64  # more than twice the longest sign, so that none is missed between two pieces
+
+_SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
+_SIGNS_BY_BOM = {
+    b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
+    b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
+}
+# A letter may be written as an escape in a quoted string. Go's JSON writes \u003c, \u003e and \u0026 for < > &
+# everywhere, and those are no letters.
+_ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
+
+_SKIPPED_DIRECTORIES = frozenset({"node_modules"})  # hidden ones are skipped by their dot
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+# Without this, opening a pipe that replaced a file meanwhile would wait for a writer for ever.
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
+
+
+class Found(NamedTuple):
+    """One input, in the order in which it is to be read."""
+
+    name: str
+    """As findings show it: the path as the user would type it, without a leading `./`; `<stdin>` for `-`."""
+    path: str
+    """What to open; `-` is standard input."""
+    problem: str = ""
+    """Why it cannot be read, where that is known already: a sentence. `read` answers with it."""
+
+
+class Unreadable(NamedTuple):
+    """An input that was not read. The run goes on with the others and ends with exit status 2."""
+
+    reason: str
+    """Sentences for people, without the name of the file."""
+
+
+class _Directory(NamedTuple):
+    path: str
+    prefix: str
+    """What findings show before the name of an entry: `manifests/`, or nothing for the current directory."""
+    real: str
+    """The real path, with a slash at its end."""
+    relative: str
+    """The path from the current directory, which exclude patterns see; with a slash at its end, or empty."""
+
+
+def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: bool = False) -> Iterator[Found]:
+    """The files that `paths` stand for, each once: in the order of `paths`, and sorted by name in each directory.
+
+    A file is taken whatever its name. A directory stands for the `SUFFIXES` files in it and below; hidden directories
+    and `node_modules` are left out, and links to directories are not followed (as in `kubectl apply -R`, `grep -r`
+    and git), so that a loop of links cannot trap the walk. `-` is standard input.
+
+    `exclude` holds shell patterns against the path from the current directory, where `*` also stands for slashes; a
+    pattern without a slash is held against the last part alone. They concern what is found in directories, and with
+    `force_exclude` the `paths` too.
+
+    What does not exist or cannot be listed comes as a `Found` with a `problem`.
+    """
+    excluded = _excluder(exclude)
+    parents: dict[str, str] = {}  # real paths of the folders of named files: pre-commit names thousands
+    seen: set[str] = set()
+    for path in paths:
+        if path == "-" or _is_stream(path):
+            key = "-" if path in ("-", "/dev/stdin") else path
+            if key not in seen:
+                seen.add(key)
+                yield Found("<stdin>" if path == "-" else path, key)
+            continue
+        shown = _shown(path)
+        try:
+            if force_exclude and excluded and _excluded_upwards(os.path.relpath(path), excluded):
+                continue
+            status = os.stat(path)
+            if not stat.S_ISDIR(status.st_mode):
+                key = _real_path(path, parents)
+                if key not in seen:
+                    seen.add(key)
+                    yield Found(shown, path)
+                continue
+            real = os.path.realpath(path)
+            relative = os.path.relpath(path)
+        except (OSError, ValueError) as error:
+            yield Found(shown, path, _reason(path, error))
+            continue
+        prefix = "" if shown == "." else shown.rstrip("/") + "/"
+        start = _Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
+        yield from _walk(start, excluded, seen)
+
+
+def _walk(start: _Directory, excluded: Callable[[str], bool] | None, seen: set[str]) -> Iterator[Found]:
+    """What is found below `start`. A stack of our own: nesting is bounded by the file system, not by Python."""
+    stack: list[_Directory | tuple[str, Found]] = [start]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, _Directory):
+            key = item.real
+            if key in seen:
+                continue
+            seen.add(key)
+            try:
+                stack += reversed(_entries(item, excluded))
+            except OSError as error:
+                yield Found(item.prefix or ".", item.path, _reason(item.path, error))
+        elif item[0] not in seen:
+            seen.add(item[0])
+            yield item[1]
+
+
+def _entries(directory: _Directory, excluded: Callable[[str], bool] | None) -> list[_Directory | tuple[str, Found]]:
+    """What of a directory concerns us, sorted by name: files with their real path, and directories to enter."""
+    kept: list[_Directory | tuple[str, Found]] = []
+    with os.scandir(directory.path) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
+    for entry in entries:
+        name = entry.name
+        named_as_manifest = name.endswith(SUFFIXES)
+        if entry.is_dir(follow_symlinks=False):
+            if not name.startswith(".") and name not in _SKIPPED_DIRECTORIES:
+                relative = directory.relative + name
+                if not (excluded and excluded(relative)):
+                    prefix = directory.prefix + name + "/"
+                    kept.append(_Directory(prefix, prefix, directory.real + name + "/", relative + "/"))
+        elif named_as_manifest and not (excluded and excluded(directory.relative + name)):
+            path = directory.prefix + name
+            real = directory.real + name
+            if entry.is_symlink():
+                if _leads_to_directory(path) or name.startswith(".#"):  # `.#` is a lock of Emacs, which leads nowhere
+                    continue
+                real = os.path.realpath(path)
+            kept.append((real, Found(path, path)))
+    return kept
+
+
+def read(found: Found) -> bytes | Unreadable:
+    """The bytes of one input, or why they cannot be had.
+
+    Regular files only: a pipe, a socket or a device is refused unless it is standard input (`-`, `/dev/stdin`) or
+    another stream that the shell has opened (`/dev/fd/63`, from `<(helm template .)`).
+
+    A file above `SIZE_LIMIT` bytes is not read as a whole. It is looked through for signs of APF; where there are
+    none the answer is empty, which `may_hold_apf` sorts out as it would have done with the whole.
+    """
+    if found.problem:
+        return Unreadable(found.problem)
+    try:
+        if found.path == "-":
+            return _read_standard_input()
+        if _is_stream(found.path):
+            with open(found.path, "rb", buffering=0) as stream:
+                return _read_stream(stream.read)
+        mode = os.stat(found.path).st_mode  # before opening: a mere opening does things to some devices
+        if not stat.S_ISREG(mode):
+            return _refused(mode)
+        descriptor = os.open(found.path, _OPEN_FLAGS | _AT_ONCE)
+        try:
+            return _read_regular(descriptor)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:
+        return Unreadable(_reason(found.path, error))
+
+
+def may_hold_apf(data: bytes) -> bool:
+    """Whether a text may hold an APF object, from its raw bytes: `False` means that parsing it would find none.
+
+    It looks for the API group or one of the two kinds, in UTF-8, or in UTF-16 after a byte order mark, which is what
+    Kubernetes' YAML parser reads. A quoted string with letters written as escapes counts as a sign too.
+    """
+    return _shows_signs(data, _SIGNS_BY_BOM.get(data[:2], _SIGNS))
+
+
+def _shows_signs(data: bytes, signs: tuple[bytes, ...]) -> bool:
+    first, second, third = signs
+    return (
+        first in data or second in data or third in data or (b"\\" in data and _ESCAPED_LETTER.search(data) is not None)
+    )
+
+
+def _read_regular(descriptor: int) -> bytes | Unreadable:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return _refused(status.st_mode)
+    size = status.st_size
+    if size > SIZE_LIMIT:
+        return _look_through(descriptor, size)
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    # It has grown since, a network file system answers in pieces, or it is a file of /proc, whose size is said to be 0.
+    pieces = [data]
+    length = len(data)
+    while data and length <= SIZE_LIMIT:
+        data = os.read(descriptor, _CHUNK)
+        pieces.append(data)
+        length += len(data)
+    return b"".join(pieces) if length <= SIZE_LIMIT else _too_large(length)
+
+
+def _look_through(descriptor: int, size: int) -> bytes | Unreadable:
+    """Empty if nothing in a large file looks like APF, else the refusal. Never holds more than a piece of it."""
+    if size > LOOK_LIMIT:
+        return _too_large(size)
+    data = b""
+    signs: tuple[bytes, ...] | None = None
+    for _ in range(size // _CHUNK + 1):
+        piece = os.read(descriptor, _CHUNK)
+        if not piece:
+            break
+        signs = signs or _SIGNS_BY_BOM.get(piece[:2], _SIGNS)
+        data = data[-_OVERLAP:] + piece
+        if _shows_signs(data, signs):
+            return _too_large(size)
+    return b""
+
+
+def _read_standard_input() -> bytes | Unreadable:
+    # Not descriptor 0: where standard input was closed, that number may belong to some other file by now.
+    buffer = getattr(sys.stdin, "buffer", None)
+    if buffer is None:
+        return Unreadable("Standard input is closed. Connect it to a pipe or a file.")
+    return _read_stream(buffer.read)
+
+
+def _read_stream(read_some: Callable[[int], bytes | None]) -> bytes | Unreadable:
+    pieces: list[bytes] = []
+    length = 0
+    while piece := read_some(_CHUNK):
+        pieces.append(piece)
+        length += len(piece)
+        if length > SIZE_LIMIT:
+            return Unreadable(
+                f"It gives more than {SIZE_LIMIT >> 20} MiB, and that is as much as apflint reads of one input."
+                " Pass the objects in smaller parts."
+            )
+    return b"".join(pieces)
+
+
+def _is_stream(path: str) -> bool:
+    return path == "/dev/stdin" or path.startswith(("/dev/fd/", "/proc/self/fd/"))
+
+
+def _leads_to_directory(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _shown(path: str) -> str:
+    """A path as findings show it: without the `./` that a directory walk or a shell's completion puts before it."""
+    while path.startswith("./"):
+        path = path[2:].lstrip("/") or "."
+    return path
+
+
+def _real_path(path: str, parents: dict[str, str]) -> str:
+    if stat.S_ISLNK(os.lstat(path).st_mode):
+        return os.path.realpath(path)
+    folder, name = os.path.split(path)
+    if folder not in parents:
+        parents[folder] = os.path.realpath(folder or ".").rstrip("/")
+    return f"{parents[folder]}/{name}"
+
+
+def _excluder(patterns: Iterable[str]) -> Callable[[str], bool] | None:
+    """Whether a path from the current directory is excluded; `None` where no pattern was given."""
+    whole: list[str] = []
+    last: list[str] = []
+    for given in patterns:
+        pattern = given.removeprefix("./").rstrip("/").removesuffix("/**") or given
+        (whole if "/" in pattern else last).append(pattern)
+        if pattern.startswith("**/"):  # any depth, none included
+            rest = pattern[3:]
+            (whole if "/" in rest else last).append(rest)
+    if not whole and not last:
+        return None
+    from fnmatch import translate  # noqa: PLC0415  # few runs exclude anything
+
+    anywhere = re.compile("|".join(map(translate, whole)) if whole else r"(?!)").match
+    basename = re.compile("|".join(map(translate, last)) if last else r"(?!)").match
+    here = os.getcwd().rstrip("/") + "/" if any(pattern.startswith("/") for pattern in whole) else ""
+
+    def excluded(relative: str) -> bool:
+        return bool(
+            anywhere(relative) or (here and anywhere(here + relative)) or basename(relative[relative.rfind("/") + 1 :])
+        )
+
+    return excluded
+
+
+def _excluded_upwards(relative: str, excluded: Callable[[str], bool]) -> bool:
+    """Whether a path or a directory above it is excluded, as it would be in a walk from the current directory."""
+    while relative and relative != "/":
+        if excluded(relative):
+            return True
+        relative = os.path.dirname(relative)
+    return False
+
+
+def _too_large(size: int) -> Unreadable:
+    return Unreadable(
+        f"It has {size / 1_000_000:.0f} MB, and apflint reads files of up to {SIZE_LIMIT >> 20} MiB."
+        " Split it, or leave it out with --exclude."
+    )
+
+
+def _refused(mode: int) -> Unreadable:
+    kind = "no regular file"
+    for test, name in (
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+        (stat.S_ISDIR, "a directory"),
+    ):
+        if test(mode):
+            kind = name
+    return Unreadable(f"It is {kind}, and apflint reads regular files. To read what a command prints, pipe it to `-`.")
+
+
+def _reason(path: str, error: OSError | ValueError) -> str:
+    """What went wrong, for people."""
+    if not isinstance(error, OSError):
+        return "No file can have this name."
+    if error.errno == errno.ENOENT and os.path.islink(path):
+        return "It is a symbolic link to something that does not exist."
+    told = {
+        errno.ENOENT: "There is no such file or directory.",
+        errno.ENOTDIR: "There is no such file: a part of the path before it is no directory.",
+        errno.EACCES: "Permission denied: whoever runs apflint may not read it.",
+        errno.EPERM: "Permission denied: whoever runs apflint may not read it.",
+        errno.ELOOP: "It is a symbolic link that leads back to itself.",
+        errno.ENAMETOOLONG: "The name is longer than this system allows.",
+    }
+    return told.get(error.errno or 0, f"The system cannot read it: {error.strerror or error}.")

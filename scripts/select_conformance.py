@@ -1,0 +1,175 @@
+"""Choose the conformance cases in fixtures/conformance/ from recorded verdicts of real kube-apiservers.
+
+    python scripts/select_conformance.py [--from DIR] [--check]
+
+DIR holds the whole recording, one `<kube>-<apiVersion>.jsonl` for each server and API version; it is too large to be
+part of this repository. The choice is a greedy set cover over the features of the cases (see `features`), then a
+seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. `--check` writes nothing and fails if
+the committed files are not what this script makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import random
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDING = ROOT.parent / "shared" / "oracle" / "validation"
+TARGET = ROOT / "fixtures" / "conformance"
+
+CASES_PER_FILE = 280
+SEED = 1040  # of KEP-1040, which defines API Priority and Fairness
+
+Case = dict[str, Any]
+_INDEX = re.compile(r"\[[^]]*\]")
+_LONG_RUN = re.compile(r"(.)\1{999,}", re.DOTALL)
+
+
+def without_indices(field: str | None) -> str:
+    """`spec.rules[0].subjects[1]` as `spec.rules.subjects`."""
+    return _INDEX.sub("", field or "")
+
+
+def read_cases(file: Path) -> list[Case]:
+    """The recorded cases of one server and API version that may be published here.
+
+    `source: upstream` marks objects out of Kubernetes' own tests, which are not ours to copy.
+    """
+    with file.open(encoding="utf-8") as lines:
+        cases: list[Case] = [json.loads(line) for line in lines]
+    return [case for case in cases if case["source"] != "upstream"]
+
+
+def features(case: Case) -> Iterator[tuple[object, ...]]:
+    """What a case shows; every feature of every case is kept by some chosen case."""
+    server = (case["kube"], case["apiVersion"])
+    named = case["id"].startswith("b/")  # others are generated, and their ids mean nothing
+    family = "/".join(case["id"].split("/")[:3])
+    yield (*server, case["code"])
+    if named:
+        yield ("family", family)
+    for reason, field in case["causes"]:
+        yield (*server, reason, without_indices(field))
+    for decode in case.get("decode", ()):
+        kind, field = decode["kind"], without_indices(decode.get("field"))
+        yield (*server, kind)
+        yield (kind, field, decode.get("got"))
+        if kind == "wrongType":
+            yield (*server, kind, field)
+    if named:  # the same manifests get other verdicts from other servers
+        causes = sorted((reason, without_indices(field)) for reason, field in case["causes"])
+        yield ("verdict", family, case["code"], str(causes))
+    if len(case["causes"]) > 1:
+        yield ("together", str(sorted({(reason, without_indices(field)) for reason, field in case["causes"]})))
+
+
+def cover(cases: list[Case]) -> set[int]:
+    """Indices of a small set of cases with all features of all cases: greedy, and by lot where two tie.
+
+    The shorter manifest would be a worse tie-break: "v1" is shorter than "v1beta1", and one file would get them all.
+    """
+    chance = random.Random(SEED)
+    shows = [frozenset(features(case)) for case in cases]
+    heap = [(-len(shown), chance.random(), index) for index, shown in enumerate(shows)]
+    heapq.heapify(heap)
+    covered: set[tuple[object, ...]] = set()
+    chosen: set[int] = set()
+    while heap:
+        claimed, lot, index = heapq.heappop(heap)
+        gain = len(shows[index] - covered)
+        if gain == -claimed:
+            if gain == 0:
+                break
+            chosen.add(index)
+            covered |= shows[index]
+        elif gain:
+            heapq.heappush(heap, (-gain, lot, index))
+    return chosen
+
+
+def fill_up(cases: list[Case], chosen: set[int]) -> None:
+    """Add a seeded sample of the other cases to each file that has fewer than `CASES_PER_FILE`."""
+    by_file: dict[tuple[str, str], list[int]] = {}
+    for index, case in enumerate(cases):
+        by_file.setdefault((case["kube"], case["apiVersion"]), []).append(index)
+    chance = random.Random(SEED)
+    for indices in by_file.values():
+        rest = [index for index in indices if index not in chosen and not _LONG_RUN.search(cases[index]["manifest"])]
+        missing = CASES_PER_FILE - sum(index in chosen for index in indices)
+        chosen.update(chance.sample(rest, max(0, min(missing, len(rest)))))
+
+
+def line(case: Case) -> str:
+    """A case as one line. A manifest with very long runs of one character is a list: texts, and [text, times]."""
+    manifest: str | list[Any] = case["manifest"]
+    parts: list[Any] = []
+    end = 0
+    for run in _LONG_RUN.finditer(case["manifest"]):
+        parts += [case["manifest"][end : run.start()], [run[1], run.end() - run.start()]]
+        end = run.end()
+    if parts:
+        manifest = [*parts, case["manifest"][end:]]
+    kept = {key: case[key] for key in ("id", "kube", "apiVersion")}
+    kept |= {"manifest": manifest} | {key: case[key] for key in ("accepted", "code", "causes")}
+    if "decode" in case:
+        kept["decode"] = case["decode"]
+    return json.dumps(kept, separators=(",", ":")) + "\n"
+
+
+def choose(recording: Path) -> dict[str, str]:
+    """The files to write: name and text."""
+    cases = [case for file in sorted(recording.glob("*.jsonl")) for case in read_cases(file)]
+    chosen = cover(cases)
+    print(f"{len(chosen)} of {len(cases)} cases cover all features", file=sys.stderr)
+    fill_up(cases, chosen)
+    texts: dict[str, list[str]] = {}
+    for index in sorted(chosen):
+        case = cases[index]
+        texts.setdefault(f"{case['kube']}-{case['apiVersion']}.jsonl", []).append(line(case))
+    return {name: "".join(lines) for name, lines in texts.items()}
+
+
+def main() -> int:
+    """Write or check the files; 1 if they differ or there is no recording."""
+    parser = argparse.ArgumentParser(description="Choose the conformance cases from recorded verdicts.")
+    parser.add_argument(
+        "--from",
+        dest="recording",
+        type=Path,
+        default=RECORDING,
+        metavar="DIR",
+        help="the recording (default: ../shared/oracle/validation)",
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the committed files differ")
+    options = parser.parse_args()
+    made = choose(options.recording)
+    if not made:
+        print(f"no recording in {options.recording}", file=sys.stderr)
+        return 1
+    there = {file.name: file.read_text(encoding="ascii") for file in TARGET.glob("*.jsonl")}
+    if options.check:
+        stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
+        for name in stale:
+            print(f"fixtures/conformance/{name} is not what this script makes", file=sys.stderr)
+        return 1 if stale else 0
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for name in there.keys() - made.keys():
+        (TARGET / name).unlink()
+    for name, text in made.items():
+        (TARGET / name).write_text(text, encoding="ascii", newline="\n")
+    count = sum(text.count("\n") for text in made.values())
+    print(f"{count} cases in {len(made)} files, {sum(map(len, made.values())) / 1e6:.2f} MB", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
