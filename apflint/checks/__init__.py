@@ -1,0 +1,77 @@
+"""Every rule and the function that finds it. A new rule is a page in `rules/`, a function here, and a line below.
+
+A check is a pure function: it reads the Workspace and yields Problems, each a message about a place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.checks import (
+    flow_schema,
+    metadata,
+    objects,
+    priority_level,
+    queuing,
+    requests,
+    structure,
+    subjects,
+    text,
+    versions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from apflint.finding import Problem
+    from apflint.workspace import Workspace
+
+    Check = Callable[[Workspace], Iterable[Problem]]
+
+CHECKS: dict[str, Check] = {
+    "APF001": text.syntax_error,
+    "APF002": structure.duplicate_key,
+    "APF003": text.unrendered_template,
+    "APF004": text.unsafe_document,
+    "APF005": text.not_an_apf_object,
+    "APF101": structure.unknown_field,
+    "APF102": structure.wrong_type,
+    "APF103": metadata.invalid_metadata,
+    "APF104": metadata.namespace_on_cluster_scoped,
+    "APF105": metadata.server_populated_field,
+    "APF106": metadata.duplicate_list_entry,
+    "APF201": flow_schema.precedence_out_of_range,
+    "APF202": flow_schema.reserved_precedence,
+    "APF203": flow_schema.unknown_distinguisher,
+    "APF204": flow_schema.invalid_level_reference,
+    "APF205": subjects.rule_without_subjects,
+    "APF206": requests.rule_without_requests,
+    "APF207": subjects.mismatched_subject,
+    "APF208": subjects.invalid_subject_name,
+    "APF209": requests.empty_match_list,
+    "APF210": requests.wildcard_with_others,
+    "APF211": requests.unknown_verb,
+    "APF212": requests.no_namespace_nor_cluster_scope,
+    "APF213": requests.invalid_namespace,
+    "APF214": requests.invalid_non_resource_url,
+    "APF215": flow_schema.mandatory_flow_schema_changed,
+    "APF301": priority_level.exempt_level_mismatch,
+    "APF302": priority_level.mismatched_level_type,
+    "APF303": priority_level.mismatched_limit_response,
+    "APF304": priority_level.shares_out_of_range,
+    "APF305": queuing.hand_larger_than_deck,
+    "APF306": queuing.shuffle_entropy_too_high,
+    "APF307": queuing.queue_count_out_of_range,
+    "APF308": queuing.queue_length_out_of_range,
+    "APF309": queuing.hand_size_out_of_range,
+    "APF310": priority_level.percent_out_of_range,
+    "APF311": priority_level.mandatory_level_changed,
+    "APF312": priority_level.forbidden_annotation,
+    "APF402": objects.duplicate_object,
+    "APF404": objects.suggested_object_overwritten,
+    "APF405": objects.object_deleted_by_server,
+    "APF701": versions.removed_api_version,
+    "APF702": versions.deprecated_api_version,
+    "APF703": structure.renamed_field,
+    "APF704": versions.share_default_differs,
+}

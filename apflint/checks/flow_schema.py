@@ -1,0 +1,86 @@
+"""APF201 to APF204 and APF215: the spec of a FlowSchema (`ValidateFlowSchemaSpec` in `pkg/apis/flowcontrol/validation`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin, names
+from apflint.checks.comparison import differences
+from apflint.checks.wording import did_you_mean, placeholder_hint, quote
+from apflint.finding import Cause, Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.workspace import Workspace
+
+MAX_PRECEDENCE = 10_000  # FlowSchemaMaxMatchingPrecedence
+DISTINGUISHERS = ("ByUser", "ByNamespace")
+
+_PRECEDENCE = ("spec", "matchingPrecedence")
+
+
+def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF201."""
+    for schema in workspace.flow_schemas:
+        precedence = schema.spec.matching_precedence
+        if not 1 <= precedence <= MAX_PRECEDENCE:
+            message = f"matchingPrecedence {precedence} is not from 1 to {MAX_PRECEDENCE}; the lower the number, the earlier"
+            yield Problem(
+                Place(schema.document, _PRECEDENCE), message, Cause("FieldValueInvalid", "spec.matchingPrecedence")
+            )
+
+
+def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
+    """APF202."""
+    for schema in workspace.flow_schemas:
+        if schema.spec.matching_precedence == 1 and schema.name != "exempt":
+            message = (
+                'matchingPrecedence 1 is kept for the FlowSchema "exempt", so that nothing comes before it. The first free one is 2'
+            )
+            yield Problem(
+                Place(schema.document, _PRECEDENCE), message, Cause("FieldValueInvalid", "spec.matchingPrecedence")
+            )
+
+
+def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
+    """APF203."""
+    for schema in workspace.flow_schemas:
+        method = schema.spec.distinguisher_method
+        if method is not None and method not in DISTINGUISHERS:
+            message = (
+                f"{quote(method)} is no way to tell flows apart: ByUser and ByNamespace are."
+                f"{did_you_mean(method, DISTINGUISHERS) or ' Without distinguisherMethod all requests are one flow.'}"
+            )
+            path = ("spec", "distinguisherMethod", "type")
+            yield Problem(
+                Place(schema.document, path), message, Cause("FieldValueNotSupported", "spec.distinguisherMethod.type")
+            )
+
+
+def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
+    """APF204."""
+    path, field = ("spec", "priorityLevelConfiguration", "name"), "spec.priorityLevelConfiguration.name"
+    for schema in workspace.flow_schemas:
+        name = schema.spec.priority_level_configuration
+        if not name:
+            message = "this FlowSchema says no priority level: `priorityLevelConfiguration: {name: ...}` is missing or empty"
+            yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field))
+        elif wrong := names.dns_subdomain(name):
+            message = f"{quote(name)} can be no priority level's name: {wrong}.{placeholder_hint(name)}"
+            yield Problem(Place(schema.document, path), message, Cause("FieldValueInvalid", field))
+
+
+def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
+    """APF215."""
+    if not any(schema.name in builtin.MANDATORY for schema in workspace.flow_schemas):
+        return
+    fixed = {schema.name: schema for schema in builtin.workspace_objects(workspace.release).flow_schemas}
+    for schema in workspace.flow_schemas:
+        if schema.name in builtin.MANDATORY and schema.spec != fixed[schema.name].spec:
+            different = differences(schema.spec, fixed[schema.name].spec)
+            message = (
+                f"the FlowSchema {quote(schema.name)} is fixed in every cluster, and this one differs in {different}."
+                " Labels and annotations are free; for other traffic make a FlowSchema of your own"
+            )
+            yield Problem(Place(schema.document, ("spec",), key=True), message, Cause("FieldValueInvalid", "spec"))

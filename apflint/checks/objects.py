@@ -1,0 +1,89 @@
+"""APF402, APF404, APF405: which objects there are, and whose they are.
+
+What servers do with objects under the autoupdate annotation: `pkg/registry/flowcontrol/ensurer` in Kubernetes; recorded on 1.36.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.metadata import objects
+from apflint.checks.wording import quote
+from apflint.finding import Elsewhere, Path, Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.load.document import Document
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
+    from apflint.workspace import Workspace
+
+_NAME: Path = ("metadata", "name")
+_ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
+# strconv.ParseBool, with which the server reads the annotation.
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def duplicate_object(workspace: Workspace) -> Iterator[Problem]:
+    """APF402."""
+    first: dict[tuple[str, str], Document] = {}
+    for manifest in workspace.manifests:
+        document = manifest.document
+        if not document.name:
+            continue
+        earlier = first.setdefault((document.kind, document.name), document)
+        if earlier is not document:
+            message = (
+                f"a {document.kind} {quote(document.name)} is in these files already. A cluster has one of each name:"
+                " whichever is applied last replaces the other"
+            )
+            yield Problem(
+                Place(document, _NAME), message, related=(Elsewhere(Place(earlier, _NAME), "the first one"),)
+            )
+
+
+def suggested_object_overwritten(workspace: Workspace) -> Iterator[Problem]:
+    """APF404."""
+    release = workspace.release
+    if not release.maintains_objects:
+        return
+    for found in objects(workspace):
+        kind = found.document.kind
+        if found.name not in builtin.suggested_names(release, kind):
+            continue
+        value = found.metadata.annotations.get(builtin.AUTOUPDATE)
+        if value in _FALSE or _same_as_built_in(found, workspace):
+            continue
+        said = f"says {quote(value)}" if value in _TRUE else "keeps the value that the server gave it"
+        message = (
+            f"{quote(found.name)} is one of the server's own objects, and its annotation {builtin.AUTOUPDATE} {said}:"
+            " after `kubectl apply` the server puts its own spec back within a minute."
+            ' Write the annotation with the value "false" to keep this spec'
+        )
+        yield Problem(Place(found.document, _ANNOTATION if value is not None else _NAME), message)
+
+
+def _same_as_built_in(found: FlowSchema | PriorityLevelConfiguration, workspace: Workspace) -> bool:
+    built_in = builtin.workspace_objects(workspace.release)
+    same_kind = (*built_in.flow_schemas, *built_in.priority_levels)
+    return any(
+        type(other) is type(found) and other.name == found.name and other.spec == found.spec for other in same_kind
+    )
+
+
+def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
+    """APF405."""
+    release = workspace.release
+    if not release.maintains_objects:
+        return
+    for found in objects(workspace):
+        value = found.metadata.annotations.get(builtin.AUTOUPDATE)
+        if value in _TRUE and found.name and found.name not in builtin.names(release, found.document.kind):
+            message = (
+                f"the server of Kubernetes {release.name} deletes this {found.document.kind}: with"
+                f" {builtin.AUTOUPDATE}: {quote(value)} it takes the object for an outdated one of its own,"
+                " because it has none of this name. Leave the annotation out"
+            )
+            yield Problem(Place(found.document, _ANNOTATION), message)

@@ -1,0 +1,159 @@
+"""APF301 to APF304, APF310 to APF312: the spec of a level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.comparison import differences
+from apflint.checks.wording import did_you_mean, quote
+from apflint.finding import Cause, Place, Problem, field_path
+from apflint.model import PRESERVE_ZERO, shares_field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.finding import Path
+    from apflint.model import (
+        LimitedPriorityLevelConfiguration,
+        PriorityLevelConfiguration,
+        PriorityLevelConfigurationSpec,
+    )
+    from apflint.workspace import Workspace
+
+_TYPES = ("Limited", "Exempt")
+_RESPONSES = ("Queue", "Reject")
+
+
+def _problem(
+    level: PriorityLevelConfiguration, path: Path, reason: str, message: str, *, key: bool = False
+) -> Problem:
+    return Problem(Place(level.document, path, key), message, Cause(f"FieldValue{reason}", field_path(path)))
+
+
+def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
+    """APF301."""
+    for level in workspace.priority_levels:
+        if (level.name == "exempt") != (level.spec.type == "Exempt"):
+            if level.name == "exempt":
+                message = f'the level "exempt" is of type Exempt, not {quote(level.spec.type)}'
+            else:
+                message = (
+                    f'only the level "exempt" is of type Exempt, and {quote(level.name)} is not it. To exempt requests, let'
+                    " their FlowSchema name the level exempt; here write Limited"
+                )
+            yield _problem(level, ("spec", "type"), "Invalid", message)
+
+
+def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
+    """APF302."""
+    for level in workspace.priority_levels:
+        spec = level.spec
+        if spec.type not in _TYPES:
+            said = f"{quote(spec.type)} is no type of level" if spec.type else "the level has no type"
+            message = f"{said}: Limited or Exempt.{did_you_mean(spec.type, _TYPES)}".rstrip(".")
+            yield _problem(level, ("spec", "type"), "NotSupported", message)
+        elif spec.type == "Limited":
+            if spec.exempt is not None:
+                message = '"exempt" goes with type Exempt, and this level is Limited'
+                yield _problem(level, ("spec", "exempt"), "Forbidden", message, key=True)
+            if spec.limited is None:
+                message = "a level of type Limited says its limits under `limited`, which is missing"
+                yield _problem(level, ("spec", "limited"), "Required", message)
+        elif spec.limited is not None:
+            message = '"limited" goes with type Limited, and this level is Exempt: nothing limits it'
+            yield _problem(level, ("spec", "limited"), "Forbidden", message, key=True)
+
+
+def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
+    """APF303."""
+    path: Path = ("spec", "limited", "limitResponse")
+    for level in workspace.priority_levels:
+        if (limited := _validated_limited(level.spec)) is None:
+            continue
+        response = limited.limit_response
+        if response.type not in _RESPONSES:
+            said = f"{quote(response.type)} is no response" if response.type else "there is no type of response"
+            message = f"{said} to a request without a seat: Queue or Reject.{did_you_mean(response.type, _RESPONSES)}"
+            yield _problem(level, (*path, "type"), "NotSupported", message.rstrip("."))
+        elif response.type == "Reject" and response.queuing is not None:
+            message = '"queuing" goes with type Queue; a level that rejects has no queues'
+            yield _problem(level, (*path, "queuing"), "Forbidden", message, key=True)
+        elif response.type == "Queue" and response.queuing is None:
+            message = "a level of type Queue has its queues under `queuing`, which is missing; `queuing: {}` takes all defaults"
+            yield _problem(level, (*path, "queuing"), "Required", message)
+
+
+def _validated_limited(spec: PriorityLevelConfigurationSpec) -> LimitedPriorityLevelConfiguration | None:
+    """`spec.limited` where the server looks at it."""
+    return spec.limited if spec.type == "Limited" else None
+
+
+def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF304."""
+    least = 0 if workspace.release.allows_zero_shares else 1
+    for level in workspace.priority_levels:
+        limited = _validated_limited(level.spec)
+        if limited is not None and limited.shares < least:
+            path: Path = ("spec", "limited", shares_field(level.document.version))
+            message = f"{limited.shares} shares: a level has {least} at least"
+            if limited.shares == 0:
+                message += f" in Kubernetes {workspace.release.name} (0 is possible from 1.30)"
+            yield _problem(level, path, "Invalid", message)
+        exempt = level.spec.exempt if level.spec.type == "Exempt" else None
+        if exempt is not None and exempt.shares < 0:
+            path = ("spec", "exempt", "nominalConcurrencyShares")
+            yield _problem(level, path, "Invalid", f"{exempt.shares} shares: a level has 0 at least")
+
+
+def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF310."""
+    for level in workspace.priority_levels:
+        limited = _validated_limited(level.spec)
+        exempt = level.spec.exempt if level.spec.type == "Exempt" else None
+        for member, part in (("limited", limited), ("exempt", exempt)):
+            if part is not None and not 0 <= part.lendable_percent <= 100:
+                message = f"lendablePercent {part.lendable_percent} is not from 0 to 100: it is the part of its seats that a level lends"
+                yield _problem(level, ("spec", member, "lendablePercent"), "Invalid", message)
+        borrowing = limited.borrowing_limit_percent if limited is not None else None
+        if borrowing is not None and borrowing < 0:
+            message = f"borrowingLimitPercent {borrowing} is less than 0; without it the level may borrow all that is lent"
+            yield _problem(level, ("spec", "limited", "borrowingLimitPercent"), "Invalid", message)
+
+
+def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
+    """APF311."""
+    if not any(level.name in builtin.MANDATORY for level in workspace.priority_levels):
+        return
+    fixed = {level.name: level for level in builtin.workspace_objects(workspace.release).priority_levels}
+    for level in workspace.priority_levels:
+        if level.name not in builtin.MANDATORY:
+            continue
+        mine, theirs = level.spec, fixed[level.name].spec
+        free = ""
+        if level.name == "exempt":
+            # Only what is inside spec.exempt may be tuned: ValidateIfMandatoryPriorityLevelConfigurationObject.
+            mine, theirs = mine._replace(exempt=None), theirs._replace(exempt=None)
+            free = " Only what is under `spec.exempt` may be tuned." if workspace.release.has_exempt_field else ""
+        if mine != theirs:
+            message = (
+                f"the level {quote(level.name)} is fixed in every cluster, and this one differs in"
+                f" {differences(mine, theirs)}.{free} Labels and annotations are free"
+            )
+            yield _problem(level, ("spec",), "Invalid", message, key=True)
+
+
+def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
+    """APF312."""
+    for level in workspace.priority_levels:
+        version = level.document.version
+        if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):
+            message = (
+                f"this annotation is for v1beta3, and the server refuses it in {version}: the server itself uses it when it"
+                " translates 0 shares. In v1 0 shares means 0 anyway"
+            )
+            yield Problem(
+                Place(level.document, ("metadata", "annotations", PRESERVE_ZERO), key=True),
+                message,
+                Cause("FieldValueForbidden", "metadata.annotations"),
+            )

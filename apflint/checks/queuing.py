@@ -1,0 +1,95 @@
+"""APF305 to APF309: queues and hands (`ValidatePriorityLevelQueuingConfiguration`). Defaults count: 64, 8 and 50."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
+from apflint.finding import Cause, Place, Problem, field_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.model import PriorityLevelConfiguration, QueuingConfiguration
+    from apflint.workspace import Workspace
+
+_PATH = ("spec", "limited", "limitResponse", "queuing")
+
+
+def _queuing(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration, QueuingConfiguration]]:
+    """The levels whose queues the server looks at: type Limited that responds with Queue."""
+    for level in workspace.priority_levels:
+        limited = level.spec.limited
+        if level.spec.type == "Limited" and limited is not None:
+            response = limited.limit_response
+            if response.type == "Queue" and response.queuing is not None:
+                yield level, response.queuing
+
+
+def _problem(level: PriorityLevelConfiguration, name: str, message: str) -> Problem:
+    path = (*_PATH, name)
+    return Problem(Place(level.document, path), message, Cause("FieldValueInvalid", field_path(path)))
+
+
+def _written(level: PriorityLevelConfiguration, name: str) -> bool:
+    """Whether the manifest itself says this field, rather than the default."""
+    value = level.document.value
+    for step in _PATH:
+        value = value.get(step) or {}
+    return bool(value.get(name))
+
+
+def _said(level: PriorityLevelConfiguration, name: str, number: int) -> str:
+    return f"{name} {number:,}" if _written(level, name) else f"{name} {number:,} (the default)"
+
+
+def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
+    """APF305."""
+    for level, queuing in _queuing(workspace):
+        if 0 < queuing.hand_size and queuing.hand_size > queuing.queues:
+            message = (
+                f"{_said(level, 'handSize', queuing.hand_size)} is more than {_said(level, 'queues', queuing.queues)}:"
+                " each flow is dealt a hand of different queues"
+            )
+            if queuing.queues > 0:
+                message += f". Write handSize {largest_hand(queuing.queues)} or less, or more queues"
+            yield _problem(level, "handSize", message)
+
+
+def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
+    """APF306."""
+    for level, queuing in _queuing(workspace):
+        queues, hand = queuing.queues, queuing.hand_size
+        if queues < 1 or not 0 < hand <= queues:
+            continue
+        bits = required_entropy_bits(queues, hand)
+        if bits > MAX_ENTROPY_BITS:
+            most_queues = largest_deck(hand)
+            fits = f" or queues {most_queues:,}" if most_queues else ""
+            message = (
+                f"dealing {_said(level, 'handSize', hand)} of {_said(level, 'queues', queues)} takes {bits} random bits,"
+                f" and a flow's hash has {MAX_ENTROPY_BITS} to give. What fits: handSize {largest_hand(queues)}{fits}"
+            )
+            yield _problem(level, "handSize", message)
+
+
+def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF307."""
+    for level, queuing in _queuing(workspace):
+        if not 1 <= queuing.queues <= MAX_QUEUES:
+            yield _problem(level, "queues", f"queues {queuing.queues:,} is not from 1 to {MAX_QUEUES:,}")
+
+
+def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF308."""
+    for level, queuing in _queuing(workspace):
+        if queuing.queue_length_limit < 1:
+            message = f"queueLengthLimit {queuing.queue_length_limit} is less than 1: nothing could wait in a queue"
+            yield _problem(level, "queueLengthLimit", message)
+
+
+def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF309."""
+    for level, queuing in _queuing(workspace):
+        if queuing.hand_size < 1:
+            yield _problem(level, "handSize", f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in")

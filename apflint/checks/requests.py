@@ -1,0 +1,184 @@
+"""APF206 and APF209 to APF214: which requests a rule of a FlowSchema covers (`ValidateFlowSchemaResourcePolicyRule` and kin)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint import names
+from apflint.checks.wording import listed, nearest, placeholder_hint, quote
+from apflint.finding import Cause, Place, Problem, field_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.finding import Path
+    from apflint.load.document import Document
+    from apflint.model import ResourcePolicyRule
+    from apflint.workspace import Workspace
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
+"""What the API server takes as a verb, in rules for resources and in others."""
+_METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
+
+
+class _List(NamedTuple):
+    document: Document
+    path: Path
+    items: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.path[-1])
+
+    @property
+    def field(self) -> str:
+        return field_path(self.path)
+
+
+def _lists(workspace: Workspace) -> Iterator[_List]:
+    """All lists of words of all rules, but for the namespaces."""
+    for schema in workspace.flow_schemas:
+        for i, rule in enumerate(schema.spec.rules):
+            for j, part in enumerate(rule.resource_rules):
+                path: Path = ("spec", "rules", i, "resourceRules", j)
+                yield _List(schema.document, (*path, "verbs"), part.verbs)
+                yield _List(schema.document, (*path, "apiGroups"), part.api_groups)
+                yield _List(schema.document, (*path, "resources"), part.resources)
+            for j, other in enumerate(rule.non_resource_rules):
+                path = ("spec", "rules", i, "nonResourceRules", j)
+                yield _List(schema.document, (*path, "verbs"), other.verbs)
+                yield _List(schema.document, (*path, "nonResourceURLs"), other.non_resource_urls)
+
+
+def _resource_rules(workspace: Workspace) -> Iterator[tuple[Document, Path, ResourcePolicyRule]]:
+    for schema in workspace.flow_schemas:
+        for i, rule in enumerate(schema.spec.rules):
+            for j, part in enumerate(rule.resource_rules):
+                yield schema.document, ("spec", "rules", i, "resourceRules", j), part
+
+
+def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
+    """APF206."""
+    for schema in workspace.flow_schemas:
+        for number, rule in enumerate(schema.spec.rules):
+            if not rule.resource_rules and not rule.non_resource_rules:
+                path = ("spec", "rules", number)
+                message = "this rule says who and not what: it needs resourceRules, nonResourceRules or both"
+                yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field_path(path)))
+
+
+_ALL = {
+    "verbs": "verbs",
+    "apiGroups": "API groups (the core group is \"\")",
+    "resources": "resources",
+    "nonResourceURLs": "paths",
+}
+
+
+def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
+    """APF209."""
+    for found in _lists(workspace):
+        if not found.items:
+            message = f"{found.name} is missing or empty: the rule would match nothing. For all {_ALL[found.name]} write ['*']"
+            yield Problem(
+                Place(found.document, found.path), message, Cause("FieldValueRequired", found.field)
+            )
+
+
+def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
+    """APF210."""
+    namespaces = (_List(doc, (*path, "namespaces"), rule.namespaces) for doc, path, rule in _resource_rules(workspace)
+                  if rule.namespaces)
+    for found in (*_lists(workspace), *namespaces):
+        if "*" in found.items and len(found.items) > 1:
+            star = found.items.index("*")
+            message = f"'*' stands for all {found.name} and must be alone in its list: leave the others out, or the '*'"
+            yield Problem(
+                Place(found.document, (*found.path, star)), message, Cause("FieldValueInvalid", found.field)
+            )
+
+
+def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
+    """APF211. The server names the whole list in one cause, so this is one finding, at the first wrong verb."""
+    for found in _lists(workspace):
+        if found.name != "verbs" or "*" in found.items:
+            continue
+        wrong = [(number, verb) for number, verb in enumerate(found.items) if verb not in VERBS]
+        if wrong:
+            said = listed((quote(verb) for _, verb in wrong), "and")
+            hint = _verb_hint(wrong[0][1], resources="resourceRules" in found.path)
+            message = f"{said}: no such {'verb' if len(wrong) == 1 else 'verbs'}. Verbs are {listed(VERBS, 'and')}.{hint}"
+            yield Problem(
+                Place(found.document, (*found.path, wrong[0][0])), message, Cause("FieldValueNotSupported", found.field)
+            )
+
+
+def _verb_hint(verb: str, *, resources: bool) -> str:
+    if "," in verb or " " in verb.strip():
+        return " Write each verb as an item of its own."
+    if near := nearest(verb, VERBS):
+        return f" Did you mean {quote(near)}?"
+    if verb.lower() == "all":
+        return " For all verbs write ['*']."
+    method = _METHODS.get(verb.lower())
+    if method and resources:
+        return f" The HTTP method {verb.upper()} on a resource is the verb {quote(method)}." if method != "*" else ""
+    if method:
+        return f" Requests with the method {verb.upper()} can only be matched by ['*']."
+    return ""
+
+
+def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
+    """APF212."""
+    for document, path, rule in _resource_rules(workspace):
+        if not rule.namespaces and not rule.cluster_scope:
+            at = (*path, "namespaces")
+            message = (
+                "this rule matches requests in no namespace and none outside: write `namespaces: ['*']` for all namespaces,"
+                " `clusterScope: true` for requests outside of them (nodes, or a list over all namespaces), or both"
+            )
+            yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
+
+
+def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
+    """APF213."""
+    for document, path, rule in _resource_rules(workspace):
+        if "*" in rule.namespaces:
+            continue
+        for number, namespace in enumerate(rule.namespaces):
+            if wrong := names.dns_label(namespace):
+                at = (*path, "namespaces", number)
+                glob = " Names are compared as they are: there are no patterns." if "*" in namespace else ""
+                message = f"{quote(namespace)} is no namespace: {wrong}.{glob or placeholder_hint(namespace)}"
+                yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+
+
+def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
+    """APF214."""
+    for found in _lists(workspace):
+        if found.name != "nonResourceURLs" or "*" in found.items:
+            continue
+        for number, url in enumerate(found.items):
+            if wrong := _url_fault(url):
+                path = (*found.path, number)
+                message = f"{quote(url)} is no path of this list: {wrong}"
+                yield Problem(
+                    Place(found.document, path), message, Cause("FieldValueInvalid", field_path(path))
+                )
+
+
+def _url_fault(url: str) -> str | None:
+    """What is wrong with a non-resource URL: the first failing test of `ValidateNonResourceURLPath`."""
+    if not url:
+        return "it is empty"
+    if url == "/":
+        return None
+    if not url.startswith("/"):
+        return "it must start with `/`"
+    if " " in url:
+        return "it has a blank in it"
+    if "//" in url:
+        return "it has `//` in it"
+    if url.count("*") > 1 or ("*" in url and not url.endswith("/*")):
+        return "`*` may stand once, at the end, after a `/` (`/healthz/*`)"
+    return None

@@ -1,0 +1,215 @@
+"""APF002, APF101, APF102, APF703: what a manifest is made of, before what it says. The API server stops here with 400."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.checks.wording import did_you_mean, listed, quote
+from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
+from apflint.model import shares_field
+from apflint.schema import places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.load.document import Document
+    from apflint.releases import Release
+    from apflint.schema import Violation
+    from apflint.workspace import Manifest, Workspace
+
+_SHARES = ("assuredConcurrencyShares", "nominalConcurrencyShares")
+
+
+def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
+    """APF002."""
+    strict = workspace.release.strict_decoding
+    for manifest in workspace.manifests:
+        document = manifest.document
+        for duplicate in document.duplicates:
+            how = "the merge key `<<` brings this key a second time" if duplicate.merged else "this key is here twice"
+            effect = (
+                "The API server refuses the object; kubectl keeps the last one without a word"
+                if strict
+                else f"Kubernetes {workspace.release.name} keeps the last one without a word"
+            )
+            yield Problem(
+                Place(document, duplicate.path, key=True, offsets=(duplicate.key.start, duplicate.key.end)),
+                f"{quote(duplicate.path[-1])}: {how}. {effect}",
+                Cause("BadRequest", field_path(duplicate.path)) if strict else None,
+                (Elsewhere((document.source, duplicate.first.start, duplicate.first.end), "the first one"),),
+                severity=None if strict else "warning",
+            )
+
+
+def unknown_field(workspace: Workspace) -> Iterator[Problem]:
+    """APF101."""
+    for manifest in workspace.manifests:
+        for violation in manifest.violations:
+            if violation.what == "unknown" and not _is_renamed(violation):
+                message = _unknown(manifest, violation, workspace.release)
+                yield _dropped(manifest.document, violation, message, workspace.release)
+
+
+def renamed_field(workspace: Workspace) -> Iterator[Problem]:
+    """APF703."""
+    for manifest in workspace.manifests:
+        for violation in manifest.violations:
+            if violation.what == "unknown" and _is_renamed(violation):
+                version = manifest.document.version
+                name = shares_field(version)
+                message = (
+                    f"{quote(violation.path[-1])} is called {quote(name)} in {version}."
+                    " `kubectl apply` and other strict clients are refused; clients that ask for no validation, as many"
+                    " operators and older kubectl do, lose the value without a word, and the level gets 30 shares"
+                )
+                if not workspace.release.strict_decoding:
+                    message = (
+                        f"{quote(violation.path[-1])} is called {quote(name)} in {version}."
+                        f" Kubernetes {workspace.release.name} drops it without a word, and the level gets 30 shares"
+                    )
+                yield _dropped(manifest.document, violation, message, workspace.release)
+
+
+def wrong_type(workspace: Workspace) -> Iterator[Problem]:
+    """APF102."""
+    for manifest in workspace.manifests:
+        document = manifest.document
+        seen: set[Path] = set()
+        for violation in manifest.violations:
+            if violation.what != "unknown":
+                seen.add(violation.path)
+                yield Problem(
+                    Place(document, violation.path),
+                    _misread(document, violation),
+                    Cause("BadRequest", field_path(_reported(violation.path))),
+                )
+        for path in document.not_finite:
+            if path not in seen:
+                written = document.text(path)
+                message = f"YAML reads `{written}` as a number without end, which JSON and so Kubernetes cannot hold"
+                yield Problem(Place(document, path), message, Cause("BadRequest", field_path(path)))
+
+
+def _reported(path: Path) -> Path:
+    """The path in the server's words: it names the map of labels or annotations, not the one among them."""
+    return path[:2] if path[:2] in (("metadata", "labels"), ("metadata", "annotations")) else path
+
+
+def _is_renamed(violation: Violation) -> bool:
+    return violation.path[:2] == ("spec", "limited") and len(violation.path) == 3 and violation.path[-1] in _SHARES
+
+
+def _dropped(document: Document, violation: Violation, message: str, release: Release) -> Problem:
+    """A field that strict servers refuse and those before 1.25 drop."""
+    if release.strict_decoding:
+        # The server puts a dot before an unknown field whatever is in it.
+        parent, name = field_path(violation.path[:-1]), violation.path[-1]
+        cause = Cause("BadRequest", f"{parent}.{name}" if parent else str(name))
+        return Problem(Place(document, violation.path, key=True), message, cause)
+    return Problem(Place(document, violation.path, key=True), message, severity="warning")
+
+
+def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
+    document, name = manifest.document, str(violation.path[-1])
+    where = field_path(violation.path[:-1]) or f"a {document.kind}"
+    fate = "" if release.strict_decoding else f" Kubernetes {release.name} drops it without a word."
+    message = f"{quote(name)} is no field of {where} in {document.version}.{fate}"
+    if habit := _rbac_habit(document, violation):
+        return f"{message} {habit}"
+    if hint := did_you_mean(name, violation.known):
+        return f"{message}{hint}"
+    elsewhere = places_of(name, document.kind, document.version, release)
+    if elsewhere:
+        return f"{message} There is a field of this name in {listed(_places(elsewhere))}: is it one level off?"
+    if document.name and name in ("resourceNames", "apiGroup", "roleRef", "paths"):
+        return f"{message} It is a field of RBAC roles; FlowSchemas do not have it"
+    return f"{message} Its fields are {listed(violation.known, 'and')}"
+
+
+def _places(paths: list[str] | tuple[str, ...]) -> list[str]:
+    return [path or "the object itself" for path in list(paths)[:3]]
+
+
+def _rbac_habit(document: Document, violation: Violation) -> str | None:
+    """Subjects written as in a RoleBinding: the name beside the kind (APF101's most frequent cause)."""
+    path = violation.path
+    if document.kind != "FlowSchema" or "subjects" not in path or path[-1] not in ("name", "namespace", "apiGroup"):
+        return None
+    subject = _at(document.value, path[:-1])
+    kind = subject.get("kind") if isinstance(subject, dict) else None
+    name = subject.get("name") if isinstance(subject, dict) else None
+    shown = quote(name) if isinstance(name, str) else "..."
+    if path[-1] == "apiGroup":
+        return "Subjects of RBAC have it; subjects of a FlowSchema do not: leave it out"
+    if kind == "ServiceAccount":
+        return (
+            "Subjects are written otherwise than in RBAC:"
+            f" `kind: ServiceAccount` with `serviceAccount: {{namespace: ..., name: {shown}}}`"
+        )
+    if kind in ("User", "Group"):
+        return f"Subjects are written otherwise than in RBAC: `kind: {kind}` with `{kind.lower()}: {{name: {shown}}}`"
+    return None
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+_NOUNS = {
+    "int32": "a whole number",
+    "int64": "a whole number",
+    "boolean": "true or false",
+    "string": "a text",
+    "list": "a list",
+    "object": "a mapping",
+    "date-time": "a point in time like 2026-01-31T12:00:00Z",
+}
+
+
+def _noun(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {'true' if value else 'false'}"
+    if isinstance(value, int | float):
+        return f"the number {value!r}"
+    if isinstance(value, str):
+        return f"the text {quote(value)}"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _misread(document: Document, violation: Violation) -> str:
+    """What is due here, what YAML made of the text, and how to write it."""
+    got, expected = violation.got, violation.expected
+    due = _NOUNS.get(expected, expected)
+    written = document.text(violation.path)
+    name = next((str(step) for step in reversed(violation.path) if isinstance(step, str)), document.kind)
+    message = f"{quote(name)} takes {due}"
+    if violation.what == "range":
+        return f"{message} from {-(2**31):,} to {2**31 - 1:,}; this is {_noun(got)}"
+    short = written if "\n" not in written and len(written) <= 40 else ""
+    if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
+        return f"{message}, and YAML reads `{short or got}` as {_noun(got)}. Put it in quotes: {_quoted(short, got)}"
+    if isinstance(got, str) and expected in ("int32", "int64", "boolean"):
+        wanted = _unquoted(got, expected)
+        hint = f". Write it without quotes: {wanted}" if wanted is not None and short[:1] in "\"'" else ""
+        return f"{message}; this is {_noun(got)}{hint}"
+    if expected == "list" and not isinstance(got, dict):
+        hint = f": [{short}]" if short else ""
+        return f"{message}; this is {_noun(got)}. A list of one is written in brackets{hint}"
+    return f"{message}; this is {_noun(got)}"
+
+
+def _quoted(written: str, got: Any) -> str:
+    return f'"{written or got}"'
+
+
+def _unquoted(text: str, expected: str) -> str | None:
+    if expected == "boolean":
+        return text.lower() if text.lower() in ("true", "false") else None
+    return text if text.lstrip("-").isdigit() else None

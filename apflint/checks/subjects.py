@@ -1,0 +1,106 @@
+"""APF205, APF207, APF208: who a rule of a FlowSchema is about (`ValidateFlowSchemaSubject`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import names
+from apflint.checks.wording import did_you_mean, listed, placeholder_hint, quote
+from apflint.finding import Cause, Place, Problem, field_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.finding import Path
+    from apflint.load.document import Document
+    from apflint.model import Subject
+    from apflint.workspace import Workspace
+
+MEMBERS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
+"""The kinds of subject, and the field that each is written in."""
+
+
+def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
+    """APF205."""
+    for schema in workspace.flow_schemas:
+        for number, rule in enumerate(schema.spec.rules):
+            if not rule.subjects:
+                path = ("spec", "rules", number, "subjects")
+                message = (
+                    "this rule has no subjects, so nobody would match it."
+                    " For everybody write the groups system:authenticated and system:unauthenticated"
+                )
+                yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field_path(path)))
+
+
+def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
+    """APF207."""
+    for document, path, subject in _subjects(workspace):
+        if subject.kind not in MEMBERS:
+            at = (*path, "kind")
+            said = f"{quote(subject.kind)} is no kind of subject" if subject.kind else "this subject has no kind"
+            message = f"{said}: {listed(MEMBERS)}.{did_you_mean(subject.kind, MEMBERS)}".rstrip(".")
+            yield Problem(Place(document, at), message, Cause("FieldValueNotSupported", field_path(at)))
+            continue
+        present = {
+            "user": subject.user is not None,
+            "group": subject.group is not None,
+            "serviceAccount": subject.service_account is not None,
+        }
+        due = MEMBERS[subject.kind]
+        others = [name for name in present if present[name] and name != due]
+        if not present[due]:
+            at = (*path, due)
+            hint = f" It has {listed(map(quote, others), 'and')} instead." if others else ""
+            example = "{namespace: ..., name: ...}" if due == "serviceAccount" else "{name: ...}"
+            message = f"a subject of kind {subject.kind} says who under `{due}: {example}`, which is missing.{hint}"
+            yield Problem(Place(document, at), message.rstrip("."), Cause("FieldValueRequired", field_path(at)))
+        for name in others:
+            at = (*path, name)
+            message = f"{quote(name)} does not go with kind {subject.kind}: one subject is one user, one group or one service account"
+            yield Problem(Place(document, at, key=True), message, Cause("FieldValueForbidden", field_path(at)))
+
+
+def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
+    """APF208."""
+    for document, path, subject in _subjects(workspace):
+        if subject.kind == "ServiceAccount" and subject.service_account is not None:
+            yield from _service_account(document, (*path, "serviceAccount"), subject.service_account)
+        for kind, name in (("User", subject.user), ("Group", subject.group)):
+            if subject.kind == kind and name == "":
+                at = (*path, kind.lower(), "name")
+                message = f"the {kind.lower()} has no name. For all of them write the name '*'"
+                yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
+
+
+def _service_account(document: Document, path: Path, account: tuple[str, str]) -> Iterator[Problem]:
+    namespace, name = account
+    at = (*path, "name")
+    if not name:
+        message = "the service account has no name. For all of its namespace write the name '*'"
+        yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
+    elif name != "*" and (wrong := names.dns_subdomain(name)):
+        message = f"{quote(name)} is no service account's name: {wrong}.{_account_hint(name)}"
+        yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+    at = (*path, "namespace")
+    if not namespace:
+        message = "the service account's namespace is missing; a namespace is always named, there is none for all"
+        yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
+    elif wrong := names.dns_label(namespace):
+        star = " There is no way to name all namespaces here; the group system:serviceaccounts has all service accounts."
+        hint = star if namespace == "*" else placeholder_hint(namespace)
+        message = f"{quote(namespace)} is no namespace: {wrong}.{hint}"
+        yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+
+
+def _account_hint(name: str) -> str:
+    if name.startswith("system:serviceaccount:"):
+        return " Write the namespace and the name apart, or the whole as the name of a User."
+    return placeholder_hint(name)
+
+
+def _subjects(workspace: Workspace) -> Iterator[tuple[Document, Path, Subject]]:
+    for schema in workspace.flow_schemas:
+        for i, rule in enumerate(schema.spec.rules):
+            for j, subject in enumerate(rule.subjects):
+                yield schema.document, ("spec", "rules", i, "subjects", j), subject

@@ -1,0 +1,65 @@
+"""APF001, APF003, APF004, APF005: text that is no manifest of ours, before anything can be said about fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.finding import Cause, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.load import Trouble
+    from apflint.workspace import Workspace
+
+# What libyaml says, in words for people. Keys are the start of its problem text.
+_PLAIN_WORDS = {
+    "mapping values are not allowed": "a second `: ` on this line. Put the value in quotes, or start a new line",
+    "could not find expected ':'": "this line has no `: ` after its key (a blank must follow the colon)",
+    "found character that cannot start any token": "this character cannot start a value here (a tab cannot indent in"
+    " YAML; values that start with @, ` or % need quotes)",
+    "found unexpected end of stream": "a quote that is opened here is never closed",
+    "found unexpected document indicator": "a quote that is opened here is not closed before the next document",
+    "did not find expected alphabetic or numeric character": "`*` and `&` mean alias and anchor in YAML."
+    " For the wildcard write it in quotes: '*'",
+    "did not find expected ',' or ']'": "a list in brackets goes on here without a `,` or its closing `]`",
+    "did not find expected ',' or '}'": "a mapping in braces goes on here without a `,` or its closing `}`",
+    "did not find expected key": "this line fits neither the block above it nor a new one: look at the indentation and"
+    " at the line before",
+    "did not find expected '-' indicator": "this line is no item of the list above: look at the indentation",
+    "did not find expected node content": "a value is missing here",
+    "control characters are not allowed": "a control character, which YAML does not allow",
+    "did not find expected <document start>": "there is text after the end of the document. A new document starts with"
+    " `---`",
+}
+
+
+def syntax_error(workspace: Workspace) -> Iterator[Problem]:
+    """APF001."""
+    for trouble in workspace.troubles:
+        if trouble.what == "syntax":
+            words = next((text for start, text in _PLAIN_WORDS.items() if trouble.message.startswith(start)), None)
+            yield _problem(trouble, f"{words or trouble.message}. Nothing of this document can be read")
+
+
+def unrendered_template(workspace: Workspace) -> Iterator[Problem]:
+    """APF003."""
+    return (_problem(trouble, trouble.message) for trouble in workspace.troubles if trouble.what == "template")
+
+
+def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
+    """APF004."""
+    for trouble in workspace.troubles:
+        if trouble.what == "unsafe":
+            yield _problem(trouble, f"{trouble.message}. The document was not read further")
+
+
+def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
+    """APF005."""
+    return (_problem(trouble, trouble.message) for trouble in workspace.troubles if trouble.what == "not-ours")
+
+
+def _problem(trouble: Trouble, message: str) -> Problem:
+    return Problem(
+        (trouble.source, trouble.start, trouble.end), message, Cause("BadRequest", "") if trouble.rejected else None
+    )

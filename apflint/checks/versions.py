@@ -1,0 +1,89 @@
+"""APF701, APF702, APF704: API versions, and what changes its meaning from one to the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.checks.wording import listed, quote
+from apflint.finding import Place, Problem
+from apflint.load.document import GROUP
+from apflint.model import PRESERVE_ZERO, shares_field
+from apflint.releases import api_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.releases import Release
+    from apflint.workspace import Workspace
+
+
+def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
+    """APF701."""
+    release = workspace.release
+    for manifest in workspace.manifests:
+        version = manifest.document.version
+        if version not in release.served:
+            message = f"{_not_served(version, release)}. {_use_instead(release)}"
+            yield Problem(Place(manifest.document, ("apiVersion",)), message)
+
+
+def _not_served(version: str, release: Release) -> str:
+    if not version:
+        return f"apiVersion has no version after {quote(GROUP)}"
+    life = api_version(version)
+    if life is None:
+        return f"{quote(version)} is no version of {GROUP}, in any release of Kubernetes"
+    if life.introduced > release.minor:
+        return f"Kubernetes {release.name} does not serve {version} yet: it came with 1.{life.introduced}"
+    if version in release.on_request:
+        return f"Kubernetes {release.name} serves {version} only when it is started with --runtime-config"
+    if not life.by_default:
+        return f"Kubernetes {release.name} does not serve {version}: it was an alpha version, and gone with 1.{life.removed}"
+    return f"Kubernetes {release.name} does not serve {version} any more: it was removed in 1.{life.removed}"
+
+
+def _use_instead(release: Release) -> str:
+    if not release.served:
+        return f"What it has, on request, is {listed(release.on_request)}"
+    return f"`kubectl apply` fails. It serves {listed((f'{GROUP}/{version}' for version in release.served), 'and')}"
+
+
+def deprecated_api_version(workspace: Workspace) -> Iterator[Problem]:
+    """APF702."""
+    release = workspace.release
+    for manifest in workspace.manifests:
+        version = manifest.document.version
+        if version in release.served and (deprecation := release.deprecated(version)):
+            message = (
+                f"{version} is deprecated since Kubernetes {deprecation.since} and gone from {deprecation.removed_in} on."
+                f" Kubernetes {release.name} serves {GROUP}/{deprecation.replacement} as well"
+            )
+            yield Problem(Place(manifest.document, ("apiVersion",)), message)
+
+
+def share_default_differs(workspace: Workspace) -> Iterator[Problem]:
+    """APF704."""
+    for level in workspace.priority_levels:
+        version = level.document.version
+        limited = (level.document.value.get("spec") or {}).get("limited") or {}
+        field = shares_field(version)
+        written = limited.get(field)
+        annotated = PRESERVE_ZERO in level.metadata.annotations
+        if version == "v1" or level.spec.type != "Limited" or level.spec.limited is None:
+            continue
+        if written == 0 and field in limited and level.spec.limited.shares == 30:
+            message = (
+                f"{field}: 0 means 30 shares in {version}; in v1, from Kubernetes 1.30 on, it means none."
+                f" Write 30 if that is meant{_newer(workspace.release)}"
+            )
+            yield Problem(Place(level.document, ("spec", "limited", field)), message)
+        elif written is None and annotated and level.spec.limited.shares == 0:
+            message = (
+                f"{field} is absent, which the annotation {PRESERVE_ZERO} turns into 0 shares here; in v1 absent means 30."
+                f" Write {field}: 0"
+            )
+            yield Problem(Place(level.document, ("spec", "limited", field)), message)
+
+
+def _newer(release: Release) -> str:
+    return ", or 0 with v1 if none is" if "v1" in release.served and release.allows_zero_shares else ""

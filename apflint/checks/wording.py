@@ -1,0 +1,51 @@
+"""How messages speak: quoting, lists, near misses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from apflint.load import templates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST = 80
+
+
+def quote(value: Any) -> str:
+    """A value as a message shows it: texts in double quotes, all on one line, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def listed(words: Iterable[str], last: str = "or") -> str:
+    """`a, b or c`."""
+    all_words = list(words)
+    if len(all_words) < 2:
+        return "".join(all_words)
+    return f"{', '.join(all_words[:-1])} {last} {all_words[-1]}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` was probably meant to be: another case, or a letter or two off."""
+    from difflib import get_close_matches  # noqa: PLC0415  # only findings need it
+
+    words = list(known)
+    folded = {candidate.lower(): candidate for candidate in words}
+    if word.lower() in folded:
+        return folded[word.lower()]
+    close = get_close_matches(word.lower(), list(folded), 1, 0.72)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence with the nearest word, with a blank before it; empty where nothing is near."""
+    near = nearest(word, known)
+    return f" Did you mean {quote(near)}?" if near and near != word else ""
+
+
+def placeholder_hint(value: str) -> str:
+    """A sentence, with a blank before it, for a value that a template should have filled in."""
+    found = templates.in_name(value)
+    return f" {quote(found)} looks like a placeholder: render the file before it is checked or applied." if found else ""

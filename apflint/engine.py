@@ -1,0 +1,159 @@
+"""Runs the checks and makes their problems into findings: rule, severity, line and column are added here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint import catalogue
+from apflint.checks import CHECKS
+from apflint.finding import Finding, ObjectRef, Place, Related, Report, Skipped, field_path
+from apflint.load import helm_sources, load, load_text
+from apflint.releases import NEWEST, release
+from apflint.workspace import Workspace, workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.finding import Path, Problem, Severity, Span
+    from apflint.load import Loaded
+    from apflint.load.document import Document
+    from apflint.load.source import Source
+
+STDIN = "<stdin>"
+
+
+class Options(NamedTuple):
+    """What to check for. `select` and `ignore` are ids, prefixes of ids, or names; None selects all that are on."""
+
+    kubernetes: str = NEWEST.name
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+def enabled(options: Options) -> tuple[str, ...]:
+    """The ids of the rules that run. ValueError, with the nearest ones, for a selector that stands for none."""
+    chosen = set(CHECKS) if options.select is None else _expand(options.select)
+    chosen |= _expand(options.extend_select)
+    # What is ignored in general and selected by name stays: the longer selector is the more exact one.
+    for selector in options.ignore:
+        more_exact = {
+            rule
+            for other in (*(options.select or ()), *options.extend_select)
+            if len(other) > len(selector)
+            for rule in catalogue.matching(other)
+        }
+        chosen -= set(catalogue.matching(selector)) - more_exact
+    return tuple(rule for rule in CHECKS if rule in chosen)
+
+
+def _expand(selectors: Iterable[str]) -> set[str]:
+    return {rule for selector in selectors for rule in catalogue.matching(selector)}
+
+
+def check(inputs: Iterable[tuple[str, bytes]], options: Options | None = None) -> Report:
+    """Checks inputs, each a name and its bytes (`<stdin>` may be the output of `helm template`), as one configuration.
+
+    Raises ValueError for an unknown release or selector, and never for an input.
+    """
+    options = options or Options()
+    rules = enabled(options)
+    target = release(options.kubernetes)
+    loaded = [part for name, data in inputs for part in _load(name, data)]
+    return report(loaded, workspace(loaded, target), rules)
+
+
+def _load(name: str, data: bytes) -> Iterator[Loaded]:
+    whole = load(name, data)
+    sources = helm_sources(whole.source.text) if name == STDIN else None
+    if sources is None:
+        yield whole
+    else:
+        yield from map(load_text, sources)
+
+
+def report(loaded: Iterable[Loaded], known: Workspace, rules: Iterable[str]) -> Report:
+    """The findings of the rules on a workspace, sorted by place."""
+    loaded = list(loaded)
+    follow_ups = _follow_ups(known)
+    findings = [
+        _finding(rule, problem)
+        for rule in rules
+        for problem in CHECKS[rule](known)
+        if not (follow_ups and _is_follow_up(problem, follow_ups))
+    ]
+    findings.sort(key=lambda found: (found.file, found.span, found.rule, found.message))
+    return Report(
+        kubernetes=known.release.name,
+        findings=tuple(findings),
+        files=len(loaded),
+        objects=len(known.manifests),
+        skipped=(*(entry for part in loaded for entry in part.skipped), *_templates(loaded)),
+        suppressed=0,
+        sources={part.source.name: part.source for part in loaded},
+    )
+
+
+def _templates(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
+    for part in loaded:
+        if count := sum(trouble.what == "template" for trouble in part.troubles):
+            yield Skipped(part.source.name, "template or patch, not a manifest yet", count)
+
+
+def _follow_ups(known: Workspace) -> dict[int, set[Path]]:
+    """The mappings with a misspelt or misplaced field, by document.
+
+    Where a server is strict it stops at such a field. What it would say next about the same mapping (`user` is missing
+    where `usr` was written) is one mistake told twice, so it is left out.
+    """
+    if not known.release.strict_decoding:
+        return {}
+    return {
+        id(manifest.document): {violation.path[:-1] for violation in manifest.violations}
+        for manifest in known.manifests
+        if manifest.violations
+    }
+
+
+def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]]) -> bool:
+    if problem.apiserver is None or problem.apiserver.reason == "BadRequest" or not isinstance(problem.place, Place):
+        return False
+    mappings = follow_ups.get(id(problem.place.document), ())
+    return problem.place.path in mappings or problem.place.path[:-1] in mappings
+
+
+def _finding(rule_id: str, problem: Problem) -> Finding:
+    rule = catalogue.rule(rule_id)
+    source, span, document, path = _where(problem.place)
+    default: Severity = rule.severity if rule.severity != "off" else "info"
+    return Finding(
+        rule=rule_id,
+        name=rule.name,
+        severity=problem.severity or default,
+        message=problem.message,
+        file=source.name,
+        span=span,
+        object=ObjectRef(document.api_version, document.kind, document.name) if document else None,
+        field=field_path(path),
+        apiserver=problem.apiserver,
+        related=tuple(
+            Related(other.name, other_span, elsewhere.message)
+            for elsewhere in problem.related
+            for other, other_span, _, _ in [_where(elsewhere.place)]
+        ),
+        fix=problem.fix,
+        url=rule.url,
+    )
+
+
+def _where(place: Place | tuple[Source, int, int]) -> tuple[Source, Span, Document | None, Path]:
+    """Makes a place concrete: the one point where field paths become lines and columns."""
+    if not isinstance(place, Place):
+        source, start, end = place
+        return source, source.span(start, end), None, ()
+    document = place.document
+    if place.offsets is not None:
+        return document.source, document.source.span(*place.offsets), document, place.path
+    return document.source, document.span(place.path, place.key), document, place.path
+
+

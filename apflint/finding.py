@@ -1,0 +1,150 @@
+"""What checks say (Problem), what the engine makes of it (Finding), and the whole answer of a run (Report).
+
+All are plain frozen values. A check knows the place of its problem as a field path; only the engine turns that into
+lines and columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.load.document import Document
+    from apflint.load.source import Source
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+"""From the worst to the mildest."""
+
+Path = tuple[str | int, ...]
+"""Field path inside an object: `("spec", "rules", 0, "subjects")`."""
+
+
+def field_path(path: Path) -> str:
+    """Kubernetes' spelling of a path: `spec.rules[0].subjects`; a map's keys with dots and slashes as `labels[a.io/b]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int) or "." in step or "/" in step:
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
+class Cause(NamedTuple):
+    """Why the API server rejects the object: an entry of `Status.details.causes[]`, or BadRequest when it cannot decode it."""
+
+    reason: str
+    """`FieldValueInvalid`, `FieldValueRequired`, `FieldValueForbidden`, `FieldValueNotSupported`, ..., `BadRequest`."""
+    field: str
+    """As the server spells it. Not always the path of the finding: `metadata.labels` for any one label."""
+
+
+class Span(NamedTuple):
+    """A piece of a file: 1-based lines, 1-based columns in code points, the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Fix(NamedTuple):
+    """How the finding can be mended."""
+
+    title: str
+    safe: bool
+
+
+class Place(NamedTuple):
+    """A place in a document, before the engine has worked out its line: the value at `path`, or its key."""
+
+    document: Document
+    path: Path
+    key: bool = False
+    """Point at the key, not at the value."""
+    offsets: tuple[int, int] | None = None
+    """Where the place is known already: for a key that is there twice the path alone does not tell which."""
+
+
+class Elsewhere(NamedTuple):
+    """Another place that a problem is about, and what to see there."""
+
+    place: Place | tuple[Source, int, int]
+    message: str
+
+
+class Problem(NamedTuple):
+    """What a check found: a message about a place. The engine adds rule, severity and line.
+
+    `place` is a field of an object, or (for text that is no object) offsets into a source, in code points.
+    """
+
+    place: Place | tuple[Source, int, int]
+    message: str
+    apiserver: Cause | None = None
+    related: tuple[Elsewhere, ...] = ()
+    fix: Fix | None = None
+    severity: Severity | None = None
+    """Where it differs from the severity on the rule's page."""
+
+
+class ObjectRef(NamedTuple):
+    """Which object a finding is about."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+class Related(NamedTuple):
+    """Another place that a finding is about, with what to see there."""
+
+    file: str
+    span: Span
+    message: str
+
+
+class Finding(NamedTuple):
+    """One finding as reporters print it."""
+
+    rule: str
+    name: str
+    severity: Severity
+    message: str
+    file: str
+    span: Span
+    object: ObjectRef | None
+    field: str
+    apiserver: Cause | None
+    related: tuple[Related, ...]
+    fix: Fix | None
+    url: str
+
+
+class Skipped(NamedTuple):
+    """Something that was not checked, and why; `count` documents of it in `file`."""
+
+    file: str
+    reason: str
+    count: int = 1
+
+
+class Report(NamedTuple):
+    """The answer of one run. `sources` gives reporters the text to quote, by file name."""
+
+    kubernetes: str
+    findings: tuple[Finding, ...]
+    files: int
+    """Files that were read."""
+    objects: int
+    """FlowSchemas and PriorityLevelConfigurations that were seen."""
+    skipped: tuple[Skipped, ...]
+    suppressed: int
+    sources: Mapping[str, Source]
+
+    def count(self, severity: Severity) -> int:
+        """How many findings have this severity."""
+        return sum(finding.severity == severity for finding in self.findings)

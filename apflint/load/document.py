@@ -1,0 +1,107 @@
+"""A manifest of ours: one FlowSchema or PriorityLevelConfiguration in a source, with the places of everything in it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from apflint.load.node import Mapping, Node, Scalar, Sequence, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apflint.finding import Path, Span
+    from apflint.load.decode import Duplicate
+    from apflint.load.source import Source
+
+GROUP = "flowcontrol.apiserver.k8s.io"
+KINDS = ("FlowSchema", "PriorityLevelConfiguration")
+
+
+class Document:
+    """One object. `value` is its decoded manifest; the tree with the places is built again when a place is asked for."""
+
+    def __init__(
+        self,
+        source: Source,
+        value: dict[str, Any],
+        compose: Callable[[], Node | None],
+        prefix: Path = (),
+        api_version: str | None = None,
+        kind: str | None = None,
+        duplicates: tuple[Duplicate, ...] = (),
+        not_finite: tuple[Path, ...] = (),
+    ) -> None:
+        self.source = source
+        self.value = value
+        self.api_version: str = api_version or str(value.get("apiVersion") or "")
+        self.kind: Literal["FlowSchema", "PriorityLevelConfiguration"] = kind or value.get("kind")  # type: ignore[assignment]
+        self.version = self.api_version.rpartition("/")[2]
+        self.prefix = prefix
+        """Where the object is in its text: `("items", 3)` inside a list, empty elsewhere."""
+        self.duplicates = duplicates
+        self.not_finite = not_finite
+        self._compose = compose
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`, or "" where it is no text."""
+        metadata = self.value.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return name if isinstance(name, str) else ""
+
+    @cached_property
+    def root(self) -> Node:
+        """The tree of the document."""
+        root = self._compose()
+        assert root is not None, "the text was read once already"
+        return root
+
+    def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
+        """Start and end of the value at `path`, as a person would point at it.
+
+        A scalar or a list in brackets is pointed at itself, a block by its key. What is not there is missed from the
+        nearest mapping that is. With `key` the key is pointed at in any case.
+        """
+        full = self.prefix + path
+        depth, last_key, node = walk(self.root, full)
+        present = depth == len(full)
+        if present and not key and self._fits_a_line(node):
+            return node.start, node.end
+        if last_key is not None:
+            return last_key.start, last_key.end
+        return self._first_line(node)
+
+    def span(self, path: Path, key: bool = False) -> Span:  # noqa: FBT001  # read as span(path, key=True) everywhere
+        """`offsets` as lines and columns."""
+        return self.source.span(*self.offsets(path, key=key))
+
+    def key_offsets(self, path: Path) -> tuple[int, int] | None:
+        """Start and end of the key of the value at `path`; None where it has none (list items) or is absent."""
+        depth, last_key, _ = walk(self.root, self.prefix + path)
+        if depth < len(self.prefix) + len(path) or last_key is None:
+            return None
+        return last_key.start, last_key.end
+
+    def text(self, path: Path) -> str:
+        """The value at `path` as it is written, quotes and all; "" where it is absent."""
+        depth, _, node = walk(self.root, self.prefix + path)
+        return self.source.text[node.start : node.end] if depth == len(self.prefix) + len(path) else ""
+
+    def _fits_a_line(self, node: Node) -> bool:
+        if node.start == node.end:
+            return False  # an empty value: point at the key
+        if isinstance(node, Scalar):
+            return True
+        if isinstance(node, Mapping | Sequence) and not node.flow:
+            return False
+        return "\n" not in self.source.text[node.start : node.end]
+
+    def _first_line(self, node: Node) -> tuple[int, int]:
+        """A list item or a whole document: its first key with the value beside it."""
+        if isinstance(node, Mapping) and not node.flow and node.pairs:
+            key, value = node.pairs[0]
+            beside = "\n" not in self.source.text[key.start : value.end]
+            return key.start, value.end if beside and value.end > key.end else key.end
+        line_end = self.source.text.find("\n", node.start, node.end)
+        return node.start, node.end if line_end < 0 else line_end

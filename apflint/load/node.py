@@ -1,0 +1,96 @@
+"""The tree of a document: values with their places, as offsets into the text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from apflint.finding import Path
+
+
+class Scalar:
+    """A string, number, boolean or null; `value` is what Kubernetes decodes it to."""
+
+    __slots__ = ("end", "start", "value")
+
+    def __init__(self, start: int, end: int, value: Any) -> None:
+        self.start = start
+        self.end = end
+        self.value = value
+
+
+class Mapping:
+    """`merges` are the values of its `<<` keys, with the number of pairs before each: go-yaml takes them in order."""
+
+    __slots__ = ("end", "flow", "merges", "pairs", "start")
+
+    def __init__(self, start: int, *, flow: bool) -> None:
+        self.start = start
+        self.end = -1
+        self.flow = flow
+        self.pairs: list[tuple[Scalar, Node]] = []
+        self.merges: list[tuple[int, Scalar, Node]] = []
+
+
+class Sequence:
+    """A list."""
+
+    __slots__ = ("end", "flow", "items", "start")
+
+    def __init__(self, start: int, *, flow: bool) -> None:
+        self.start = start
+        self.end = -1
+        self.flow = flow
+        self.items: list[Node] = []
+
+
+class Alias:
+    """`*name`, with the node that it stands for."""
+
+    __slots__ = ("end", "start", "target")
+
+    def __init__(self, start: int, end: int, target: Node) -> None:
+        self.start = start
+        self.end = end
+        self.target = target
+
+
+Node = Scalar | Mapping | Sequence | Alias
+
+
+def behind(node: Node) -> Scalar | Mapping | Sequence:
+    """The node itself, or what an alias stands for."""
+    while isinstance(node, Alias):
+        node = node.target
+    return node
+
+
+def child(node: Node, step: str | int) -> tuple[Scalar | None, Node] | None:
+    """One step down: the key (None in a list) and the value, or None where there is no such child."""
+    from apflint.load.scalars import key_text  # noqa: PLC0415  # only findings come here
+
+    node = behind(node)
+    if isinstance(node, Sequence):
+        return (None, node.items[step]) if isinstance(step, int) and step < len(node.items) else None
+    if isinstance(node, Scalar):
+        return None
+    for key, value in reversed(node.pairs):
+        if key_text(key.value) == step:
+            return key, value
+    for _, _, merged in node.merges:
+        target = behind(merged)
+        for source in target.items if isinstance(target, Sequence) else [target]:
+            if found := child(source, step):
+                return found
+    return None
+
+
+def walk(node: Node, path: Path) -> tuple[int, Scalar | None, Node]:
+    """As far down `path` as the tree goes: how many steps, the last step's key (None in a list), and the node there."""
+    key: Scalar | None = None
+    for depth, step in enumerate(path):
+        found = child(node, step)
+        if found is None:
+            return depth, key, node
+        key, node = found
+    return len(path), key, node

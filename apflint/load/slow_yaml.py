@@ -1,0 +1,37 @@
+"""YAML events without libyaml: ruamel.yaml's own parser, with the events that the rest of the loader knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SlowParser:
+    """Gives the events of ruamel.yaml's pure Python parser as PyYAML's event classes, one at a time."""
+
+    def __init__(self, text: str) -> None:
+        from ruamel.yaml import YAML  # noqa: PLC0415  # 20 ms that only a machine without libyaml pays
+
+        self._events = iter(YAML(typ="safe", pure=True).parse(text))
+
+    def get_event(self) -> Any:
+        """The next event, or None at the end. Raises PyYAML's errors."""
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
+        from yaml import error as errors  # noqa: PLC0415
+        from yaml import events as classes  # noqa: PLC0415
+
+        try:
+            event = next(self._events, None)
+        except MarkedYAMLError as error:
+            raise errors.MarkedYAMLError(
+                error.context, error.context_mark, error.problem, error.problem_mark
+            ) from error
+        except YAMLError as error:
+            raise errors.YAMLError(str(error)) from error
+        if event is None:
+            return None
+        made = object.__new__(getattr(classes, type(event).__name__))
+        for name in ("start_mark", "end_mark", "anchor", "implicit", "value", "style", "flow_style", "version", "tag"):
+            if hasattr(event, name):
+                value = getattr(event, name)
+                setattr(made, name, str(value) if name == "tag" and value is not None else value)
+        return made

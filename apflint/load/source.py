@@ -1,0 +1,46 @@
+"""A text that was read, and the lines in it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apflint.finding import Span
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Source:
+    """The text of one input. Offsets are in code points; lines are what an editor shows, so CRLF and CR end them too."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        """As findings show it: a path, or `<stdin>`."""
+        self.text = text
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The offset at which each line starts."""
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """1-based line and column of an offset."""
+        line = bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+    def span(self, start: int, end: int) -> Span:
+        """The span of `text[start:end]`."""
+        from apflint.finding import Span  # noqa: PLC0415  # finding knows Source by name only
+
+        return Span(*self.position(start), *self.position(max(start, end)))
+
+    def line(self, number: int) -> str:
+        """The text of a 1-based line, without its end; empty past the last line."""
+        if not 1 <= number <= len(self.line_starts):
+            return ""
+        start = self.line_starts[number - 1]
+        end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")

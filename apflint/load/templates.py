@@ -1,0 +1,61 @@
+"""Recognising text that is not a manifest yet: Helm and Go templates, shell scripts, patches.
+
+Only asked where the text as it stands is no manifest: what does parse is checked as it is, because that is what the API
+server would get.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+
+class Template(NamedTuple):
+    """What the text is (`a Helm template`), and how to get manifests from it; `start` and `end` show why."""
+
+    what: str
+    render: str
+    start: int
+    end: int
+
+
+_GO = re.compile(r"\{\{.*?\}\}|\{\{")
+_HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\{[^}\n]*\}|\$\([^)\n]*\)|\$[A-Za-z_][A-Za-z0-9_]*|%[A-Z_]+%|<[A-Z_]+>")
+
+
+def in_text(text: str, start: int, end: int) -> Template | None:
+    """The template in `text[start:end]`, a piece that does not parse as YAML."""
+    if found := _GO.search(text, start, end):
+        return Template(
+            "a Helm or Go template",
+            "render it first: helm template CHART | apflint check -",
+            found.start(),
+            found.end(),
+        )
+    if found := _HEREDOC.search(text, start, end):
+        return Template(
+            "a shell script", "let it print the manifest and pipe that: ... | apflint check -", found.start(), found.end()
+        )
+    if found := _VARIABLE.search(text, start, end):
+        return Template(
+            "a text with placeholders", "fill them in first: envsubst < FILE | apflint check -", found.start(), found.end()
+        )
+    return None
+
+
+def in_name(value: str) -> str | None:
+    """The placeholder in a value that ought to be a plain word (`$apf_api_version`, `{{ .Values.name }}`), or None."""
+    found = _GO.search(value) or _VARIABLE.search(value)
+    return found.group() if found else None
+
+
+def is_patch(value: dict[str, Any]) -> bool:
+    """Whether a mapping with apiVersion and kind is a patch for such an object rather than the object.
+
+    `$patch` is kustomize's and kubectl's directive; `patch` and `patchType` beside a kind are how OpenShift's
+    managed-cluster configuration writes them. Neither is a field of any Kubernetes object.
+    """
+    if "$patch" in value or ("patch" in value and "spec" not in value):
+        return True
+    return any(isinstance(part, dict) and "$patch" in part for part in value.values())
