@@ -1,0 +1,212 @@
+"""The pages in `rules/` keep their form, and their examples do what they say."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from apflint import catalogue
+from apflint.catalogue import Example
+from apflint.checks import CHECKS
+from apflint.engine import Options, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEADINGS = ("Why", "Bad", "Good", "How to mend", "Known gaps")
+REQUIRED = ("Why", "Bad", "Good")
+
+# Rules that have no example of a kind, each with the reason. The page says it too, under its heading.
+WITHOUT_BAD: dict[str, str] = {}
+WITHOUT_GOOD: dict[str, str] = {}
+
+
+def _examples() -> Iterator[tuple[str, Example]]:
+    """Every example of every page. A page that cannot be read has none here; `test_page_can_be_read` names it."""
+    for rule_id in catalogue.ids():
+        try:
+            found = catalogue.examples(catalogue.rule(rule_id))
+        except ValueError:
+            continue
+        yield from ((rule_id, example) for example in found)
+
+
+def _findings(example: Example) -> list[tuple[str, int, str]]:
+    """Rule, line and message of what the example yields, in the order of lines."""
+    options = Options() if example.kubernetes is None else Options(kubernetes=example.kubernetes)
+    report = check([(example.file, example.text.encode())], options)
+    return [(finding.rule, finding.span.line, finding.message) for finding in report.findings]
+
+
+def _differences(example: Example) -> list[str]:
+    """What the example yields and does not mark, and what it marks and does not yield; places are lines of the page."""
+    found = _findings(example)
+    yielded = Counter((rule, line) for rule, line, _ in found)
+    marked = Counter(example.expected)
+    return [
+        *(
+            f"line {line}: {rule} is found {count} times too often"
+            for (rule, line), count in (yielded - marked).items()
+        ),
+        *(f"line {line}: {rule} is marked, not found" for (rule, line), _ in (marked - yielded).items()),
+    ]
+
+
+EXAMPLES = [
+    pytest.param(rule_id, example, id=f"{rule_id}-{example.kind}-{example.page_line}")
+    for rule_id, example in _examples()
+]
+
+
+@pytest.mark.parametrize(("rule_id", "example"), EXAMPLES)
+def test_example_yields_what_it_marks(rule_id: str, example: Example) -> None:
+    differences = _differences(example)
+    shown = "\n".join(f"  {rule} line {line}: {message}" for rule, line, message in _findings(example))
+    assert not differences, (
+        f"rules/{rule_id}.md, the {example.kind} example in the fence at line {example.page_line} (lines here are the"
+        f" example's own, markers of the form `# ~v` not counted): {'; '.join(differences)}.\nIt yields:\n{shown}"
+    )
+
+
+@pytest.mark.parametrize(("rule_id", "example"), EXAMPLES)
+def test_example_is_about_its_rule(rule_id: str, example: Example) -> None:
+    if example.kind == "bad":
+        assert rule_id in {rule for rule, _ in example.expected}, f"fence at line {example.page_line}"
+    else:
+        # A good example in which nothing is recognised would be free of findings for the wrong reason.
+        report = check([(example.file, example.text.encode())])
+        assert report.objects, f"fence at line {example.page_line}"
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_page_can_be_read(rule_id: str) -> None:
+    catalogue.examples(catalogue.rule(rule_id))
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_page_has_bad_and_good_examples(rule_id: str) -> None:
+    kinds = {example.kind for example in catalogue.examples(catalogue.rule(rule_id))}
+    assert ("bad" in kinds) == (rule_id not in WITHOUT_BAD)
+    assert ("good" in kinds) == (rule_id not in WITHOUT_GOOD)
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_page_has_its_headings_in_order(rule_id: str) -> None:
+    headings, texts = _sections(catalogue.rule(rule_id).body)
+    assert set(REQUIRED) <= set(headings), headings
+    assert headings == [heading for heading in HEADINGS if heading in headings]
+    assert all(texts), f"a heading without a text: {headings}"
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_every_fence_of_bad_and_good_is_an_example(rule_id: str) -> None:
+    rule = catalogue.rule(rule_id)
+    headings, texts = _sections(rule.body)
+    fences = sum(
+        len(re.findall(r"^`{3,}\w*", text, re.MULTILINE)) // 2
+        for heading, text in zip(headings, texts, strict=True)
+        if heading in ("Bad", "Good")
+    )
+    assert fences == len(catalogue.examples(rule))
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_front_matter_is_what_a_yaml_parser_reads(rule_id: str, root: Path) -> None:
+    text = (root / "rules" / f"{rule_id}.md").read_text(encoding="utf-8")
+    rule = catalogue.rule(rule_id)
+    assert yaml.safe_load(text.split("---\n")[1]) == {
+        "id": rule.id,
+        "name": rule.name,
+        "severity": rule.severity,
+        "stage": rule.stage,
+        "since": rule.since,
+        "summary": rule.summary,
+        "references": list(rule.references),
+    }
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_summary_is_one_sentence(rule_id: str) -> None:
+    rule = catalogue.rule(rule_id)
+    # `0.1`, `kubernetes.io` and `e.g` hold dots too: only one with a blank after it ends a sentence.
+    assert rule.summary.endswith(".")
+    assert not re.search(r"[.!?] ", rule.summary)
+    assert " " in rule.summary
+    assert len(rule.summary) <= 160
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_references_are_addresses_each_once(rule_id: str) -> None:
+    references = catalogue.rule(rule_id).references
+    assert len(set(references)) == len(references)
+    assert all(re.fullmatch(r"https://[\w.-]+/\S+", reference) for reference in references)
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_readers_see_no_markers(rule_id: str) -> None:
+    assert "# ~" not in catalogue.readable(catalogue.rule(rule_id).body)
+
+
+def test_every_check_has_a_page_and_every_page_a_check() -> None:
+    assert list(CHECKS) == list(catalogue.ids())
+
+
+def test_names_are_unique() -> None:
+    names = [rule.name for rule in catalogue.rules()]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_exceptions_are_about_rules_that_exist() -> None:
+    assert {*WITHOUT_BAD, *WITHOUT_GOOD} <= set(catalogue.ids())
+
+
+def _sections(body: str) -> tuple[list[str], list[str]]:
+    """The headings of a page, and the text below each; a `## ` inside a fence is none."""
+    fenced = False
+    starts: list[int] = []
+    lines = body.split("\n")
+    for number, line in enumerate(lines):
+        fenced ^= line.startswith("```")
+        if line.startswith("## ") and not fenced:
+            starts.append(number)
+    texts = ["\n".join(lines[start + 1 : end]).strip() for start, end in pairwise([*starts, len(lines)])]
+    return [lines[start].removeprefix("## ") for start in starts], texts
+
+
+# The test of the examples is one itself: it must see each way in which a page can be wrong.
+
+MISTAKE = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: example
+  name: example
+spec:
+  matchingPrecedence: 5000
+  priorityLevelConfiguration:
+    name: workload-low
+"""
+
+
+@pytest.mark.parametrize(
+    ("expected", "differences"),
+    [
+        ((("APF002", 5),), []),
+        ((), ["line 5: APF002 is found 1 times too often"]),
+        ((("APF002", 4),), ["line 5: APF002 is found 1 times too often", "line 4: APF002 is marked, not found"]),
+        ((("APF002", 5), ("APF002", 5)), ["line 5: APF002 is marked, not found"]),
+        (
+            (("APF101", 5),),
+            ["line 5: APF002 is found 1 times too often", "line 5: APF101 is marked, not found"],
+        ),
+    ],
+)
+def test_differences_are_seen(expected: tuple[tuple[str, int], ...], differences: list[str]) -> None:
+    example = Example(kind="bad", text=MISTAKE, file="example.yaml", kubernetes="1.36", expected=expected, page_line=1)
+    assert _differences(example) == differences
