@@ -58,7 +58,7 @@ def load(name: str, data: bytes) -> Loaded:
         message = f"byte 0x{data[error.start]:02x} at offset {error.start:,} is no UTF-8: this is no text file"
         trouble = Trouble("unsafe", source, len(readable), len(readable) + 1, message, rejected=True)
         return Loaded(source, (), (trouble,), ())
-    return load_text(Source(name, text))
+    return load_text(Source(name, text)) if text else Loaded(Source(name, ""), (), (), ())
 
 
 def helm_sources(text: str) -> list[Source] | None:

@@ -1,0 +1,75 @@
+"""`apflint check`: reads the inputs, has them checked, prints the report, and knows the exit status."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli import files
+from apflint.cli.progress import watched
+from apflint.cli.terminal import style
+from apflint.engine import STDIN, Options, check
+from apflint.finding import SEVERITIES
+from apflint.report import render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.finding import Report
+
+
+class Inputs(NamedTuple):
+    """What to read. `stdin_filename` is the name that findings show for standard input."""
+
+    paths: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    stdin_filename: str | None = None
+
+
+class Printing(NamedTuple):
+    """What to print, and which severity makes the exit status 1 (`never`: none does)."""
+
+    format: str
+    color: str
+    quiet: bool
+    verbose: bool
+    statistics: bool
+    fail_on: str
+
+
+def run(inputs: Inputs, options: Options, printing: Printing, *, require_objects: bool) -> int:
+    """Checks and prints. ValueError, fit to be shown, for an unknown release or rule."""
+    unreadable: list[str] = []
+    report = check(_read(inputs, unreadable), options)
+    how = style(printing.color, quiet=printing.quiet, verbose=printing.verbose, statistics=printing.statistics)
+    sys.stdout.write(render(report, printing.format, how))
+    sys.stdout.flush()
+    for message in unreadable:
+        sys.stderr.write(f"apflint: {message}\n")
+    if not report.objects and not report.findings and not unreadable:
+        where = "1 file" if report.files == 1 else f"{report.files} files"
+        sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")
+    return _status(report, printing.fail_on, failed=bool(unreadable) or (require_objects and not report.objects))
+
+
+def _read(inputs: Inputs, unreadable: list[str]) -> Iterator[tuple[str, bytes]]:
+    """The inputs that can be read; the others become sentences in `unreadable`."""
+    found = list(files.discover(inputs.paths, inputs.exclude, inputs.force_exclude))
+    for one in watched(found):
+        data = files.read(one)
+        if isinstance(data, files.Unreadable):
+            unreadable.append(f"{one.name}: {data.reason}")
+            continue
+        name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
+        # What holds nothing of ours is not parsed at all: most files of a repository.
+        yield name, data if files.may_hold_apf(data) else b""
+
+
+def _status(report: Report, fail_on: str, *, failed: bool) -> int:
+    if failed:
+        return 2
+    if fail_on == "never":
+        return 0
+    counted = SEVERITIES[: [*SEVERITIES].index(fail_on) + 1]  # type: ignore[arg-type]  # typer admits only severities
+    return int(any(finding.severity in counted for finding in report.findings))
