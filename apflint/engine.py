@@ -155,5 +155,3 @@ def _where(place: Place | tuple[Source, int, int]) -> tuple[Source, Span, Docume
     if place.offsets is not None:
         return document.source, document.source.span(*place.offsets), document, place.path
     return document.source, document.span(place.path, place.key), document, place.path
-
-

@@ -25,7 +25,9 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.flow_schemas:
         precedence = schema.spec.matching_precedence
         if not 1 <= precedence <= MAX_PRECEDENCE:
-            message = f"matchingPrecedence {precedence} is not from 1 to {MAX_PRECEDENCE}; the lower the number, the earlier"
+            message = (
+                f"matchingPrecedence {precedence} is not from 1 to {MAX_PRECEDENCE}; the lower the number, the earlier"
+            )
             yield Problem(
                 Place(schema.document, _PRECEDENCE), message, Cause("FieldValueInvalid", "spec.matchingPrecedence")
             )
@@ -35,9 +37,7 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
     """APF202."""
     for schema in workspace.flow_schemas:
         if schema.spec.matching_precedence == 1 and schema.name != "exempt":
-            message = (
-                'matchingPrecedence 1 is kept for the FlowSchema "exempt", so that nothing comes before it. The first free one is 2'
-            )
+            message = 'matchingPrecedence 1 is kept for the FlowSchema "exempt", so that nothing comes before it. The first free one is 2'
             yield Problem(
                 Place(schema.document, _PRECEDENCE), message, Cause("FieldValueInvalid", "spec.matchingPrecedence")
             )
@@ -64,7 +64,9 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.flow_schemas:
         name = schema.spec.priority_level_configuration
         if not name:
-            message = "this FlowSchema says no priority level: `priorityLevelConfiguration: {name: ...}` is missing or empty"
+            message = (
+                "this FlowSchema says no priority level: `priorityLevelConfiguration: {name: ...}` is missing or empty"
+            )
             yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field))
         elif wrong := names.dns_subdomain(name):
             message = f"{quote(name)} can be no priority level's name: {wrong}.{placeholder_hint(name)}"

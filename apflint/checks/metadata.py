@@ -83,7 +83,9 @@ def _annotations(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
     for key in metadata.annotations:
         if wrong := names.qualified_name(key.lower()):
             path = ("metadata", "annotations", key)
-            yield _invalid(document, path, f"{quote(key)} is no annotation key: {wrong}", "metadata.annotations", key=True)
+            yield _invalid(
+                document, path, f"{quote(key)} is no annotation key: {wrong}", "metadata.annotations", key=True
+            )
     size = sum(len(f"{key}{text}".encode("utf-8", "surrogatepass")) for key, text in metadata.annotations.items())
     if size > _ANNOTATIONS_LIMIT:
         message = f"the annotations take {size:,} bytes together, and {_ANNOTATIONS_LIMIT:,} are the most"
@@ -129,7 +131,9 @@ def _finalizers(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
         if wrong := names.qualified_name(finalizer):
             yield _invalid(document, path, f"{quote(finalizer)} is no finalizer: {wrong}", field)
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            message = f"the finalizer {quote(finalizer)} is none of Kubernetes' own and has no domain, as `example.com/name`"
+            message = (
+                f"the finalizer {quote(finalizer)} is none of Kubernetes' own and has no domain, as `example.com/name`"
+            )
             yield _invalid(document, path, message, f"{field}[{number}]")
     if {"orphan", "foregroundDeletion"} <= set(metadata.finalizers):
         path = ("metadata", "finalizers", metadata.finalizers.index("orphan"))

@@ -39,9 +39,7 @@ def duplicate_object(workspace: Workspace) -> Iterator[Problem]:
                 f"a {document.kind} {quote(document.name)} is in these files already. A cluster has one of each name:"
                 " whichever is applied last replaces the other"
             )
-            yield Problem(
-                Place(document, _NAME), message, related=(Elsewhere(Place(earlier, _NAME), "the first one"),)
-            )
+            yield Problem(Place(document, _NAME), message, related=(Elsewhere(Place(earlier, _NAME), "the first one"),))
 
 
 def suggested_object_overwritten(workspace: Workspace) -> Iterator[Problem]:

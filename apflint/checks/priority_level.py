@@ -25,9 +25,7 @@ _TYPES = ("Limited", "Exempt")
 _RESPONSES = ("Queue", "Reject")
 
 
-def _problem(
-    level: PriorityLevelConfiguration, path: Path, reason: str, message: str, *, key: bool = False
-) -> Problem:
+def _problem(level: PriorityLevelConfiguration, path: Path, reason: str, message: str, *, key: bool = False) -> Problem:
     return Problem(Place(level.document, path, key), message, Cause(f"FieldValue{reason}", field_path(path)))
 
 
@@ -117,7 +115,9 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
                 yield _problem(level, ("spec", member, "lendablePercent"), "Invalid", message)
         borrowing = limited.borrowing_limit_percent if limited is not None else None
         if borrowing is not None and borrowing < 0:
-            message = f"borrowingLimitPercent {borrowing} is less than 0; without it the level may borrow all that is lent"
+            message = (
+                f"borrowingLimitPercent {borrowing} is less than 0; without it the level may borrow all that is lent"
+            )
             yield _problem(level, ("spec", "limited", "borrowingLimitPercent"), "Invalid", message)
 
 

@@ -46,7 +46,7 @@ def _said(level: PriorityLevelConfiguration, name: str, number: int) -> str:
 def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
     """APF305."""
     for level, queuing in _queuing(workspace):
-        if 0 < queuing.hand_size and queuing.hand_size > queuing.queues:
+        if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             message = (
                 f"{_said(level, 'handSize', queuing.hand_size)} is more than {_said(level, 'queues', queuing.queues)}:"
                 " each flow is dealt a hand of different queues"
@@ -92,4 +92,6 @@ def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF309."""
     for level, queuing in _queuing(workspace):
         if queuing.hand_size < 1:
-            yield _problem(level, "handSize", f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in")
+            yield _problem(
+                level, "handSize", f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in"
+            )

@@ -69,7 +69,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
 
 _ALL = {
     "verbs": "verbs",
-    "apiGroups": "API groups (the core group is \"\")",
+    "apiGroups": 'API groups (the core group is "")',
     "resources": "resources",
     "nonResourceURLs": "paths",
 }
@@ -80,22 +80,21 @@ def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
     for found in _lists(workspace):
         if not found.items:
             message = f"{found.name} is missing or empty: the rule would match nothing. For all {_ALL[found.name]} write ['*']"
-            yield Problem(
-                Place(found.document, found.path), message, Cause("FieldValueRequired", found.field)
-            )
+            yield Problem(Place(found.document, found.path), message, Cause("FieldValueRequired", found.field))
 
 
 def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
     """APF210."""
-    namespaces = (_List(doc, (*path, "namespaces"), rule.namespaces) for doc, path, rule in _resource_rules(workspace)
-                  if rule.namespaces)
+    namespaces = (
+        _List(doc, (*path, "namespaces"), rule.namespaces)
+        for doc, path, rule in _resource_rules(workspace)
+        if rule.namespaces
+    )
     for found in (*_lists(workspace), *namespaces):
         if "*" in found.items and len(found.items) > 1:
             star = found.items.index("*")
             message = f"'*' stands for all {found.name} and must be alone in its list: leave the others out, or the '*'"
-            yield Problem(
-                Place(found.document, (*found.path, star)), message, Cause("FieldValueInvalid", found.field)
-            )
+            yield Problem(Place(found.document, (*found.path, star)), message, Cause("FieldValueInvalid", found.field))
 
 
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
@@ -107,7 +106,9 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
         if wrong:
             said = listed((quote(verb) for _, verb in wrong), "and")
             hint = _verb_hint(wrong[0][1], resources="resourceRules" in found.path)
-            message = f"{said}: no such {'verb' if len(wrong) == 1 else 'verbs'}. Verbs are {listed(VERBS, 'and')}.{hint}"
+            message = (
+                f"{said}: no such {'verb' if len(wrong) == 1 else 'verbs'}. Verbs are {listed(VERBS, 'and')}.{hint}"
+            )
             yield Problem(
                 Place(found.document, (*found.path, wrong[0][0])), message, Cause("FieldValueNotSupported", found.field)
             )
@@ -162,9 +163,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
             if wrong := _url_fault(url):
                 path = (*found.path, number)
                 message = f"{quote(url)} is no path of this list: {wrong}"
-                yield Problem(
-                    Place(found.document, path), message, Cause("FieldValueInvalid", field_path(path))
-                )
+                yield Problem(Place(found.document, path), message, Cause("FieldValueInvalid", field_path(path)))
 
 
 def _url_fault(url: str) -> str | None:

@@ -87,7 +87,9 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
         message = "the service account's namespace is missing; a namespace is always named, there is none for all"
         yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
     elif wrong := names.dns_label(namespace):
-        star = " There is no way to name all namespaces here; the group system:serviceaccounts has all service accounts."
+        star = (
+            " There is no way to name all namespaces here; the group system:serviceaccounts has all service accounts."
+        )
         hint = star if namespace == "*" else placeholder_hint(namespace)
         message = f"{quote(namespace)} is no namespace: {wrong}.{hint}"
         yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))

@@ -29,7 +29,7 @@ def listed(words: Iterable[str], last: str = "or") -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` was probably meant to be: another case, or a letter or two off."""
-    from difflib import get_close_matches  # noqa: PLC0415  # only findings need it
+    from difflib import get_close_matches  # only findings need it
 
     words = list(known)
     folded = {candidate.lower(): candidate for candidate in words}
@@ -48,4 +48,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def placeholder_hint(value: str) -> str:
     """A sentence, with a blank before it, for a value that a template should have filled in."""
     found = templates.in_name(value)
-    return f" {quote(found)} looks like a placeholder: render the file before it is checked or applied." if found else ""
+    return (
+        f" {quote(found)} looks like a placeholder: render the file before it is checked or applied." if found else ""
+    )

@@ -11,6 +11,6 @@ import sys
 
 def main() -> None:
     """Runs the command line and exits: 0, 1 for findings, 2 for usage and internal errors, 130 for Ctrl-C."""
-    from apflint.cli.app import run  # noqa: PLC0415
+    from apflint.cli.app import run
 
     sys.exit(run(sys.argv[1:]))

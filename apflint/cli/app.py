@@ -62,7 +62,9 @@ class DefaultsFormat(StrEnum):
 Kubernetes = Annotated[
     str | None, typer.Option(metavar="X.Y", help="Target release, 1.18 to 1.37 (default: the newest known).")
 ]
-Color = Annotated[Colour, typer.Option("--color", help="auto asks NO_COLOR, FORCE_COLOR and whether this is a terminal.")]
+Color = Annotated[
+    Colour, typer.Option("--color", help="auto asks NO_COLOR, FORCE_COLOR and whether this is a terminal.")
+]
 
 
 def run(arguments: list[str]) -> int:
@@ -78,7 +80,7 @@ def run(arguments: list[str]) -> int:
         return _closed_pipe()
     except OSError as error:
         return _failed(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the last resort: one sentence, not a traceback
         # typer brings its own copy of click, so its usage errors are known by what they have, not by their class.
         if hasattr(error, "format_message"):
             context = getattr(error, "ctx", None)
@@ -114,7 +116,7 @@ def _bug(error: Exception) -> int:
 
 def _version(value: bool) -> None:
     if value:
-        from apflint import __version__  # noqa: PLC0415
+        from apflint import __version__
 
         sys.stdout.write(f"apflint {__version__}\n")
         raise typer.Exit
@@ -122,18 +124,22 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def common(
-    version: Annotated[  # noqa: ARG001  # its callback prints and exits
+    version: Annotated[
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Options before the command."""
 
 
-@app.command(epilog="Examples: apflint check manifests/ · helm template CHART | apflint check - · apflint check --select APF3 .")
+@app.command(
+    epilog="Examples: apflint check manifests/ · helm template CHART | apflint check - · apflint check --select APF3 ."
+)
 def check(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH|-]...", help="Files, directories (*.yaml, *.yml, *.json below them), - for standard input."),
+        typer.Argument(
+            metavar="[PATH|-]...", help="Files, directories (*.yaml, *.yml, *.json below them), - for standard input."
+        ),
     ] = None,
     kubernetes: Kubernetes = None,
     output: Annotated[CheckFormat, typer.Option("--format", help="How findings are printed.")] = CheckFormat.text,
@@ -157,13 +163,15 @@ def check(
     no_ignores: Annotated[bool, typer.Option("--no-ignores", help="Heed no suppressions in files.")] = False,  # noqa: ARG001
     color: Color = Colour.auto,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, no summary.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Field paths, and each thing that was skipped.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Field paths, and each thing that was skipped.")
+    ] = False,
     statistics: Annotated[bool, typer.Option("--statistics", help="Counts by rule instead of findings.")] = False,
 ) -> int:
     """Check manifests as the API server would, and for what it does not see."""
-    from apflint.cli import check as command  # noqa: PLC0415
-    from apflint.engine import Options  # noqa: PLC0415
-    from apflint.releases import NEWEST  # noqa: PLC0415
+    from apflint.cli import check as command
+    from apflint.engine import Options
+    from apflint.releases import NEWEST
 
     inputs = command.Inputs(
         tuple(paths or ["."]), tuple(exclude or ()), force_exclude=force_exclude, stdin_filename=stdin_filename
@@ -187,8 +195,8 @@ def rule(
     color: Color = Colour.auto,
 ) -> int:
     """Show the page of a rule, or the list of all."""
-    from apflint.cli import rule as command  # noqa: PLC0415
-    from apflint.cli.terminal import style  # noqa: PLC0415
+    from apflint.cli import rule as command
+    from apflint.cli.terminal import style
 
     return _said(lambda: _print(command.show(name, output.value, style(color.value))))
 
@@ -199,7 +207,7 @@ def schema(
     api_version: Annotated[str, typer.Option(metavar="V", help="v1alpha1 to v1.")] = "v1",
 ) -> int:
     """Print the JSON Schema of a kind, for the YAML support of editors."""
-    from apflint.cli import schema as command  # noqa: PLC0415
+    from apflint.cli import schema as command
 
     return _said(lambda: _print(command.show(kind, api_version)))
 
@@ -208,7 +216,8 @@ def schema(
 def defaults(
     kubernetes: Kubernetes = None,
     api_version: Annotated[
-        str | None, typer.Option(metavar="V", help="API version to write them in (default: the newest the release serves).")
+        str | None,
+        typer.Option(metavar="V", help="API version to write them in (default: the newest the release serves)."),
     ] = None,
     output: Annotated[DefaultsFormat, typer.Option("--format")] = DefaultsFormat.yaml,
     diff: Annotated[
@@ -216,7 +225,7 @@ def defaults(
     ] = None,
 ) -> int:
     """Print the objects that every API server of a release creates by itself."""
-    from apflint.cli import defaults as command  # noqa: PLC0415
+    from apflint.cli import defaults as command
 
     return _said(lambda: _print(command.run(kubernetes, api_version, output.value, diff)))
 

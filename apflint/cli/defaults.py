@@ -94,8 +94,8 @@ def _fields(path: Path, old: Any, new: Any) -> list[FieldChange]:
 
 def _items(path: Path, old: list[Any], new: list[Any]) -> list[FieldChange]:
     """Lists of objects have no keys: what is equal is paired first, so that one item that goes does not change the rest."""
-    import json  # noqa: PLC0415  # the command line imports this module to show help, too
-    from difflib import SequenceMatcher  # noqa: PLC0415
+    import json  # the command line imports this module to show help, too
+    from difflib import SequenceMatcher
 
     texts = [json.dumps(item) for item in old], [json.dumps(item) for item in new]
     found: list[FieldChange] = []
@@ -130,18 +130,18 @@ def _version(text: str, target: Release) -> str:
 
 
 def _json(target: Release, version: str) -> str:
-    import json  # noqa: PLC0415  # the command line imports this module to show help, too
+    import json  # the command line imports this module to show help, too
 
     items = builtin.manifest(target, version)
     return json.dumps({"kind": "List", "apiVersion": "v1", "items": items}, indent=2) + "\n"
 
 
 def _yaml(target: Release, version: str) -> str:
-    import io  # noqa: PLC0415  # as above, and ruamel.yaml takes tens of milliseconds
-    import textwrap  # noqa: PLC0415
+    import io  # as above, and ruamel.yaml takes tens of milliseconds
+    import textwrap
 
-    from ruamel.yaml import YAML  # noqa: PLC0415
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString  # noqa: PLC0415
+    from ruamel.yaml import YAML
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
     yaml = YAML()
     yaml.indent(mapping=2, sequence=4, offset=2)
@@ -177,7 +177,7 @@ def _header(target: Release, version: str) -> list[str]:
 
 
 def _diff_json(old: Release, new: Release) -> str:
-    import json  # noqa: PLC0415  # as above
+    import json  # as above
 
     answer: dict[str, Any] = {
         "from": old.name,
@@ -239,7 +239,7 @@ def _in_words(change: FieldChange) -> str:
 
 
 def _value(value: Any) -> str:
-    import json  # noqa: PLC0415  # as above
+    import json  # as above
 
     return json.dumps(value)
 

@@ -304,7 +304,7 @@ def _excluder(patterns: Iterable[str]) -> Callable[[str], bool] | None:
             (whole if "/" in rest else last).append(rest)
     if not whole and not last:
         return None
-    from fnmatch import translate  # noqa: PLC0415  # few runs exclude anything
+    from fnmatch import translate  # few runs exclude anything
 
     anywhere = re.compile("|".join(map(translate, whole)) if whole else r"(?!)").match
     basename = re.compile("|".join(map(translate, last)) if last else r"(?!)").match

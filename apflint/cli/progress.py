@@ -32,8 +32,8 @@ def watched(items: Sequence[T]) -> Iterator[T]:
 
 
 def _with_bar(rest: Iterator[T], done: int, total: int) -> Iterator[T]:
-    from rich.console import Console  # noqa: PLC0415  # only slow runs see it
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.console import Console  # only slow runs see it
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("Reading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

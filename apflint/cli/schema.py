@@ -12,10 +12,12 @@ _KINDS = (*KINDS, *(f"{kind}List" for kind in KINDS))
 
 def show(kind: str, version: str) -> str:
     """The schema as JSON text. ValueError, fit to be shown, for an unknown kind or API version."""
-    import json  # noqa: PLC0415
+    import json
 
     if kind not in _KINDS:
-        raise ValueError(f"{quote(kind)} is no kind of API Priority and Fairness: {listed(_KINDS)}.{did_you_mean(kind, _KINDS)}")
+        raise ValueError(
+            f"{quote(kind)} is no kind of API Priority and Fairness: {listed(_KINDS)}.{did_you_mean(kind, _KINDS)}"
+        )
     version = version.rpartition("/")[2]
     versions = [life.name for life in API_VERSIONS]
     if version not in versions:
