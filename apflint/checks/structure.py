@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from apflint.checks.subjects import MEMBERS
 from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
 from apflint.model import shares_field
@@ -136,19 +138,17 @@ def _rbac_habit(document: Document, violation: Violation) -> str | None:
     if document.kind != "FlowSchema" or "subjects" not in path or path[-1] not in ("name", "namespace", "apiGroup"):
         return None
     subject = _at(document.value, path[:-1])
-    kind = subject.get("kind") if isinstance(subject, dict) else None
-    name = subject.get("name") if isinstance(subject, dict) else None
-    shown = quote(name) if isinstance(name, str) else "..."
     if path[-1] == "apiGroup":
         return "Subjects of RBAC have it; subjects of a FlowSchema do not: leave it out"
-    if kind == "ServiceAccount":
-        return (
-            "Subjects are written otherwise than in RBAC:"
-            f" `kind: ServiceAccount` with `serviceAccount: {{namespace: ..., name: {shown}}}`"
-        )
-    if kind in ("User", "Group"):
-        return f"Subjects are written otherwise than in RBAC: `kind: {kind}` with `{kind.lower()}: {{name: {shown}}}`"
-    return None
+    kind = subject.get("kind") if isinstance(subject, dict) else None
+    if kind not in MEMBERS:
+        return None
+    member = MEMBERS[kind]
+    if path[-1] == "namespace" and "name" in subject:
+        return f"It goes into {quote(member)} with the name" if kind == "ServiceAccount" else None
+    name, namespace = (json.dumps(subject.get(part) or "...") for part in ("name", "namespace"))
+    inner = f"{{namespace: {namespace}, name: {name}}}" if kind == "ServiceAccount" else f"{{name: {name}}}"
+    return f"Subjects are written otherwise than in RBAC: `kind: {kind}` with `{member}: {inner}`"
 
 
 def _at(value: Any, path: Path) -> Any:

@@ -1,0 +1,37 @@
+"""What the README shows is what apflint prints."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_first_command_prints_what_the_readme_shows(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    monkeypatch.chdir(root)
+    block = re.search(r"```console\n\$ (.*?)\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    command = shlex.split(block[1].rpartition("&&")[2])
+    assert command[0] == ".venv/bin/apflint"
+
+    assert run(command[1:]) == 1
+
+    assert capsys.readouterr().out == block[2]
+
+
+def test_every_command_in_the_table_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    named = set(re.findall(r"^\| `apflint (\w+)", README, re.MULTILINE))
+    assert named >= {"check", "rule", "schema", "defaults"}
+    for command in sorted(named):
+        assert run([command, "--help"]) == 0
+        assert f"apflint {command}" in capsys.readouterr().out
