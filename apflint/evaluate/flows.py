@@ -1,0 +1,205 @@
+"""The flow of a request, and what may become of the request at its priority level.
+
+Facts: KEP-1040, Kubernetes `util/flowcontrol/apf_filter.go` (computeFlowDistinguisher), `apf_controller.go`
+(startRequest), `fairqueuing/queueset/queueset.go`, and what was recorded from kube-apiserver 1.36.2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from apflint.evaluate.shards import deal, flow_hash
+
+if TYPE_CHECKING:
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
+
+BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
+WAIT_FRACTION = 4
+"""A request waits in a queue for at most the server's `--request-timeout` (default 60 s) divided by this."""
+DEFAULT_WAIT_SECONDS = 60 // WAIT_FRACTION
+ADJUSTMENT_SECONDS = 10
+"""How often borrowing is worked out anew (`borrowingAdjustmentPeriod`)."""
+
+Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
+"""Label `reason` of the metric `apiserver_flowcontrol_rejected_requests_total`."""
+
+
+class Flow(NamedTuple):
+    """Requests that wait in the same queues: those of one FlowSchema with one distinguisher."""
+
+    flow_schema: str
+    method: str | None
+    """`distinguisherMethod` of the FlowSchema: `ByUser`, `ByNamespace`, or None."""
+    distinguisher: str
+    """The user name or namespace that tells flows apart; "" where nothing does."""
+    queues: int
+    """Queues of the level; 0: it has none."""
+    hash: int | None
+    """64 bits, unsigned; None where there is nothing to choose among: fewer than 2 queues."""
+    hand: tuple[int, ...] | None
+    """Numbers of the queues that the flow may wait in, from 0, in the order of dealing; None likewise."""
+
+
+def flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> Flow:
+    """The flow of a request by `user` in `namespace` ("": cluster-scoped, of all namespaces, or no resource at all).
+
+    The FlowSchema and the level must be those that the request resolves to. Raises ValueError when the level's queues
+    cannot be dealt from, which makes it a level that the server does not take.
+    """
+    method = schema.spec.distinguisher_method
+    response = None if level.spec.limited is None else level.spec.limited.limit_response
+    queuing = None if response is None or response.type != "Queue" else response.queuing
+    if queuing is None or queuing.queues < 2:
+        return Flow(schema.name, method, "", 0 if queuing is None else queuing.queues, None, None)
+    distinguisher = user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
+    hashed = flow_hash(schema.name, distinguisher)
+    hand = deal(hashed, queuing.queues, queuing.hand_size)
+    return Flow(schema.name, method, distinguisher, queuing.queues, hashed, hand)
+
+
+def flow_json(each: Flow) -> dict[str, Any]:
+    """The flow as `explain --format json` prints it; `hash` and `hand` are null where there is nothing to choose among."""
+    return {
+        "distinguisherMethod": each.method,
+        "distinguisher": each.distinguisher,
+        "hash": None if each.hash is None else str(each.hash),
+        "hand": None if each.hand is None else list(each.hand),
+    }
+
+
+def describe_flow(each: Flow) -> str:
+    """The flow in one or two sentences. Names stand in quotes as they are: the caller makes them fit for a terminal."""
+    if each.queues == 0:
+        return "The priority level has no queues, so flows make no difference."
+    if each.queues == 1:
+        return "The priority level has 1 queue, so all its requests wait in line together, whatever flow they are of."
+    if each.method == BY_USER:
+        whose = f'All requests of user "{each.distinguisher}" under FlowSchema "{each.flow_schema}" are one flow.'
+    elif each.method == BY_NAMESPACE and each.distinguisher:
+        whose = f'All requests in namespace "{each.distinguisher}" under FlowSchema "{each.flow_schema}" are one flow.'
+    elif each.method == BY_NAMESPACE:
+        whose = f'All requests without a namespace under FlowSchema "{each.flow_schema}" are one flow.'
+    else:
+        whose = f'All requests under FlowSchema "{each.flow_schema}" are one flow.'
+    hand = ", ".join(map(str, each.hand or ()))
+    which = f"queue {hand}" if len(each.hand or ()) == 1 else f"the shortest of queues {hand}"
+    return f"{whose} They wait in {which} (of {each.queues}, counted from 0)."
+
+
+class Fate(NamedTuple):
+    """One thing that may become of a request, and when."""
+
+    outcome: Literal["dispatched", "queued", "rejected"]
+    status: int | None
+    """The HTTP status that APF answers with; None: the request goes on (or waits)."""
+    reason: Reason | None
+    """What `apiserver_flowcontrol_rejected_requests_total` counts a rejection under."""
+    when: str
+    """A sentence: when this happens, and what the client sees."""
+
+
+def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tuple[Fate, ...]:
+    """What may become of a request at a level, from the best to the worst.
+
+    `wait_seconds` is how long a request may wait: a quarter of the server's `--request-timeout`.
+    """
+    if level.type == "Exempt":
+        return (
+            Fate("dispatched", None, None, "The level is exempt: every request is executed at once, never held back."),
+        )
+    if level.response != "Queue":
+        return (
+            Fate("dispatched", None, None, f"Executed at once while {_free(level)}."),
+            Fate(
+                "rejected",
+                429,
+                "concurrency-limit",
+                "Rejected at once when no seat is free: this level has no queues (limitResponse Reject).",
+            ),
+        )
+    length, wait = level.queue_length_limit or 0, f"{wait_seconds:g} seconds"
+    return (
+        Fate("dispatched", None, None, f"Executed at once while {_free(level)} and nobody is waiting."),
+        Fate(
+            "queued",
+            None,
+            None,
+            f"Waits when no seat is free: {_queues(level)}, for up to {wait} (a quarter of --request-timeout).",
+        ),
+        Fate(
+            "rejected",
+            429,
+            "queue-full",
+            f"Rejected at once when no seat is free and {_full(level)} {counted(length, 'request')} waiting.",
+        ),
+        Fate("rejected", 429, "time-out", f"Rejected when it has waited {wait} and no seat became free for it."),
+        Fate(
+            "rejected", 429, "cancelled", "Dropped from its queue when the client gives up or its own timeout runs out."
+        ),
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 request`, `2 requests`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _free(level: LevelLimits) -> str:
+    if level.attainable == 0:
+        # Recorded: a Reject level without seats lets through one request at a time.
+        return "no other request of this level is executing (it has no seats)"
+    if level.attainable > level.nominal:
+        return f"a seat is free ({level.nominal} of its own, up to {level.attainable} with borrowed ones)"
+    return f"a seat is free (of {level.nominal})"
+
+
+def _queues(level: LevelLimits) -> str:
+    if level.queues == 1:
+        return "in the level's one queue"
+    if level.hand_size == 1:
+        return "in its flow's one queue"
+    return f"in the shortest of its flow's {level.hand_size} queues"
+
+
+def _full(level: LevelLimits) -> str:
+    if level.queues == 1:
+        return "the queue has"
+    return "its flow's queue has" if level.hand_size == 1 else "even the shortest of its flow's queues has"
+
+
+def starvation(level: LevelLimits) -> str | None:
+    """What happens at a limited level without seats of its own, in a sentence; None where there is nothing to say."""
+    if level.type == "Exempt" or level.nominal > 0:
+        return None
+    if level.response != "Queue":
+        return "It has no seats of its own: while it cannot borrow, it executes one request at a time and answers 429 to others."
+    if level.attainable > 0:
+        return (
+            f"It has no seats of its own: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some,"
+            " and longer when there are none to spare."
+        )
+    return (
+        f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS} seconds"
+        " (a quarter of --request-timeout), then it is rejected with 429."
+    )
+
+
+def why_unseen(verb: str, *, long_running: bool) -> str | None:
+    """Why APF does not see a request, in a sentence; None when it does.
+
+    `verb` and `long_running` are the request's attributes as kube-apiserver works them out.
+    """
+    if not long_running or verb == "watch":
+        return None
+    return (
+        "API Priority and Fairness does not see this request: it is long-running (exec, attach, port-forward, log, proxy or"
+        " profiling), so it takes no seat, never waits, and gets no 429."
+    )
+
+
+def note_on_seats(verb: str, *, long_running: bool) -> str | None:
+    """A sentence for a request that holds its seat for less time than it lasts; None for all others."""
+    if long_running and verb == "watch":
+        return "A watch holds its seats only until it has sent what already exists, not for as long as it lasts."
+    return None

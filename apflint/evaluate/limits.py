@@ -1,0 +1,253 @@
+"""How many seats each priority level gets, and how many requests can wait there.
+
+Until 1.25 a limited level has a fixed part of the server's concurrency limit, the assured concurrency value (ACV). From
+1.26 that part is its nominal limit, and it lends and borrows: every 10 seconds the server sets its current limit anew,
+between a lower and an upper limit. Exempt levels take part from 1.28. Facts: KEP-1040 "Dispatching" and "Seat
+Borrowing", Kubernetes `util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked, updateBorrowingLocked) and
+`conc_alloc.go`; the figures agree with those recorded from kube-apiserver 1.36.2.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.evaluate.allocation import Wish, allocate
+from apflint.evaluate.seats import max_seats
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
+    from apflint.releases import Release
+
+MAX_REQUESTS_INFLIGHT = 400
+"""Default of the flag `--max-requests-inflight` of kube-apiserver."""
+MAX_MUTATING_REQUESTS_INFLIGHT = 200
+"""Default of the flag `--max-mutating-requests-inflight`."""
+DEFAULT_SERVER_CONCURRENCY = MAX_REQUESTS_INFLIGHT + MAX_MUTATING_REQUESTS_INFLIGHT
+"""Seats of a server that is started without these flags: their sum."""
+
+
+class LevelLimits(NamedTuple):
+    """The limits of one priority level; everything in seats or requests, per API server."""
+
+    name: str
+    type: str
+    """`Limited` or `Exempt`."""
+    response: str | None
+    """What a limited level does when it has no free seat: `Queue` or `Reject`."""
+    shares: int
+    nominal: int
+    """Nominal limit; up to 1.25 the ACV."""
+    minimum: int
+    """What it never lends."""
+    maximum: int
+    """The upper limit as the server's metrics show it; `attainable` is what it can really come to.
+
+    It does not bind an exempt level. Up to 1.25 minimum and maximum of a limited level are the ACV."""
+    idle: int
+    """Current limit while no level has anything to do: the server shares out all seats."""
+    attainable: int
+    """Current limit while it alone has more to do than it has seats."""
+    max_seats: int | None
+    """The most seats that one request may take; 0: no bound of the level's own; None: before 1.28, when there was none."""
+    queues: int | None
+    hand_size: int | None
+    queue_length_limit: int | None
+    flow_schemas: tuple[str, ...]
+    """The FlowSchemas that name it, in matching order."""
+
+    @property
+    def max_queued(self) -> int:
+        """The most requests that can wait."""
+        return (self.queues or 0) * (self.queue_length_limit or 0)
+
+    @property
+    def max_queued_per_flow(self) -> int:
+        """The most requests of one flow that can wait."""
+        return (self.hand_size or 0) * (self.queue_length_limit or 0)
+
+
+class Limits(NamedTuple):
+    """The limits of every level of a configuration, ordered by name."""
+
+    kubernetes: str
+    """The release that they were worked out for: `1.36`."""
+    borrowing: bool
+    """False: a release before 1.26, whose limits are ACVs."""
+    server_concurrency: int
+    levels: tuple[LevelLimits, ...]
+
+    @property
+    def nominal_sum(self) -> int:
+        """The seats that are shared out: at least the server's, as each nominal limit is rounded up."""
+        return sum(level.nominal for level in self.levels)
+
+    def level(self, name: str) -> LevelLimits | None:
+        """The limits of the level of that name."""
+        return next((level for level in self.levels if level.name == name), None)
+
+
+def server_concurrency(
+    max_requests_inflight: int | None = None, max_mutating_requests_inflight: int | None = None
+) -> int:
+    """The server concurrency limit from the two flags of kube-apiserver (None: not given, its default).
+
+    Raises ValueError for flags with which a server does not start: one below 0, or both 0.
+    """
+    flags = {
+        "--max-requests-inflight": MAX_REQUESTS_INFLIGHT if max_requests_inflight is None else max_requests_inflight,
+        "--max-mutating-requests-inflight": MAX_MUTATING_REQUESTS_INFLIGHT
+        if max_mutating_requests_inflight is None
+        else max_mutating_requests_inflight,
+    }
+    for flag, value in flags.items():
+        if value < 0:
+            raise ValueError(f'{flag} must not be below 0, and "{value}" is: kube-apiserver would not start')
+    if not any(flags.values()):
+        raise ValueError(" and ".join(flags) + " are both 0: kube-apiserver would not start")
+    return sum(flags.values())
+
+
+def compute(
+    priority_levels: Sequence[PriorityLevelConfiguration],
+    flow_schemas: Sequence[FlowSchema],
+    server_concurrency: int,
+    release: Release,
+) -> Limits:
+    """The limits of all levels of a whole configuration, built-in objects included.
+
+    Meant are `levels` and `order` of `evaluate.resolve.Configuration`: names are unique, mandatory levels are there even
+    if imagined, FlowSchemas are in matching order. Each level's part depends on all others. Raises ValueError when the server concurrency is not above 0.
+    """
+    if server_concurrency < 1:
+        raise ValueError(f'the server concurrency limit must be at least 1, and "{server_concurrency}" is not')
+    share_sum = float(sum(_shares(level, release) for level in priority_levels))
+    named = _flow_schemas_by_level(flow_schemas)
+    levels = [
+        _level(level, share_sum, server_concurrency, release, named.get(level.name, ()))
+        for level in sorted(priority_levels, key=lambda level: level.name.encode("utf-8", "surrogatepass"))
+    ]
+    limits = Limits(release.name, release.has_borrowing, server_concurrency, tuple(levels))
+    return limits if not release.has_borrowing else limits._replace(levels=_with_borrowing(limits, release))
+
+
+def _shares(level: PriorityLevelConfiguration, release: Release) -> int:
+    if level.spec.limited is not None:
+        return level.spec.limited.shares
+    return level.spec.exempt.shares if level.spec.exempt is not None and release.has_exempt_field else 0
+
+
+def _flow_schemas_by_level(flow_schemas: Sequence[FlowSchema]) -> dict[str, tuple[str, ...]]:
+    named: dict[str, tuple[str, ...]] = {}
+    for schema in flow_schemas:
+        level = schema.spec.priority_level_configuration
+        named[level] = (*named.get(level, ()), schema.name)
+    return named
+
+
+def _level(
+    level: PriorityLevelConfiguration, share_sum: float, total: int, release: Release, flow_schemas: tuple[str, ...]
+) -> LevelLimits:
+    limited, shares = level.spec.limited, _shares(level, release)
+    # In floating point and in this order, as the server does it. A sum of 0 leaves it with no number at all.
+    nominal = ceil(total * shares / share_sum) if share_sum else 0
+    lendable = borrowing = 0
+    if release.has_borrowing:
+        percent = (
+            limited.lendable_percent if limited else level.spec.exempt.lendable_percent if level.spec.exempt else 0
+        )
+        lendable = _rounded(nominal * percent / 100)
+        most = limited.borrowing_limit_percent if limited else None
+        borrowing = total if most is None else _rounded(nominal * most / 100)
+    elif limited is None:
+        borrowing = total
+    response = None if limited is None else limited.limit_response
+    queuing = None if response is None or response.type != "Queue" else response.queuing
+    hand_size = None if queuing is None else queuing.hand_size
+    return LevelLimits(
+        name=level.name,
+        type=level.spec.type,
+        response=None if response is None else response.type,
+        shares=shares,
+        nominal=nominal,
+        minimum=nominal - lendable,
+        maximum=nominal + borrowing,
+        idle=nominal,
+        attainable=nominal + borrowing if limited is None else nominal,
+        max_seats=max_seats(nominal, hand_size) if release.has_exempt_field else None,
+        queues=None if queuing is None else queuing.queues,
+        hand_size=hand_size,
+        queue_length_limit=None if queuing is None else queuing.queue_length_limit,
+        flow_schemas=flow_schemas,
+    )
+
+
+def _rounded(value: float) -> int:
+    """Half away from zero, as Go's math.Round; for values that are not negative."""
+    whole = floor(value)
+    return whole + 1 if value - whole >= 0.5 else whole
+
+
+def _with_borrowing(limits: Limits, release: Release) -> tuple[LevelLimits, ...]:
+    idle = current_limits(limits, {}, release)
+    never_lent = sum(level.minimum for level in limits.levels if level.type != "Exempt")
+
+    def attainable(level: LevelLimits) -> int:
+        if level.type == "Exempt":
+            return level.maximum
+        return max(level.minimum, min(level.maximum, limits.nominal_sum - (never_lent - level.minimum)))
+
+    return tuple(
+        level._replace(idle=idle.get(level.name, level.nominal), attainable=attainable(level))
+        for level in limits.levels
+    )
+
+
+def current_limits(limits: Limits, demand: Mapping[str, float], release: Release) -> dict[str, int]:
+    """The limits that the server comes to when each level steadily wants so many seats (absent: none).
+
+    By name of the level. Before 1.26 nothing is borrowed, so they are the nominal ones; before 1.28 exempt levels have
+    none. Follows `updateBorrowingLocked` with the high watermark and the smoothed demand both at the given value.
+    """
+    levels = [level for level in limits.levels if level.type != "Exempt" or release.has_exempt_field]
+    if not release.has_borrowing:
+        return {level.name: level.nominal for level in levels}
+    seats: dict[str, int] = {}
+    wishes: dict[str, Wish] = {}
+    for level in levels:
+        wanted = demand.get(level.name, 0.0)
+        # What a level has use for is not lent, up to its nominal limit.
+        lower = max(float(level.minimum), min(float(level.nominal), wanted))
+        if level.type == "Exempt":
+            seats[level.name] = _rounded(lower)
+        else:
+            wishes[level.name] = Wish(lower, float(level.maximum), max(lower, wanted))
+    try:
+        # The sum counts exempt levels in, though their seats are not taken off it: so recorded.
+        shared = allocate(limits.nominal_sum, list(wishes.values())).allocations
+    except ValueError:  # the server then leaves the limits as they are
+        return {level.name: level.nominal for level in levels}
+    return seats | {name: _rounded(part) for name, part in zip(wishes, shared, strict=True)}
+
+
+class LevelChange(NamedTuple):
+    """One level in two configurations; None: it is not in that one."""
+
+    name: str
+    old: LevelLimits | None
+    new: LevelLimits | None
+
+    @property
+    def gain(self) -> int:
+        """Seats of the nominal limit that it gains; below 0 what it loses."""
+        return (self.new.nominal if self.new else 0) - (self.old.nominal if self.old else 0)
+
+
+def compare(old: Limits, new: Limits) -> tuple[LevelChange, ...]:
+    """Every level of either configuration, by name, with its limits before and after."""
+    before = {level.name: level for level in old.levels}
+    after = {level.name: level for level in new.levels}
+    names = sorted(before.keys() | after.keys(), key=lambda name: name.encode("utf-8", "surrogatepass"))
+    return tuple(LevelChange(name, before.get(name), after.get(name)) for name in names)

@@ -1,0 +1,188 @@
+"""Flows, and what may become of their requests."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from apflint.evaluate import flows, limits
+from apflint.model import flow_schema, priority_level
+from apflint.releases import release
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.load.document import Document
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
+
+_DOCUMENT = cast("Document", SimpleNamespace(version="v1"))
+_RELEASE = release("1.36")
+
+
+def _schema(method: str | None) -> FlowSchema:
+    spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": "a"}}
+    if method is not None:
+        spec["distinguisherMethod"] = {"type": method}
+    return flow_schema({"metadata": {"name": "global-default"}, "spec": spec}, _DOCUMENT)
+
+
+def _queue(queues: int = 128, hand: int = 6, shares: int = 10, **more: Any) -> PriorityLevelConfiguration:
+    response = {"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 50}}
+    limited = {"nominalConcurrencyShares": shares, "limitResponse": response, **more}
+    return priority_level(
+        {"metadata": {"name": "a"}, "spec": {"type": "Limited", "limited": limited}}, _DOCUMENT, _RELEASE
+    )
+
+
+def _reject(shares: int = 10, **more: Any) -> PriorityLevelConfiguration:
+    limited = {"nominalConcurrencyShares": shares, "limitResponse": {"type": "Reject"}, **more}
+    return priority_level(
+        {"metadata": {"name": "a"}, "spec": {"type": "Limited", "limited": limited}}, _DOCUMENT, _RELEASE
+    )
+
+
+_EXEMPT = priority_level({"metadata": {"name": "exempt"}, "spec": {"type": "Exempt"}}, _DOCUMENT, _RELEASE)
+
+
+def test_a_recorded_flow() -> None:
+    # Recorded from kube-apiserver 1.36.2: alice lists pods, with the objects that it creates by itself.
+    found = flows.flow(_schema("ByUser"), _queue(), "alice", "dev")
+    assert flows.flow_json(found) == {
+        "distinguisherMethod": "ByUser",
+        "distinguisher": "alice",
+        "hash": "17644606172554983095",
+        "hand": [55, 62, 126, 125, 105, 1],
+    }
+    assert flows.describe_flow(found) == (
+        'All requests of user "alice" under FlowSchema "global-default" are one flow.'
+        " They wait in the shortest of queues 55, 62, 126, 125, 105, 1 (of 128, counted from 0)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "level", "distinguisher", "words"),
+    [
+        ("ByUser", _queue(), "alice", 'All requests of user "alice"'),
+        ("ByNamespace", _queue(), "dev", 'All requests in namespace "dev"'),
+        (None, _queue(), "", "All requests under FlowSchema"),
+        ("ByUser", _queue(1, 1), "", "1 queue, so all its requests wait in line together"),
+        ("ByUser", _reject(), "", "no queues"),
+        ("ByUser", _EXEMPT, "", "no queues"),
+        ("ByUser", _queue(8, 1), "alice", "They wait in queue "),
+    ],
+)
+def test_what_tells_flows_apart(
+    method: str | None, level: PriorityLevelConfiguration, distinguisher: str, words: str
+) -> None:
+    found = flows.flow(_schema(method), level, "alice", "dev")
+    assert found.distinguisher == distinguisher
+    assert words in flows.describe_flow(found)
+    assert (found.hash is None) == (found.hand is None) == (found.queues < 2)
+
+
+def test_requests_without_a_namespace_are_one_flow() -> None:
+    found = flows.flow(_schema("ByNamespace"), _queue(), "alice", "")
+    assert found.distinguisher == ""
+    assert "All requests without a namespace" in flows.describe_flow(found)
+
+
+def test_flows_are_those_of_the_server_in_the_whole_recording(shared: Path) -> None:
+    folder = shared / "oracle/classify"
+    base = json.loads((folder / "defaults.json").read_text())
+    builtin = base if isinstance(base, list) else base["flow_schemas"] + base["priority_levels"]
+    objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for line in (folder / "configs.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        own = row["flow_schemas"] + row["priority_levels"]
+        objects[row["id"]] = {(each["kind"], each["metadata"]["name"]): each for each in builtin + own}
+    compared = 0
+    for line in (folder / "requests.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if not row["flow_schema"] or "%" in row["url"]:  # URLs are decoded elsewhere
+            continue
+        schema = flow_schema(objects[row["config"]]["FlowSchema", row["flow_schema"]], _DOCUMENT)
+        level = objects[row["config"]]["PriorityLevelConfiguration", row["priority_level"]]
+        parts = [*row["url"].partition("?")[0].split("/"), ""]
+        namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts else ""
+        mine = flows.flow_json(flows.flow(schema, priority_level(level, _DOCUMENT, _RELEASE), row["user"], namespace))
+        theirs = (row["flow_distinguisher"], row["hash"], row["hand"])
+        assert (mine["distinguisher"], mine["hash"], mine["hand"]) == theirs, row["id"]
+        compared += 1
+    assert compared > 5000
+
+
+def _limits(level: PriorityLevelConfiguration, others: int = 10) -> limits.LevelLimits:
+    other = {
+        "type": "Limited",
+        "limited": {"nominalConcurrencyShares": others, "lendablePercent": 50, "limitResponse": {"type": "Reject"}},
+    }
+    levels = [level, priority_level({"metadata": {"name": "other"}, "spec": other}, _DOCUMENT, _RELEASE)]
+    return limits.compute(levels, (), 100, _RELEASE).levels[0]
+
+
+def test_fates_of_a_queueing_level() -> None:
+    found = flows.fates(_limits(_queue()))
+    assert [(fate.outcome, fate.status, fate.reason) for fate in found] == [
+        ("dispatched", None, None),
+        ("queued", None, None),
+        ("rejected", 429, "queue-full"),
+        ("rejected", 429, "time-out"),
+        ("rejected", 429, "cancelled"),
+    ]
+    assert [fate.when for fate in found] == [
+        "Executed at once while a seat is free (50 of its own, up to 75 with borrowed ones) and nobody is waiting.",
+        "Waits when no seat is free: in the shortest of its flow's 6 queues, for up to 15 seconds (a quarter of --request-timeout).",
+        "Rejected at once when no seat is free and even the shortest of its flow's queues has 50 requests waiting.",
+        "Rejected when it has waited 15 seconds and no seat became free for it.",
+        "Dropped from its queue when the client gives up or its own timeout runs out.",
+    ]
+
+
+def test_fates_follow_the_queues_and_the_timeout() -> None:
+    one = " ".join(fate.when for fate in flows.fates(_limits(_queue(1, 1)), wait_seconds=2.5))
+    assert "in the level's one queue, for up to 2.5 seconds" in one
+    assert "the queue has 50 requests waiting" in one
+    single = " ".join(fate.when for fate in flows.fates(_limits(_queue(8, 1))))
+    assert "in its flow's one queue" in single
+    assert "and its flow's queue has 50 requests waiting" in single
+
+
+def test_fates_of_levels_without_queues() -> None:
+    reject = flows.fates(_limits(_reject(borrowingLimitPercent=0)))
+    assert [(fate.outcome, fate.reason) for fate in reject] == [("dispatched", None), ("rejected", "concurrency-limit")]
+    assert reject[0].when == "Executed at once while a seat is free (of 50)."
+    exempt = flows.fates(_limits(_EXEMPT))
+    assert [(fate.outcome, fate.status, fate.reason) for fate in exempt] == [("dispatched", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (_queue(), None),
+        (_EXEMPT, None),
+        (_queue(shares=0), "until the server lends it some"),
+        (_queue(shares=0, borrowingLimitPercent=0), "then it is rejected with 429"),
+        (_reject(0), "one request at a time"),
+    ],
+)
+def test_levels_without_seats_are_told(level: PriorityLevelConfiguration, words: str | None) -> None:
+    said = flows.starvation(_limits(level))
+    assert (said is None) == (words is None)
+    if words is not None:
+        assert words in (said or "")
+
+
+def test_a_reject_level_without_any_seat_lets_one_through() -> None:
+    first = flows.fates(_limits(_reject(0, borrowingLimitPercent=0)))[0]
+    assert first.when == "Executed at once while no other request of this level is executing (it has no seats)."
+
+
+def test_what_is_not_seen() -> None:
+    assert flows.why_unseen("get", long_running=False) is None
+    assert flows.why_unseen("watch", long_running=True) is None
+    assert "does not see this request" in (flows.why_unseen("connect", long_running=True) or "")
+    assert "only until" in (flows.note_on_seats("watch", long_running=True) or "")
+    assert flows.note_on_seats("list", long_running=False) is None

@@ -1,0 +1,241 @@
+"""Limits of priority levels, as servers came to them, and the laws they keep."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from apflint.evaluate import limits
+from apflint.evaluate.allocation import Wish, allocate
+from apflint.model import flow_schema, priority_level
+from apflint.releases import release
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.load.document import Document
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
+
+_MANDATORY = {
+    "catch-all": {"type": "Limited", "limited": {"nominalConcurrencyShares": 5, "limitResponse": {"type": "Reject"}}},
+    "exempt": {"type": "Exempt", "exempt": {}},
+}
+
+
+def _document(version: str) -> Document:
+    # All that the model looks at is the version.
+    return cast("Document", SimpleNamespace(version=version))
+
+
+def _level(
+    name: str, spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1"
+) -> PriorityLevelConfiguration:
+    return priority_level({"metadata": {"name": name}, "spec": spec}, _document(version), release(kubernetes))
+
+
+def _schema(name: str, level: str) -> FlowSchema:
+    spec = {"priorityLevelConfiguration": {"name": level}}
+    return flow_schema({"metadata": {"name": name}, "spec": spec}, _document("v1"))
+
+
+def _queue(shares: int, **more: Any) -> dict[str, Any]:
+    response = {"type": "Queue", "queuing": {"queues": 16, "handSize": 4, "queueLengthLimit": 50}}
+    return {"type": "Limited", "limited": {"nominalConcurrencyShares": shares, "limitResponse": response, **more}}
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _hold(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
+    """Rows: id, server concurrency, name → spec, name → [nominal, lower, upper, current while idle, max seats]."""
+    assert rows
+    wrong: dict[tuple[str, str], tuple[list[int | None] | None, Any]] = {}
+    for case, total, specs, theirs in rows:
+        levels = [_level(name, spec) for name, spec in (_MANDATORY | specs).items()]
+        mine: dict[str, list[int | None]] = {
+            level.name: [level.nominal, level.minimum, level.maximum, level.idle, level.max_seats]
+            for level in limits.compute(levels, (), total, release("1.36")).levels
+        }
+        wrong |= {(case, name): (mine.get(name), said) for name, said in theirs.items() if mine.get(name) != said}
+    assert wrong == {}
+
+
+def test_limits_are_those_of_the_server(root: Path) -> None:
+    rows = _rows(root / "fixtures/oracle-numbers/limits.jsonl")
+    _hold([(row["id"], row["total"], row["levels"], row["limits"]) for row in rows])
+
+
+def test_limits_are_those_of_the_server_in_the_whole_recording(shared: Path) -> None:
+    folder = shared / "oracle/limits"
+    sets = {
+        row["id"]: {each["metadata"]["name"]: each["spec"] for each in row["priority_levels"]}
+        for row in _rows(folder / "sets.jsonl")
+    }
+    rows = [(row, sets[row["set"]]) for row in _rows(folder / "server.jsonl")]
+    rows += [(row, row["priority_levels"]) for row in _rows(folder / "harness.jsonl")]
+    keys = ("nominal", "lower", "upper", "current_idle", "max_seats")
+    _hold(
+        [
+            (
+                row["id"],
+                row["server_concurrency_limit"],
+                specs,
+                {name: [said[key] for key in keys] for name, said in row["limits"].items()},
+            )
+            for row, specs in rows
+        ]
+    )
+
+
+def _hold_allocations(rows: list[dict[str, Any]]) -> None:
+    assert rows
+    for row in rows:
+        wishes = [Wish(item["lower"], item["upper"], item["target"]) for item in row["items"]]
+        if row["expect"]["error"]:
+            with pytest.raises(ValueError, match=r"shared out|contradict"):
+                allocate(row["requiredSum"], wishes)
+            continue
+        mine = allocate(row["requiredSum"], wishes)
+        assert mine.allocations == pytest.approx(row["expect"]["allocations"], rel=1e-9, abs=0), row["id"]
+        assert mine.fair_proportion == pytest.approx(row["expect"]["fairProp"], rel=1e-9, abs=0), row["id"]
+
+
+def test_seats_are_shared_out_as_by_the_server(root: Path) -> None:
+    _hold_allocations(_rows(root / "fixtures/oracle-numbers/allocations.jsonl"))
+
+
+def test_seats_are_shared_out_as_by_the_server_in_the_whole_recording(shared: Path) -> None:
+    _hold_allocations(_rows(shared / "oracle/limits/conc_alloc.jsonl"))
+
+
+_SPECS = st.dictionaries(
+    st.sampled_from("abcdefgh"),
+    st.builds(
+        lambda shares, lend, borrow: _queue(shares, lendablePercent=lend, borrowingLimitPercent=borrow),
+        st.integers(0, 1000),
+        st.integers(0, 100),
+        st.none() | st.integers(0, 2**31 - 1),
+    ),
+    max_size=8,
+)
+
+
+@given(_SPECS, st.integers(1, 100_000))
+def test_laws_of_limits(specs: dict[str, Any], total: int) -> None:
+    levels = [_level(name, spec) for name, spec in (_MANDATORY | specs).items()]
+    found = limits.compute(levels, (), total, release("1.36"))
+    assert total <= found.nominal_sum < total + len(levels)
+    assert limits.compute(levels[::-1], (), total, release("1.36")) == found
+    for level in found.levels:
+        assert 0 <= level.minimum <= level.nominal <= level.maximum
+        if level.type == "Limited":
+            assert level.minimum <= level.idle <= level.maximum
+            assert level.minimum <= level.attainable <= level.maximum
+            # What a level attains is what the server gives it when it alone wants a lot.
+            alone = limits.current_limits(found, {level.name: 1e9}, release("1.36"))[level.name]
+            assert alone == level.attainable
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=8),
+    st.integers(0, 1000),
+)
+def test_what_is_shared_out_adds_up_and_keeps_its_bounds(
+    parts: list[tuple[float, float, float]], required: int
+) -> None:
+    wishes = [Wish(lower, lower + more, lower + target) for lower, more, target in parts]
+    assume(sum(wish.lower for wish in wishes) <= required <= sum(wish.upper for wish in wishes))
+    given_out = allocate(required, wishes).allocations
+    if required:
+        assert sum(given_out) == pytest.approx(required, rel=1e-9, abs=1e-6)
+        for wish, seats in zip(wishes, given_out, strict=True):
+            assert wish.lower <= seats <= wish.upper
+
+
+def test_before_borrowing_a_level_has_its_assured_part() -> None:
+    def assured(shares: int) -> dict[str, Any]:
+        return {"type": "Limited", "limited": {"assuredConcurrencyShares": shares, "limitResponse": {"type": "Reject"}}}
+
+    levels = [
+        _level("exempt", {"type": "Exempt"}, "1.25", "v1beta2"),
+        _level("a", assured(30), "1.25", "v1beta2"),
+        _level("b", assured(70), "1.25", "v1beta2"),
+        _level("c", assured(5), "1.25", "v1beta2"),
+    ]
+    found = limits.compute(levels, (), 600, release("1.25"))
+    # ceil(600 * 30 / 105) and so on: the exempt level has no part in it, and nothing is lent or borrowed.
+    assert [(each.name, each.nominal, each.minimum, each.maximum, each.attainable) for each in found.levels] == [
+        ("a", 172, 172, 172, 172),
+        ("b", 400, 400, 400, 400),
+        ("c", 29, 29, 29, 29),
+        ("exempt", 0, 0, 600, 600),
+    ]
+    assert not found.borrowing
+    assert {each.max_seats for each in found.levels} == {None}
+    assert limits.current_limits(found, {"a": 500.0}, release("1.25")) == {"a": 172, "b": 400, "c": 29}
+
+
+def test_exempt_shares_count_from_1_28() -> None:
+    spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 5, "lendablePercent": 50}}
+    for kubernetes, version, nominal in (("1.26", "v1beta3", 600), ("1.28", "v1beta3", 300)):
+        levels = [_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()]
+        found = limits.compute(levels, (), 600, release(kubernetes))
+        assert [each.nominal for each in found.levels] == [nominal, 600 - nominal]
+
+
+def test_queues_and_flow_schemas_of_a_level() -> None:
+    levels = [_level("b", _queue(10)), *(_level(name, spec) for name, spec in _MANDATORY.items())]
+    found = limits.compute(levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, release("1.36"))
+    level = found.level("b")
+    assert level is not None
+    assert (level.queues, level.hand_size, level.queue_length_limit) == (16, 4, 50)
+    assert (level.max_queued, level.max_queued_per_flow) == (800, 200)
+    assert level.flow_schemas == ("z", "a")
+    reject = found.level("catch-all")
+    assert reject is not None
+    assert (reject.queues, reject.max_queued, reject.max_queued_per_flow) == (None, 0, 0)
+    assert found.level("gone") is None
+
+
+def test_no_shares_at_all_are_no_seats() -> None:
+    found = limits.compute([_level("a", _queue(0))], (), 600, release("1.36"))
+    assert [(each.nominal, each.minimum, each.maximum) for each in found.levels] == [(0, 0, 600)]
+
+
+def test_limits_stay_where_seats_cannot_be_shared_out() -> None:
+    # Nobody may borrow what the exempt level has no use for: the server reports an error and changes nothing.
+    exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 100}}
+    levels = [_level("a", _queue(10, borrowingLimitPercent=0)), _level("exempt", exempt)]
+    found = limits.compute(levels, (), 600, release("1.36"))
+    assert limits.current_limits(found, {}, release("1.36")) == {"a": 300, "exempt": 300}
+
+
+def test_server_concurrency() -> None:
+    assert limits.server_concurrency() == limits.DEFAULT_SERVER_CONCURRENCY == 600
+    assert limits.server_concurrency(1000) == 1200
+    assert limits.server_concurrency(0, 7) == 7
+    with pytest.raises(ValueError, match="both 0"):
+        limits.server_concurrency(0, 0)
+    with pytest.raises(ValueError, match='--max-mutating-requests-inflight must not be below 0, and "-1" is'):
+        limits.server_concurrency(1, -1)
+    with pytest.raises(ValueError, match='"0" is not'):
+        limits.compute([], (), 0, release("1.36"))
+
+
+def test_comparison() -> None:
+    def total(**shares: int) -> limits.Limits:
+        levels = [_level(name, _queue(share)) for name, share in shares.items()]
+        return limits.compute(levels, (), 600, release("1.36"))
+
+    changes = limits.compare(total(a=30, b=30), total(b=20, c=10))
+    assert [(each.name, each.old is None, each.new is None, each.gain) for each in changes] == [
+        ("a", False, True, -300),
+        ("b", False, False, 100),
+        ("c", True, False, 200),
+    ]

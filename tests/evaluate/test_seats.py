@@ -1,0 +1,121 @@
+"""Seats of single requests, as the server estimated them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate import seats
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_COUNTS: dict[str, seats.Count] = {"stale": "stale", "other": "stale", "notfound": "unknown"}
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _estimate(row: dict[str, Any]) -> seats.Seats:
+    """What the functions say of a recorded request; what they take is read from the URL here."""
+    said, bound = row["expect"], row["pl_max_seats"]
+    url = urlsplit(row["url"])
+    query = {key: values[0] for key, values in parse_qs(url.query).items()}
+    segments = [*url.path.split("/"), "", "", "", "", "", "", ""]
+    resource, subresource = segments[5], segments[7]
+    if said["verb"] not in ("list", "watch"):
+        mutating = seats.is_mutating(said["verb"], resource, subresource)
+        return seats.mutating_seats(said["watch_count"], bound) if mutating else seats.Seats(1)
+    if not all(query.get(key, "0").isdigit() for key in ("limit", "timeoutSeconds")):
+        return seats.undecodable_list_seats(bound)
+    version = query.get("resourceVersion", "")
+    initial = query.get("sendInitialEvents", "false") not in ("false", "0")
+    if said["verb"] == "watch" and not seats.watch_lists(version, send_initial_events=initial):
+        return seats.Seats(1)
+    limit = int(query.get("limit", "0"))
+    cached = said["verb"] == "watch" or seats.listed_from_cache(
+        version,
+        query.get("resourceVersionMatch", ""),
+        limit=limit,
+        continued="continue" in query,
+        consistent=row["id"].startswith("se-"),
+    )
+    return seats.list_seats(
+        _COUNTS.get(row["stats_error"], row["object_count"]),
+        row["avg_object_bytes"],
+        bound,
+        limit=limit,
+        selector=bool(query.get("labelSelector") or query.get("fieldSelector")),
+        from_cache=cached,
+        single=bool(said["name"]),
+    )
+
+
+def _hold(rows: list[dict[str, Any]]) -> None:
+    assert rows
+    wrong = {}
+    for row in rows:
+        mine, said = _estimate(row), row["expect"]
+        theirs = (said["initial_seats"], said["final_seats"], said["additional_latency_ns"], said["max_seats"])
+        if (*mine, mine.most) != theirs:
+            wrong[row["id"]] = (mine, theirs)
+    assert wrong == {}
+
+
+def test_seats_are_those_that_the_server_estimated(root: Path) -> None:
+    _hold(_rows(root / "fixtures/oracle-numbers/seats.jsonl"))
+
+
+def test_seats_are_those_that_the_server_estimated_in_the_whole_recording(shared: Path) -> None:
+    _hold(_rows(shared / "oracle/seats/default.jsonl") + _rows(shared / "oracle/seats/server.jsonl"))
+
+
+def _hold_max_seats(rows: list[dict[str, Any]]) -> None:
+    assert rows
+    mine = {row["id"]: seats.max_seats(row["nominal"], row["hand_size"]) for row in rows}
+    assert mine == {row["id"]: row["max_seats"] for row in rows}
+
+
+def test_the_most_seats_of_one_request(root: Path) -> None:
+    _hold_max_seats(_rows(root / "fixtures/oracle-numbers/max_seats.jsonl"))
+
+
+def test_the_most_seats_of_one_request_in_the_whole_recording(shared: Path) -> None:
+    _hold_max_seats(_rows(shared / "oracle/seats/max_seats.jsonl"))
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+    st.integers(0, 200),
+    st.integers(0, 5000),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_list_takes_from_one_seat_to_its_bound(
+    objects: int, size: int, bound: int, limit: int, selector: bool, cached: bool
+) -> None:
+    took = seats.list_seats(objects, size, bound, limit=limit, selector=selector, from_cache=cached)
+    assert 1 <= took.initial <= (min(bound, 100) if bound else 100)
+    assert took.final == took.nanoseconds == 0
+    more = seats.list_seats(objects + 1, size, bound, limit=limit, selector=selector, from_cache=cached)
+    # An empty resource has no size, so it is not compared with one of unknown size.
+    assert more.initial >= took.initial
+    if cached:
+        assert took.initial <= 10
+
+
+@given(st.integers(0, 10**6), st.integers(0, 200))
+def test_a_bound_on_a_change_is_paid_for_in_time(watchers: int, bound: int) -> None:
+    took = seats.mutating_seats(watchers, bound)
+    assert took.initial == 1
+    assert took.final <= min(10, bound or 10)
+    assert (took.final == 0) == (watchers < 10)
+    # Seats times time is 5 ms for each ten watchers; what is lost is less than a nanosecond for each seat.
+    wanted = -(-watchers // 10) * 5_000_000 if watchers >= 10 else 0
+    assert 0 <= wanted - took.final * took.nanoseconds < 10

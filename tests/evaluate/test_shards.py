@@ -1,0 +1,228 @@
+"""Hands, entropy and the documentation's table, as recorded, as published, and as laws."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate import shards
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The table of the Kubernetes documentation, page "API Priority and Fairness": (hand, deck): 1, 4, 16 elephants.
+PUBLISHED = {
+    (12, 32): (4.428838398950118e-09, 0.11431348830099144, 0.9935089607656024),
+    (10, 32): (1.550093439632541e-08, 0.0626479840223545, 0.9753101519027554),
+    (10, 64): (6.601827268370426e-12, 0.00045571320990370776, 0.49999929150089345),
+    (9, 64): (3.6310049976037345e-11, 0.00045501212304112273, 0.4282314876454858),
+    (8, 64): (2.25929199850899e-10, 0.0004886697053040446, 0.35935114681123076),
+    (8, 128): (6.994461389026097e-13, 3.4055790161620863e-06, 0.02746173137155063),
+    (7, 128): (1.0579122850901972e-11, 6.960839379258192e-06, 0.02406157386340147),
+    (7, 256): (7.597695465552631e-14, 6.728547142019406e-08, 0.0006709661542533682),
+    (6, 256): (2.7134626662687968e-12, 2.9516464018476436e-07, 0.0008895654642000348),
+    (6, 512): (4.116062922897309e-14, 4.982983350480894e-09, 2.26025764343413e-05),
+    (6, 1024): (6.337324016514285e-16, 8.09060164312957e-11, 4.517408062903668e-07),
+}
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _hold_hands(rows: list[dict[str, Any]]) -> None:
+    assert rows
+    wrong = {}
+    for row in rows:
+        given_hash = row.get("hash")
+        hashed = shards.flow_hash(row["flow_schema"], row["distinguisher"]) if given_hash is None else int(given_hash)
+        mine = {"hash": str(hashed), "hand": list(shards.deal(hashed, row["queues"], row["hand_size"]))}
+        if mine != {key: row["expect"][key] for key in ("hash", "hand")}:
+            wrong[row["id"]] = mine
+    assert wrong == {}
+
+
+def test_hands_are_those_that_the_server_dealt(root: Path) -> None:
+    _hold_hands(_rows(root / "fixtures/oracle-numbers/hands.jsonl"))
+
+
+def test_hands_are_those_that_the_server_dealt_in_the_whole_recording(shared: Path) -> None:
+    _hold_hands(_rows(shared / "oracle/shards/hands.jsonl"))
+
+
+def _hold_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) -> None:
+    assert rows
+    for queues, hand, bits, dealer, api in rows:
+        if bits is not None:
+            assert shards.required_entropy_bits(queues, hand) == bits
+        assert (shards.why_no_dealer(queues, hand) is None) == dealer, (queues, hand)
+        if api is not None:  # the API turns 0 into its defaults first
+            assert shards.admitted(queues or 64, hand or 8) == api, (queues, hand)
+
+
+def test_entropy_is_what_the_server_reckoned(root: Path) -> None:
+    rows = _rows(root / "fixtures/oracle-numbers/entropy.jsonl")
+    _hold_entropy([(row["queues"], row["hand_size"], row["bits"], row["dealer"], row["api"]) for row in rows])
+
+
+def test_entropy_is_what_the_server_reckoned_in_the_whole_recording(shared: Path) -> None:
+    rows = [(row, row["expect"]) for row in _rows(shared / "oracle/shards/entropy.jsonl")]
+    _hold_entropy(
+        [
+            (row["queues"], row["hand_size"], said["required_entropy_bits"], said["dealer_valid"], said["api_valid"])
+            for row, said in rows
+        ]
+    )
+
+
+def test_floating_point_never_shifts_the_entropy() -> None:
+    # The server takes the ceiling of a floating-point logarithm. Where that could go wrong is beside whole bits.
+    for hand in range(1, shards.MAX_HAND + 1):
+        for bits in range(1, 70):
+            near = int(2 ** (bits / hand))
+            for queues in range(max(1, near - 2), min(near + 3, shards.MAX_DECK)):
+                assert shards.required_entropy_bits(queues, hand) == (queues**hand - 1).bit_length()
+
+
+def test_entropy_of_no_queues_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least 1 queue"):
+        shards.required_entropy_bits(0, 1)
+
+
+def test_a_flow_schema_that_is_no_text_hashes_as_the_server_would_read_it() -> None:
+    assert shards.flow_hash("a\ud83d", "") == shards.flow_hash("a\ufffd", "")  # half of a pair, from JSON
+    assert shards.flow_hash("a\udcff", "") != shards.flow_hash("a\ufffd", "")  # the byte 0xff, from the command line
+
+
+@pytest.mark.parametrize(
+    ("queues", "hand", "words"),
+    [
+        (0, 1, "at least 1"),
+        (8, 9, "larger than the deck"),
+        (1 << 27, 2, "can be dealt from"),
+        (64, 11, "needs 66 bits"),
+    ],
+)
+def test_what_cannot_be_dealt_is_an_error_in_words(queues: int, hand: int, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        shards.deal(1, queues, hand)
+
+
+def test_the_published_table() -> None:
+    assert dict.fromkeys(PUBLISHED) == dict.fromkeys(shards.DOCUMENTED_PAIRS)
+    for row in shards.documented_table():
+        assert tuple(row.squish.values()) == pytest.approx(PUBLISHED[row.hand_size, row.queues], rel=1e-12, abs=0)
+        assert row.problem is None
+
+
+def test_the_formula_counts_what_trying_all_hands_counts() -> None:
+    for queues, hand in ((4, 2), (5, 3), (6, 2)):
+        hands = [frozenset(each) for each in combinations(range(queues), hand)]
+        squished = sum(hands[0] <= one | other for one in hands for other in hands)
+        assert Fraction(*shards.squish_ratio(hand, queues, 2)) == Fraction(squished, len(hands) ** 2)
+
+
+def test_largest_hands_and_decks() -> None:
+    assert [shards.largest_deck(hand) for hand in (0, 1, 2, 3, 6, 8, 12, 15, 16)] == [
+        0,
+        10_000_000,
+        10_000_000,
+        1_048_576,
+        1024,
+        181,
+        32,
+        16,
+        0,
+    ]
+    assert [shards.largest_hand(deck) for deck in (0, 1, 15, 16, 17, 64, 128, 10_000_000, 10_000_001)] == [
+        0,
+        1,
+        15,
+        15,
+        14,
+        10,
+        8,
+        2,
+        0,
+    ]
+
+
+@given(st.integers(1, shards.MAX_QUEUES))
+def test_the_largest_hand_is_the_last_that_is_admitted(queues: int) -> None:
+    hand = shards.largest_hand(queues)
+    assert shards.admitted(queues, hand)
+    assert not shards.admitted(queues, hand + 1)
+    assert queues <= shards.largest_deck(hand)
+
+
+@given(st.integers(1, shards.MAX_QUEUES), st.data())
+def test_a_hand_has_distinct_queues_of_the_deck(queues: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, shards.largest_hand(queues)))
+    hashed = data.draw(st.integers(0, 2**64 - 1))
+    hand = shards.deal(hashed, queues, size)
+    assert len(set(hand)) == len(hand) == size
+    assert all(0 <= queue < queues for queue in hand)
+    assert hand[: size - 1] == (shards.deal(hashed, queues, size - 1) if size > 1 else ())
+
+
+@given(st.integers(1, 400), st.data())
+def test_more_elephants_squish_more_and_more_queues_less(queues: int, data: st.DataObject) -> None:
+    hand = data.draw(st.integers(1, min(queues, shards.MAX_HAND)))
+    elephants = data.draw(st.integers(1, 40))
+    here = Fraction(*shards.squish_ratio(hand, queues, elephants))
+    assert 0 < here <= 1
+    assert Fraction(*shards.squish_ratio(hand, queues, elephants + 1)) >= here
+    assert Fraction(*shards.squish_ratio(hand, queues + 1, elephants)) <= here
+    assert shards.squish_ratio(hand, queues, 0)[0] == 0
+
+
+@given(st.floats(1e-12, 1), st.integers(1, 60), st.integers(1, 5000))
+def test_what_is_recommended_satisfies_the_wish_and_nothing_smaller_does(
+    wish: float, elephants: int, most: int
+) -> None:
+    rows = shards.recommend(wish, elephants, most)
+    assert [row.queues for row in rows] == sorted(row.queues for row in rows)
+    for row in rows:
+        assert row.squish[elephants] <= wish
+        assert row.queues <= most
+        assert row.problem is None
+        if row.queues > row.hand_size:
+            assert shards.squish_probability(row.hand_size, row.queues - 1, elephants) > wish
+    if not rows:
+        assert shards.best(elephants, most).squish[elephants] > wish
+
+
+def test_recommendations_that_are_known() -> None:
+    assert [(row.hand_size, row.queues) for row in shards.recommend(1e-3, 16, 300)] == [(7, 239), (6, 251), (5, 274)]
+    assert shards.recommend(1e-9, 16, 512) == ()
+    assert (shards.best(16, 512).hand_size, shards.best(16, 512).queues) == (6, 512)
+
+
+@pytest.mark.parametrize(
+    ("hand", "queues", "elephants", "words"),
+    [
+        (0, 8, 1, "hand size"),
+        (9, 8, 1, "hand size"),
+        (1, 10_000_001, 1, "at most"),
+        (2, 8, -1, "number of elephants"),
+        (2, 8, 10_001, "number of elephants"),
+        (5_000_000, 10_000_000, 1, "too large"),
+    ],
+)
+def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        shards.squish_probability(hand, queues, elephants)
+
+
+@pytest.mark.parametrize(("wish", "elephants"), [(0.0, 1), (1.5, 1), (float("nan"), 1), (0.5, 0)])
+def test_wishes_out_of_range_are_errors(wish: float, elephants: int) -> None:
+    with pytest.raises(ValueError, match=r"must be"):
+        shards.recommend(wish, elephants)
+    with pytest.raises(ValueError, match="at least 1 queue"):
+        shards.best(1, 0)
