@@ -1,0 +1,99 @@
+"""What a run looked at, what it passed over and why, and how many findings each rule has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from apflint.finding import SEVERITIES
+from apflint.report.terminal import Paint, cells, counted, indented, visible, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.finding import Report, Severity, Skipped
+    from apflint.report import Style
+
+REASONS: dict[str, tuple[str, str]] = {
+    "template or patch, not a manifest yet": (
+        "1 template or patch, not a manifest yet (APF003 says how to render it)",
+        "{} templates or patches, not manifests yet (APF003 says how to render them)",
+    ),
+    "unreadable, but nothing of API Priority and Fairness in it": (
+        "1 document that is no YAML or JSON, without anything of API Priority and Fairness in it",
+        "{} documents that are no YAML or JSON, without anything of API Priority and Fairness in them",
+    ),
+    "no Kubernetes object": ("1 document that is no Kubernetes object", "{} documents that are no Kubernetes objects"),
+    "other kinds": ("1 document of another kind", "{} documents of other kinds"),
+}
+"""Why something was not checked -> one of it, several of it; in the order of the lines. Others are shown as they are."""
+
+
+def counts(per_severity: Mapping[Severity, int], paint: Paint) -> str:
+    """`2 errors, 1 warning, 3 infos`: those that there are, from the worst."""
+    present = [(severity, per_severity[severity]) for severity in SEVERITIES if per_severity[severity]]
+    return ", ".join(paint(counted(count, severity), severity) for severity, count in present)
+
+
+def summary(report: Report, style: Style, paint: Paint) -> str:
+    """One line on the findings, then one for each reason why something was not checked."""
+    lines = _verdict(report, style, paint)
+    reasons: dict[str, list[Skipped]] = {reason: [] for reason in REASONS}
+    for skipped in report.skipped:
+        reasons.setdefault(_reason(skipped), []).append(skipped)
+    for reason, passed_over in reasons.items():
+        if not passed_over:
+            continue
+        first, *rest = wrap(f"Not checked: {_passed_over(reason, passed_over)}", style.width, 0, 2)
+        lines += [first, *indented(rest, "  ")]
+        if style.verbose:
+            lines += [f"  {visible(s.file)}: {s.count} {visible(s.reason)}" for s in passed_over]
+    return "\n".join(lines)
+
+
+def _reason(skipped: Skipped) -> str:
+    """The loader names the kind (`Pod objects`), which would be a line for each kind in a repository."""
+    return "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
+
+
+def _verdict(report: Report, style: Style, paint: Paint) -> list[str]:
+    files, objects = counted(report.files, "file"), counted(report.objects, "object")
+    suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
+    per_severity = {severity: report.count(severity) for severity in SEVERITIES}
+    release = visible(report.kubernetes)
+    if report.findings:
+        found = f"Found {counts(per_severity, Paint())}"
+        coloured = f"Found {counts(per_severity, paint)}"
+        text = f" in {objects} of {files}, for Kubernetes {release}.{suppressed}"
+    elif report.objects:
+        found, coloured = "All good:", paint("All good:", "good")
+        text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
+    else:
+        found = coloured = "Nothing to check:"
+        text = f" no FlowSchema and no PriorityLevelConfiguration in {files}.{suppressed}"
+    first, *rest = wrap(text, style.width, cells(found))
+    return [coloured + first, *rest]
+
+
+def _passed_over(reason: str, skipped: list[Skipped]) -> str:
+    """`3 documents of other kinds in 2 files`, `1 document of another kind in pod.yaml`."""
+    count, files = sum(s.count for s in skipped), {s.file for s in skipped}
+    default = f"1 document ({visible(reason)})", f"{{}} documents ({visible(reason)})"
+    one, several = REASONS.get(reason, default)
+    text = one if count == 1 else several.replace("{}", str(count), 1)
+    where = counted(len(files), "file") if len(files) > 1 else visible(skipped[0].file)
+    return f"{text} in {where}"
+
+
+def statistics(report: Report, paint: Paint) -> list[str]:
+    """A table: how many findings each rule has, the most frequent first; nothing for a clean run."""
+    rows = Counter((f.severity, f.rule, f.name) for f in report.findings)
+    if not rows:
+        return []
+    width = len(str(max(rows.values())))
+    ordered = sorted(rows.items(), key=lambda row: (-row[1], row[0][1], SEVERITIES.index(row[0][0]), row[0][2]))
+    table = [
+        f"{count:>{width}}  {visible(rule)}  {paint(severity, severity)}{' ' * (7 - len(severity))}  {visible(name)}"
+        for (severity, rule, name), count in ordered
+    ]
+    return ["\n".join(table)]

@@ -1,0 +1,104 @@
+"""Text as a terminal shows it: escapes for what cannot be seen, widths in cells, line breaks, colours and links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "good": "32",
+    "gutter": "34",
+}
+"""SGR parameters (ECMA-48) of the colours in use: the 8 of the terminal's own palette, which fit its background."""
+
+
+class Paint:
+    """Colours and links, or none: with both off, text comes back as it was. Text must be `visible` already."""
+
+    def __init__(self, *, colour: bool = False, hyperlinks: bool = False) -> None:
+        self.colour = colour
+        self.hyperlinks = hyperlinks
+
+    def __call__(self, text: str, code: str) -> str:
+        """`text` in one of the colours above."""
+        return f"\x1b[{_CODES[code]}m{text}\x1b[0m" if self.colour and text else text
+
+    def link(self, text: str, url: str) -> str:
+        """`text` as a link (OSC 8); plain where `url` is no https address of printable ASCII."""
+        if not (self.hyperlinks and url.startswith("https://") and url.isascii() and url.isprintable()):
+            return text
+        return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def visible(text: str) -> str:
+    r"""`text` with everything that is not printable as an escape, as YAML writes it: `\n`, `\x1b`, `\u202e`.
+
+    Not printable is what Unicode calls Other or Separator, the blank aside: control characters, bidirectional
+    overrides, zero-width and no-break spaces, lone surrogates. None of them reaches a terminal raw, and in a manifest
+    each of them is worth seeing.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else escaped(char) for char in text)
+
+
+def escaped(char: str) -> str:
+    """One character as an escape of printable ASCII."""
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def cells(text: str) -> int:
+    """How many cells of a terminal `visible` text takes: 2 for wide East Asian characters and emoji, 0 for combining ones.
+
+    Source: Unicode Standard Annex 11 (East Asian Width); the rule for combining characters is that of wcwidth.
+    """
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def _cell(char: str) -> int:
+    if char.isascii():
+        return 1
+    from unicodedata import category, east_asian_width  # most manifests are ASCII
+
+    # U+1160..U+11FF: vowels and finals of Hangul, drawn into the syllable that the initial before them began.
+    if category(char) in ("Mn", "Me") or "\u1160" <= char <= "\u11ff":
+        return 0
+    return 2 if east_asian_width(char) in ("W", "F") else 1
+
+
+def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[str]:
+    """`text` in lines of at most `width` cells, of which `first` and then `rest` are taken by what stands before.
+
+    Words stay whole, because a path or an address that is broken cannot be copied: a longer one sticks out. Where the
+    first word does not fit behind `first`, the first line is empty. No width: one line.
+    """
+    if width is None:
+        return [text]
+    lines: list[str] = []
+    line: list[str] = []
+    used = first
+    for word in text.split(" "):
+        size = cells(word)
+        if used + bool(line) + size > width and (line or used > rest):
+            lines.append(" ".join(line))
+            line, used = [], rest
+        used += bool(line) + size
+        line.append(word)
+    return [*lines, " ".join(line)]
+
+
+def indented(lines: Iterable[str], indent: str) -> list[str]:
+    """Each line behind `indent`."""
+    return [f"{indent}{line}" for line in lines]
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

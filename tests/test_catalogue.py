@@ -1,0 +1,325 @@
+"""The pages of the rules: how they are read, what is wrong with a bad one, and how they are shown."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint import catalogue
+from apflint.cli import rule as command
+from apflint.report import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from syrupy.assertion import SnapshotAssertion
+
+PAGE = """\
+---
+id: APF305
+name: hand-larger-than-deck
+severity: error
+stage: object
+since: 0.1.0
+summary: "A hand cannot hold more queues than there are: `handSize` is larger than `queues`."
+references:
+  - https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+  - https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1040-priority-and-fairness
+---
+
+## Why
+
+Shuffle sharding deals each flow a *hand* of `handSize` different queues out of the `queues` there are. With fewer
+queues than that there is no such hand.
+
+```yaml
+not: an example
+```
+
+## Bad
+
+```yaml kubernetes=1.28 file=level.yaml
+# ~v APF002
+spec:
+  queues: 8      # why not
+  handSize: 12   # ~ APF305
+  text: |        # ~ APF305 APF305 APF101
+    # ~v APF001 is no marker in here: it has more behind it
+```
+
+````json file=level.json
+{
+"queues": 8,  # ~ APF305
+# ~v APF001
+# ~v APF305
+"handSize": 12
+}
+````
+
+## Good
+
+```json
+{"queues": 16}
+```
+
+```console
+kubectl is no example
+```
+"""
+
+
+def edited(old: str, new: str) -> str:
+    """The page above with one thing changed."""
+    assert old in PAGE
+    return PAGE.replace(old, new, 1)
+
+
+FINE = edited("    # ~v APF001 is no marker in here: it has more behind it\n", "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with three pages, in place of the real one."""
+    for rule_id, name, severity in [
+        ("APF203", "unknown-distinguisher", "warning"),
+        ("APF305", "hand-larger-than-deck", "error"),
+        ("APF903", "unexplained-suppression", "off"),
+    ]:
+        page = FINE.replace("APF305", rule_id).replace("hand-larger-than-deck", name)
+        (tmp_path / f"{rule_id}.md").write_text(page.replace("severity: error", f"severity: {severity}"), "utf-8")
+    (tmp_path / "README.md").write_text("no rule", "utf-8")
+    monkeypatch.setattr(catalogue, "shipped", lambda _: str(tmp_path))
+    _forget()
+    yield tmp_path
+    _forget()
+
+
+def _forget() -> None:
+    for cached in (catalogue.ids, catalogue.rule, catalogue.names):
+        cached.cache_clear()
+
+
+def test_a_page_is_read() -> None:
+    found = catalogue.parse(PAGE, "page")
+    assert found[:7] == (
+        "APF305",
+        "hand-larger-than-deck",
+        "error",
+        "object",
+        "0.1.0",
+        "A hand cannot hold more queues than there are: `handSize` is larger than `queues`.",
+        (
+            "https://kubernetes.io/docs/concepts/cluster-administration/flow-control/",
+            "https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1040-priority-and-fairness",
+        ),
+    )
+    assert found.body.startswith("## Why\n")
+    assert PAGE.split("\n")[found.body_line - 1] == "## Why"
+    assert found.url == "https://github.com/apflint/apflint/blob/main/rules/APF305.md"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("---\nid", "--\nid", "page:1: a page starts with front matter"),
+        ("id: APF305", "id: APF35", 'page:2: "APF35" has not the form of id.'),
+        ("name: hand", "name: Hand", "page:3: .* has not the form of name"),
+        ("name: hand", "nmae: hand", 'page:3: "nmae: hand-larger-than-deck" is not one of id, name'),
+        ("since: 0.1.0", "since: 0.1", "page:6: .* has not the form of since"),
+        ("since: 0.1.0\n", "", "page:10: the front matter lacks since."),
+        ("since: 0.1.0", "id: APF305", "page:6: .* each once"),
+        ("severity: error", "severity: fatal", 'page:4: the severity "fatal" is none of error, warning, info, off.'),
+        ("stage: object", "stage: late", "page:5: the stage"),
+        ('"A hand', "A hand", "page:7: .* needs quotes"),
+        ('`queues`."', '`queues`."x', "page:7: .* is no plain text"),
+        ("  - https", "- https", "page:9: .* is not one of"),
+    ],
+)
+def test_a_wrong_page_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        catalogue.parse(edited(old, new), "page")
+
+
+def test_a_page_without_references_is_an_error() -> None:
+    with pytest.raises(ValueError, match="page:9: the front matter lacks a reference"):
+        catalogue.parse(re.sub("  - .*\n", "", PAGE), "page")
+
+
+def test_examples() -> None:
+    bad, bad_json, good = catalogue.examples(catalogue.parse(FINE, "page"))
+    assert bad == catalogue.Example(
+        kind="bad",
+        text="spec:\n  queues: 8      # why not\n  handSize: 12\n  text: |\n",
+        file="level.yaml",
+        kubernetes="1.28",
+        expected=(("APF002", 1), ("APF305", 3), ("APF305", 4), ("APF305", 4), ("APF101", 4)),
+        page_line=24,
+    )
+    assert bad_json.text == '{\n"queues": 8,\n"handSize": 12\n}\n'
+    assert bad_json.expected == (("APF305", 2), ("APF001", 3), ("APF305", 3))
+    assert good == catalogue.Example("good", '{"queues": 16}\n', "example.json", None, (), 43)
+    for example in (bad, bad_json, good):
+        assert FINE.split("\n")[example.page_line - 1].startswith("```")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("# ~ APF305\n", "# ~APF305\n", "APF305.md:24: .*misspelt"),
+        ("# ~ APF305\n", "# ~ APF305,APF101\n", "misspelt"),
+        ("# ~ APF305\n", "# ~ APF35\n", "misspelt"),
+        ("# ~v APF002", "# ~v APF2", "misspelt"),
+        ('{"queues": 16}', '{"queues": 16} # ~ APF305', "APF305.md:43: a bad example marks"),
+        ("kubernetes=1.28", "kubernets=1.28", '"kubernets" is no option'),
+        ("````\n\n## Good", "```\n\n## Good", "APF305.md:32: the fence that starts here is not closed"),
+    ],
+)
+def test_a_wrong_example_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
+    assert old in FINE
+    with pytest.raises(ValueError, match=message):
+        catalogue.examples(catalogue.parse(FINE.replace(old, new, 1), "page"))
+
+
+def test_a_bad_example_without_a_marker_is_an_error() -> None:
+    with pytest.raises(ValueError, match="a bad example marks its findings"):
+        catalogue.examples(catalogue.parse(re.sub("# ~.*", "", FINE), "page"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_finding_a_rule() -> None:
+    assert catalogue.ids() == ("APF203", "APF305", "APF903")
+    assert [found.id for found in catalogue.rules()] == ["APF203", "APF305", "APF903"]
+    assert catalogue.find("APF305") is catalogue.find("apf305") is catalogue.find("hand-larger-than-deck")
+    assert catalogue.matching("APF") == ("APF203", "APF305", "APF903")
+    assert catalogue.matching("APF2") == catalogue.matching("unknown-distinguisher") == ("APF203",)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("APF304", ' Did you mean "APF305" or "APF903"?'),
+        ("hand-bigger-than-deck", ' Did you mean "hand-larger-than-deck"?'),
+        ("unknown_distinguisher", ' Did you mean "unknown-distinguisher"?'),
+        ("xyz", ""),
+        ("", ""),
+        ("../APF305", ' Did you mean "APF305"?'),
+    ],
+)
+def test_an_unknown_rule_names_the_nearest(text: str, near: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f'There is no rule "{text}".{near}')):
+        catalogue.find(text)
+    with pytest.raises(ValueError, match=re.escape(f'"{text}".{near}')):
+        catalogue.matching(text)
+    with pytest.raises(KeyError):
+        catalogue.rule(text)
+
+
+@pytest.mark.usefixtures("folder")
+def test_reading_one_page_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    real = open
+
+    def counting(file: Any, *args: Any, **options: Any) -> Any:
+        opened.append(str(file))
+        return real(file, *args, **options)
+
+    monkeypatch.setattr(builtins, "open", counting)
+    assert catalogue.ids()
+    assert catalogue.matching("APF3") == ("APF305",)
+    assert catalogue.url("APF305").endswith("/rules/APF305.md")
+    assert opened == []
+    assert catalogue.find("APF305").id == "APF305"
+    assert [Path(file).name for file in opened] == ["APF305.md"]
+
+
+def test_a_page_under_the_name_of_another_is_an_error(folder: Path) -> None:
+    (folder / "APF204.md").write_text(PAGE, "utf-8")
+    with pytest.raises(ValueError, match=r'rules/APF204\.md:2: the id is "APF305"'):
+        catalogue.rule("APF204")
+
+
+STYLES = {
+    "pipe": Style(),
+    "terminal": Style(width=80, colour=True, hyperlinks=True),
+    "narrow": Style(width=50),
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("style", STYLES)
+def test_the_list(style: str, snapshot: SnapshotAssertion) -> None:
+    assert command.show(None, "text", STYLES[style]) == snapshot
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_page_on_a_pipe(snapshot: SnapshotAssertion) -> None:
+    assert command.show("hand-larger-than-deck", "text", Style()) == snapshot
+
+
+# How rich lays a page out changes with its version, so these tests say what must be in it.
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("width", [50, 80, 200])
+def test_a_page_on_a_terminal(width: int) -> None:
+    shown = command.show("hand-larger-than-deck", "text", Style(width=width))
+    assert "\x1b" not in shown
+    lines = shown.split("\n")
+    assert lines[0] == "APF305 hand-larger-than-deck"
+    assert {"Why", "Bad", "Good", "References"} <= set(lines)
+    assert "\n\n\n" not in shown
+    assert shown.endswith("\n")
+    assert not any(line.endswith(" ") for line in lines)
+    assert "   handSize: 12   # <- APF305\n" in shown
+    assert all(len(line) <= min(width, command.WIDTH) for line in lines if "https://" not in line)
+    for reference in catalogue.rule("APF305").references:
+        assert f"  {reference}\n" in shown
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    style = Style(width=80, colour=True, hyperlinks=True)
+    shown = command.show("hand-larger-than-deck", "text", style)
+    codes = re.findall(r"\x1b\[([0-9;]*)m", shown)
+    # No background: it would be a dark box on a light terminal. 16 colours: those that the terminal itself has chosen.
+    assert not [code for code in codes for part in code.split(";") if 40 <= int(part) <= 49 or int(part) in (38, 48)]
+    assert f"\x1b]8;;{catalogue.url('APF305')}\x1b\\" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)
+    assert re.sub(r" +\n", "\n", plain) == command.show("hand-larger-than-deck", "text", Style(width=80))
+    # The style decides, not what rich finds in the environment.
+    for name, value in [("NO_COLOR", "1"), ("TERM", "dumb"), ("COLUMNS", "40"), ("FORCE_COLOR", "")]:
+        monkeypatch.setenv(name, value)
+        assert command.show("hand-larger-than-deck", "text", style) == shown
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_in_json() -> None:
+    listed = json.loads(command.show(None, "json", Style()))
+    assert [(rule["id"], rule["severity"]) for rule in listed["rules"]] == [
+        ("APF203", "warning"),
+        ("APF305", "error"),
+        ("APF903", "off"),
+    ]
+    page = json.loads(command.show("APF305", "json", Style()))
+    assert page["url"] == catalogue.url("APF305")
+    assert {**listed["rules"][1], "schema": 1, "body": page["body"]} == page
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match='Did you mean "APF305"'):
+        command.show("APF350", "text", Style())
+    with pytest.raises(ValueError, match='"xml" is no format of `apflint rule`'):
+        command.show(None, "xml", Style())
+
+
+def test_readable_markers() -> None:
+    assert catalogue.readable("```yaml file=x.yaml\n# ~v APF001 APF002\na: 1  # ~ APF305\n```\n") == (
+        "```yaml\n# APF001 APF002: the next line\na: 1  # <- APF305\n```\n"
+    )
