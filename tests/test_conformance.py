@@ -34,7 +34,7 @@ def manifest(case: Case) -> bytes:
 
 def dotted(field: str) -> str:
     """A path in the one spelling in which the decoder's and ours can be compared: `spec.rules.0.x`, `labels.a/b`."""
-    return _BRACKETS.sub(r".\1", field)
+    return _BRACKETS.sub(r".\1", field).removeprefix(".")
 
 
 def without_indices(field: str) -> str:

@@ -277,7 +277,7 @@ def test_large_file_does_not_eat_memory(tree: Path, root: Path) -> None:
 
 
 def test_file_whose_size_is_said_to_be_nothing() -> None:
-    if not os.path.exists("/proc/self/status"):  # noqa: PTH110
+    if not os.path.exists("/proc/self/status"):
         pytest.skip("no /proc here")
     answer = read(Found("status", "/proc/self/status"))
     assert isinstance(answer, bytes)

@@ -3,8 +3,7 @@
 `discover` names the files, `read` gives the bytes of one, `may_hold_apf` tells from the raw bytes whether parsing is
 worth it. None of them raises for anything a file system can do: what cannot be read is a value with the reason.
 """
-# pathlib costs 10 ms to import, and for every file several times what os does.
-# ruff: noqa: PTH109, PTH114, PTH116, PTH120, PTH123
+# os rather than pathlib: that costs 10 ms to import, and for every file several times what os does.
 
 from __future__ import annotations
 

@@ -1,0 +1,99 @@
+"""The wheel, built and installed as a user would, and run from a folder that knows nothing of the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("APFLINT_TEST_WHEEL"),
+    reason="installs from the package index; set APFLINT_TEST_WHEEL=1 to run it, as .ci/run does",
+)
+
+GOOD = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata:
+  name: batch
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 10
+    limitResponse:
+      type: Queue
+      queuing: {queues: 64, handSize: 6, queueLengthLimit: 50}
+"""
+BAD = GOOD.replace("queues: 64, handSize: 6", "queues: 4, handSize: 6")
+
+
+def run(*command: str | Path, cwd: Path, status: int = 0, text: str | None = None) -> str:
+    """Standard output of a command that must end with `status`."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, env=environment, input=text, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, root, cwd=folder)
+    (built,) = folder.glob("apflint-*.whl")
+    return built
+
+
+def test_wheel_holds_what_the_checkout_has(root: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    package = {str(path.relative_to(root)) for path in (root / "apflint").rglob("*") if path.is_file()}
+    shipped = {
+        f"apflint/_shipped/{path.relative_to(root)}"
+        for folder in ("rules", "schemas")
+        for path in (root / folder).rglob("*")
+        if path.is_file()
+    }
+    wanted = {name for name in package | shipped if "__pycache__" not in name and "/." not in name}
+    assert {name for name in held if ".dist-info/" not in name} == wanted
+    assert any(name.endswith("/licenses/LICENSE") for name in held)
+    assert "apflint/py.typed" in held
+
+
+def test_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
+    home = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", home, cwd=tmp_path)
+    programs = home / "bin"
+    run(programs / "python", "-m", "pip", "install", "--quiet", wheel, cwd=tmp_path)
+    apflint = programs / "apflint"
+
+    for program, *rest in (["apflint"], ["kubectl-apflint"], ["python", "-m", "apflint"]):
+        assert __version__ in run(programs / program, *rest, "--version", cwd=tmp_path)
+
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    (manifests / "good.yaml").write_text(GOOD, encoding="utf-8")
+    (manifests / "bad.yaml").write_text(BAD, encoding="utf-8")
+    run(apflint, "check", "good.yaml", cwd=manifests)
+    run(apflint, "check", "-", cwd=manifests, text=GOOD)
+    run(apflint, "check", "nowhere.yaml", cwd=manifests, status=2)
+    report = json.loads(run(apflint, "check", "--format", "json", ".", cwd=manifests, status=1))
+    rejected = {(finding["file"], finding["rule"]) for finding in report["findings"] if finding["apiserver"]}
+    assert ("bad.yaml", "APF305") in rejected
+    assert {file for file, _ in rejected} == {"bad.yaml"}
+
+    # What lies beside the package in a checkout was packed into it.
+    assert "hand" in run(apflint, "rule", "APF305", cwd=manifests)
+    assert "properties" in json.loads(run(apflint, "schema", "FlowSchema", "--api-version", "v1", cwd=manifests))
