@@ -1,0 +1,147 @@
+"""Configurations and requests for the tests of the evaluator: recorded ones, and strategies that make up new ones."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from apflint import builtin
+from apflint.evaluate.match import RequestDigest, UserInfo
+from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.resolve import Configuration, configuration
+from apflint.load.document import Document
+from apflint.load.source import Source
+from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
+from apflint.releases import release
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/oracle-classify"
+RELEASE = release("1.36")
+BUILT_IN = builtin.workspace_objects(RELEASE)
+
+
+class Objects(NamedTuple):
+    flow_schemas: tuple[FlowSchema, ...] = ()
+    priority_levels: tuple[PriorityLevelConfiguration, ...] = ()
+
+
+def lines(path: Path) -> list[Any]:
+    with path.open(encoding="utf-8") as handle:
+        return [json.loads(line) for line in handle]
+
+
+def objects(values: list[dict[str, Any]]) -> Objects:
+    """Typed objects of decoded ones: `kind`, `name`, `spec`."""
+    schemas, levels = [], []
+    for value in values:
+        manifest = {
+            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+            "kind": value["kind"],
+            "metadata": {"name": value["name"]},
+            "spec": value["spec"],
+        }
+        document = Document(Source("test.json", json.dumps(manifest)), manifest, lambda: None)
+        if value["kind"] == "FlowSchema":
+            schemas.append(flow_schema(manifest, document))
+        else:
+            levels.append(priority_level(manifest, document, RELEASE))
+    return Objects(tuple(schemas), tuple(levels))
+
+
+def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
+    """A recorded configuration: the defaults, less what was removed, plus what was added or replaced."""
+    gone = {("FlowSchema", name) for name in row["removed_flow_schemas"]}
+    gone |= {("PriorityLevelConfiguration", name) for name in row["removed_priority_levels"]}
+    stored = {(each["kind"], each["name"]): each for each in base if (each["kind"], each["name"]) not in gone}
+    stored |= {(each["kind"], each["name"]): each for each in row["objects"]}
+    return objects(list(stored.values()))
+
+
+@cache
+def recorded() -> dict[str, tuple[dict[str, Any], Configuration]]:
+    """The recorded configurations by id, each with its row."""
+    base, *rows = lines(FIXTURES / "configs.jsonl")
+    return {row["id"]: (row, configuration(merged(base["objects"], row), BUILT_IN, defaults=False)) for row in rows}
+
+
+def digest(user: str, groups: list[str], method: str, url: str) -> RequestDigest:
+    return RequestDigest(request_info(method, url), UserInfo(user, tuple(groups)))
+
+
+# Few values, so that made-up requests and rules often meet.
+USERS = ("alice", "bob", "system:serviceaccount:dev:builder", "system:serviceaccount:ops:a:b", "eve*")
+GROUPS = ("dev", "system:authenticated", "system:unauthenticated", "system:masters", "system:nodes", "*")
+NAMESPACES = ("dev", "ops", "kube-system")
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "head", "post")
+RESOURCES = ("pods", "pods/log", "deployments", "nodes", "namespaces", "namespaces/status")
+API_GROUPS = ("", "apps", "apps/v1")
+PATHS = ("/", "/healthz", "/healthz/etcd", "/healthz/*", "/hea", "/version/", "//healthz", "*")
+LEVELS = ("exempt", "catch-all", "global-default", "workload-low", "nowhere")
+
+
+def _some(values: tuple[str, ...], *, least: int = 0) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from((*values, "*")), min_size=least, max_size=3, unique=True)
+
+
+@st.composite
+def _subjects(draw: st.DrawFn) -> dict[str, Any]:
+    kind = draw(st.sampled_from(("User", "Group", "ServiceAccount")))
+    if kind == "User":
+        return {"kind": kind, "user": {"name": draw(st.sampled_from((*USERS, "*")))}}
+    if kind == "Group":
+        return {"kind": kind, "group": {"name": draw(st.sampled_from(GROUPS))}}
+    account = {
+        "namespace": draw(st.sampled_from((*NAMESPACES, "*"))),
+        "name": draw(st.sampled_from(("builder", "a", "*"))),
+    }
+    return {"kind": kind, "serviceAccount": account}
+
+
+_RESOURCE_RULES = st.fixed_dictionaries(
+    {
+        "verbs": _some(VERBS),
+        "apiGroups": _some(API_GROUPS),
+        "resources": _some(RESOURCES),
+        "clusterScope": st.booleans(),
+        "namespaces": _some(NAMESPACES),
+    }
+)
+_NON_RESOURCE_RULES = st.fixed_dictionaries({"verbs": _some(VERBS), "nonResourceURLs": _some(PATHS)})
+_RULES = st.fixed_dictionaries(
+    {
+        "subjects": st.lists(_subjects(), max_size=3),
+        "resourceRules": st.lists(_RESOURCE_RULES, max_size=2),
+        "nonResourceRules": st.lists(_NON_RESOURCE_RULES, max_size=2),
+    }
+)
+SPECS = st.fixed_dictionaries(
+    {
+        "priorityLevelConfiguration": st.sampled_from(LEVELS).map(lambda name: {"name": name}),
+        "matchingPrecedence": st.sampled_from((1, 2, 500, 9900, 10000)),
+        "rules": st.lists(_RULES, max_size=3),
+    }
+)
+NAMES = ("a", "A", "b-1", "catch", "exempt", "catch-all", "z", "zz")
+FLOW_SCHEMAS = st.dictionaries(st.sampled_from(NAMES), SPECS, max_size=5).map(
+    lambda specs: [{"kind": "FlowSchema", "name": name, "spec": spec} for name, spec in specs.items()]
+)
+URLS = (
+    "/api/v1/pods",
+    "/api/v1/namespaces/dev/pods?watch=1",
+    "/api/v1/namespaces/ops/pods/x/log",
+    "/apis/apps/v1/namespaces/kube-system/deployments/d",
+    "/api/v1/nodes/n",
+    "/api/v1/namespaces/dev/status",
+    "/api/v1/namespaces",
+    *(path for path in PATHS if path != "*"),
+)
+DIGESTS = st.builds(
+    digest,
+    st.sampled_from(USERS),
+    st.lists(st.sampled_from(GROUPS), max_size=2, unique=True),
+    st.sampled_from(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")),
+    st.sampled_from(URLS),
+)

@@ -1,0 +1,377 @@
+"""Requests as people name them: words, HTTP, audit events, lines of a requests file; and the groups that are added."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate.groups import effective_groups, service_account
+from apflint.evaluate.match import UserInfo
+from apflint.evaluate.records import from_event, from_record, json_values
+from apflint.evaluate.request import VERBS, Request, from_http, from_words
+from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.resources import REMOVED, RESOURCES, lookup, named
+
+
+def words(text: str, **options: Any) -> Request:
+    return from_words(text.split(), user="alice", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace", "method", "url"),
+    [
+        ("list pods", "team-a", "GET", "/api/v1/namespaces/team-a/pods"),
+        ("list po", "team-a", "GET", "/api/v1/namespaces/team-a/pods"),
+        ("list Pod", None, "GET", "/api/v1/pods"),
+        ("watch deploy", "x", "GET", "/apis/apps/v1/namespaces/x/deployments?watch=1"),
+        ("create svc", "x", "POST", "/api/v1/namespaces/x/services"),
+        ("update deployments/scale web", "x", "PUT", "/apis/apps/v1/namespaces/x/deployments/web/scale"),
+        ("get pods/log web-0", "x", "GET", "/api/v1/namespaces/x/pods/web-0/log"),
+        ("get pod/web-0", None, "GET", "/api/v1/namespaces/default/pods/web-0"),
+        ("get pod/web-0/log", "x", "GET", "/api/v1/namespaces/x/pods/web-0/log"),
+        ("patch no n1", "ignored", "PATCH", "/api/v1/nodes/n1"),
+        ("get ns foo", None, "GET", "/api/v1/namespaces/foo"),
+        ("update namespaces/finalize foo", None, "PUT", "/api/v1/namespaces/foo/finalize"),
+        ("list ns", None, "GET", "/api/v1/namespaces"),
+        ("create ns", None, "POST", "/api/v1/namespaces"),
+        ("deletecollection cm", "x", "DELETE", "/api/v1/namespaces/x/configmaps"),
+        ("list leases.coordination.k8s.io", "x", "GET", "/apis/coordination.k8s.io/v1/namespaces/x/leases"),
+        ("list deploy.v1.apps", "x", "GET", "/apis/apps/v1/namespaces/x/deployments"),
+        ("list events", "x", "GET", "/api/v1/namespaces/x/events"),
+        ("list ev.events.k8s.io", "x", "GET", "/apis/events.k8s.io/v1/namespaces/x/events"),
+        ("list hpa", "x", "GET", "/apis/autoscaling/v2/namespaces/x/horizontalpodautoscalers"),
+        ("list crds", None, "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
+        ("list pods.", "x", "GET", "/api/v1/namespaces/x/pods"),
+        ("LIST pods", "x", "GET", "/api/v1/namespaces/x/pods"),
+        ("get widgets.v1.example.com w", "x", "GET", "/apis/example.com/v1/namespaces/x/widgets/w"),
+    ],
+)
+def test_words_are_the_request_that_kubectl_would_send(text: str, namespace: str | None, method: str, url: str) -> None:
+    assert words(text, namespace=namespace).info == request_info(method, url)
+
+
+def test_a_custom_resource_has_no_version_that_anybody_could_know() -> None:
+    info = words("list widgets.example.com", namespace="x").info
+    assert (info.api_group, info.api_version, info.resource, info.namespace, info.path) == (
+        "example.com",
+        "",
+        "widgets",
+        "x",
+        "",
+    )
+
+
+def test_what_was_inferred_is_said() -> None:
+    assert words("watch deploy").notes[:2] == (
+        '"deploy" is read as "deployments" in the API group "apps".',
+        "No namespace was given: the request is for all namespaces.",
+    )
+    assert words("get po a").notes[1] == 'No namespace was given: the request is for the namespace "default".'
+    assert words("list pods", all_namespaces=True).notes[0] == '"pods" is in the core API group "".'
+    assert '"n" is not used' in words("list nodes", namespace="n").notes[1]
+    assert '"events.events.k8s.io"' in words("list ev").notes[0]
+    assert '"web-0" is no subresource of "pods"' in words("get pods/web-0", namespace="x").notes[1]
+    assert '"list"' in words("get pods", namespace="x").notes[1]
+    assert '"foo" itself' in words("get ns foo").notes[1]
+    assert 'in the API group "apps", not in the group "extensions"' in words("list deployments.extensions").notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "Name a verb"),
+        ("list", '"list" what'),
+        ("describe pods", '"describe" sends "get"'),
+        ("exec pods", '"create pods/exec"'),
+        ("bake pods", "no verb of a request"),
+        ("list pdos", 'Did you mean "pods"'),
+        ("list widgets", '"widgets.example.com"'),
+        ("get pods/foo web-0", "It has: attach, binding"),
+        ("get pods/a/b/c", "not understood"),
+        ("get pods/ a", "not understood"),
+        ("get pods a b", '"b" is one word too many'),
+        ("get /healthz x", '"x" is one word too many'),
+        ("get /api/v1/watch", "cannot tell which resource"),
+    ],
+)
+def test_words_that_are_no_request(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        words(text)
+
+
+def test_a_single_object_is_in_one_namespace() -> None:
+    with pytest.raises(ValueError, match="for one namespace"):
+        words("get pods a", all_namespaces=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "resource"),
+    [
+        ("get /healthz", "get", ""),
+        ("HEAD /healthz", "head", ""),
+        ("list /healthz", "list", ""),
+        ("get /api/v1/pods", "list", "pods"),
+        ("watch /api/v1/pods", "watch", "pods"),
+        ("watch /api/v1/pods?limit=5", "watch", "pods"),
+        ("create /api/v1/namespaces/x/pods", "create", "pods"),
+        ("post /api/v1/namespaces/x/pods", "create", "pods"),
+        ("deletecollection /api/v1/namespaces/x/pods", "deletecollection", "pods"),
+    ],
+)
+def test_words_with_a_path(text: str, verb: str, resource: str) -> None:
+    request = words(text)
+    assert (request.info.verb, request.info.resource) == (verb, resource)
+
+
+def test_a_path_tells_the_namespace_itself() -> None:
+    assert "The namespace is not used" in words("get /api/v1/pods", namespace="x").notes[1]
+    assert "HTTP has no method LIST" in words("list /healthz").notes[0]
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "effective"),
+    [
+        ("alice", (), ("system:authenticated",)),
+        ("alice", ("dev",), ("dev", "system:authenticated")),
+        ("alice", ("system:authenticated", "dev"), ("system:authenticated", "dev")),
+        ("alice", ("system:unauthenticated",), ("system:unauthenticated",)),
+        ("system:anonymous", (), ("system:unauthenticated",)),
+        ("system:node:n1", (), ("system:nodes", "system:authenticated")),
+        ("system:node:n1", ("x",), ("x", "system:authenticated")),
+        (
+            "system:serviceaccount:ci:runner",
+            (),
+            ("system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"),
+        ),
+        (
+            "system:serviceaccount:ci:runner",
+            ("x",),
+            ("x", "system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"),
+        ),
+        ("system:serviceaccount:ci:", (), ("system:authenticated",)),
+        ("system:serviceaccount:ci:a:b", (), ("system:authenticated",)),
+        ("system:serviceaccount:ci:UPPER", (), ("system:authenticated",)),
+    ],
+)
+def test_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) -> None:
+    found, notes = effective_groups(user, groups)
+    assert found == effective
+    assert bool(notes) is (len(effective) > len(groups))
+    for name in effective[len(groups) :]:
+        assert any(f'"{name}"' in note for note in notes)
+
+
+def test_service_account_names() -> None:
+    assert service_account("system:serviceaccount:kube-system:a.b-c") == ("kube-system", "a.b-c")
+    for bad in (
+        "alice",
+        "system:serviceaccount:a.b:c",
+        f"system:serviceaccount:{'a' * 64}:b",
+        f"system:serviceaccount:a:{'b' * 254}",
+    ):
+        assert service_account(bad) is None
+
+
+def test_http() -> None:
+    request = from_http("GET", "/version", user="bob", groups=["ops"])
+    assert request.user == UserInfo("bob", ("ops", "system:authenticated"))
+    assert request.info == request_info("GET", "/version")
+    assert request.digest.user == request.user
+
+
+@pytest.mark.parametrize(
+    ("record", "method", "url"),
+    [
+        ({"method": "GET", "path": "/api/v1/pods?watch=1"}, "GET", "/api/v1/pods?watch=1"),
+        ({"path": "/healthz"}, "GET", "/healthz"),
+        ({"verb": "post", "path": "/healthz"}, "POST", "/healthz"),
+        ({"verb": "list", "resource": "pods", "namespace": "x"}, "GET", "/api/v1/namespaces/x/pods"),
+        (
+            {"verb": "list", "resource": "deployments", "namespace": "x"},
+            "GET",
+            "/apis/apps/v1/namespaces/x/deployments",
+        ),
+        ({"verb": "list", "resource": "deploy", "namespace": "x"}, "GET", "/apis/apps/v1/namespaces/x/deployments"),
+        (
+            {"verb": "get", "group": "", "resource": "pods/log", "name": "a", "namespace": "x"},
+            "GET",
+            "/api/v1/namespaces/x/pods/a/log",
+        ),
+        (
+            {
+                "verb": "get",
+                "apiGroup": "apps",
+                "resource": "deployments",
+                "subresource": "scale",
+                "name": "a",
+                "namespace": "x",
+            },
+            "GET",
+            "/apis/apps/v1/namespaces/x/deployments/a/scale",
+        ),
+        ({"verb": "get", "resource": "namespaces", "name": "foo"}, "GET", "/api/v1/namespaces/foo"),
+        (
+            {"verb": "get", "group": "x.io", "version": "v1", "resource": "things", "name": "t"},
+            "GET",
+            "/apis/x.io/v1/things/t",
+        ),
+    ],
+)
+def test_records(record: dict[str, Any], method: str, url: str) -> None:
+    request = from_record({"user": "alice", "groups": ["dev"], **record})
+    assert request.info == request_info(method, url)
+    assert request.user == UserInfo("alice", ("dev",))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "has to be a JSON object, not a list"),
+        ({}, '"user" is missing'),
+        ({"user": 1}, '"user" is a number'),
+        ({"user": "a", "groups": "dev", "path": "/"}, '"groups" has to be a list of texts'),
+        ({"user": "a", "groups": [1], "path": "/"}, '"groups" has to be a list of texts'),
+        ({"user": "a"}, '"method" and "path", or "verb" and "resource"'),
+        ({"user": "a", "resource": "pods"}, '"verb" is missing'),
+        ({"user": "a", "verb": "get", "resource": "pods", "group": 3}, '"group" is a number'),
+        ({"user": "a", "path": "healthz"}, 'has to start with "/"'),
+    ],
+)
+def test_records_that_are_no_request(record: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_record(record)
+
+
+def event(**changes: Any) -> dict[str, Any]:
+    return {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "stage": "ResponseComplete",
+        "verb": "create",
+        "requestURI": "/api/v1/namespaces/x/pods?fieldManager=kubectl",
+        "user": {"username": "alice", "groups": ["dev", "system:authenticated"]},
+        "objectRef": {"resource": "pods", "namespace": "x", "name": "from-the-body", "apiVersion": "v1"},
+        **changes,
+    }
+
+
+def test_an_event_is_its_uri_and_verb_not_what_the_body_completed() -> None:
+    request = from_event(event())
+    assert request.info == request_info("POST", "/api/v1/namespaces/x/pods?fieldManager=kubectl")
+    assert request.user == UserInfo("alice", ("dev", "system:authenticated"))
+    assert request.notes == ()
+
+
+def test_the_impersonated_user_goes_first() -> None:
+    request = from_event(event(impersonatedUser={"username": "bob", "groups": ["qa"]}))
+    assert request.user == UserInfo("bob", ("qa",))
+    assert request.notes == ('"alice" impersonates "bob", whose request it is for the server.',)
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "head", "post", "options", ""])
+def test_every_verb_of_an_event_is_kept(verb: str) -> None:
+    url = "/version" if verb in ("head", "post", "options") else "/api/v1/namespaces/x/pods/a"
+    assert from_event(event(verb=verb, requestURI=url)).info.verb == verb
+
+
+def test_an_event_without_a_uri_is_read_from_its_object() -> None:
+    reference = {
+        "resource": "deployments",
+        "apiGroup": "apps",
+        "apiVersion": "v1",
+        "namespace": "x",
+        "name": "d",
+        "subresource": "scale",
+    }
+    request = from_event(event(requestURI=None, verb="get", objectRef=reference))
+    assert request.info == request_info("GET", "/apis/apps/v1/namespaces/x/deployments/d/scale")
+    assert len(request.notes) == 1
+
+
+def test_contradictions_in_an_event_are_told() -> None:
+    assert "differ" in from_event(event(objectRef={"resource": "jobs", "apiGroup": "batch"})).notes[0]
+    assert "the event is believed" in from_event(event(verb="get")).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("x", "has to be a JSON object, not a text"),
+        ({"kind": "Pod", "apiVersion": "v1"}, "not an audit.k8s.io/v1 Event"),
+        ({"kind": "Event", "apiVersion": "v1"}, "This is v1 Event"),
+        (event(user=None), '"username" is missing'),
+        (event(requestURI=None, objectRef=None), 'neither a "requestURI" nor'),
+        (event(user=[1]), '"User" has to be|"user" has to be'),
+    ],
+)
+def test_what_is_no_event(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_event(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1}', [(1, {"a": 1})]),
+        ('{"a": 1}\n\n{"a": 2}\n', [(1, {"a": 1}), (3, {"a": 2})]),
+        ('\ufeff{\n "a": 1\n}\n', [(1, {"a": 1})]),
+        ('{"kind": "EventList", "items": [{"a": 1}, {"a": 2}]}', [(1, {"a": 1}), (1, {"a": 2})]),
+        ('[\n {"a": 1}\n]', [(1, {"a": 1})]),
+        ('{"a": 1}\nnonsense\n{"a": 2}', [(1, {"a": 1}), (2, None), (3, {"a": 2})]),
+        ("", []),
+    ],
+)
+def test_json_and_json_lines(text: str, found: list[tuple[int, Any]]) -> None:
+    lines = list(json_values(text))
+    assert [(line.number, line.value) for line in lines] == found
+    assert [line.value is None for line in lines] == [line.error is not None for line in lines]
+
+
+def test_json_that_is_nested_too_deeply_is_an_error_of_its_line() -> None:
+    lines = list(json_values("[" * 100_000 + "\n{}"))
+    assert lines[0].error is not None
+    assert lines[-1].value == {}
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ("user", "groups", "path", "verb", "resource", "requestURI", "objectRef", "username", "kind")
+                ),
+                inner,
+                max_size=5,
+            )
+        ),
+    )
+)
+def test_any_json_is_a_request_or_a_clear_error(value: Any) -> None:
+    assert list(json_values(json.dumps(value))) or value == [] or value == {"items": []}
+    for read in (from_record, from_event):
+        try:
+            request = read(value)
+        except ValueError as error:
+            message = str(error)
+            assert message.endswith((".", "text", "missing"))
+        else:
+            assert isinstance(request, Request)
+
+
+def test_the_table_of_resources_is_consistent() -> None:
+    assert len({(each.name, each.group) for each in RESOURCES}) == len(RESOURCES)
+    for each in (*RESOURCES, *REMOVED):
+        assert each.name == each.name.lower()
+        assert each.singular == each.kind.lower()
+        assert not {"deletecollection", "watch"} & set(each.subresources)
+    assert lookup("pods", "") is not None
+    assert lookup("pods", "apps") is None
+    # Only events are in two groups; every other name that kubectl takes means one resource.
+    shared = {word for each in RESOURCES for word in (each.name, *each.short_names) if len(named(word)) > 1}
+    assert shared == {"events", "ev"}

@@ -1,0 +1,203 @@
+"""Method and URL to request attributes, held against a real server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate.requestinfo import (
+    NoRequestInfoError,
+    RequestInfo,
+    long_running,
+    parse_query,
+    request_info,
+    seen_by_apf,
+)
+from apflint.evaluate.selectors import exact_field_match, is_label_selector
+
+from .configurations import FIXTURES, lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = lines(FIXTURES / "requestinfo.jsonl")
+
+
+def spelled(info: RequestInfo) -> dict[str, Any]:
+    """As the recording spells it, without what is empty."""
+    values = {
+        "isResourceRequest": info.is_resource_request,
+        "verb": info.verb,
+        "apiPrefix": info.api_prefix,
+        "apiGroup": info.api_group,
+        "apiVersion": info.api_version,
+        "namespace": info.namespace,
+        "resource": info.resource,
+        "subresource": info.subresource,
+        "name": info.name,
+        "path": info.path,
+        "parts": list(info.parts),
+        "fieldSelector": info.field_selector,
+        "labelSelector": info.label_selector,
+        "longRunning": long_running(info),
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "seen", "expect"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_agrees_with_the_server(method: str, url: str, seen: bool, expect: dict[str, Any]) -> None:
+    if "error" in expect:
+        with pytest.raises(NoRequestInfoError, match="cannot tell which resource"):
+            request_info(method, url)
+        return
+    info = request_info(method, url)
+    assert spelled(info) == expect
+    assert seen_by_apf(info) is seen
+
+
+def test_agrees_with_the_whole_recording(shared: Path) -> None:
+    for row in lines(shared / "oracle/requestinfo/cases.jsonl"):
+        wanted = {key: value for key, value in row["expect"].items() if value}
+        if "error" in wanted:
+            with pytest.raises(NoRequestInfoError):
+                request_info(row["method"], row["url"])
+        else:
+            assert spelled(request_info(row["method"], row["url"])) == wanted, row["id"]
+
+
+@pytest.mark.parametrize("url", ["", "api/v1/pods", "/api/%zz", "/api/%", "/a\x00b", "/a\nb", "*?x"])
+def test_targets_that_no_server_takes(url: str) -> None:
+    with pytest.raises(NoRequestInfoError):
+        request_info("GET", url)
+
+
+def test_an_absolute_url_is_its_path() -> None:
+    assert request_info("GET", "https://server:6443/api/v1/pods?watch=1") == request_info("GET", "/api/v1/pods?watch=1")
+
+
+def test_a_fragment_belongs_to_the_path() -> None:
+    assert request_info("GET", "/healthz#x").path == "/healthz#x"
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("fieldSelector=metadata.name%3Dx", "x"),
+        ("fieldSelector=metadata.name%3Dx&labelSelector=app%3Dweb,!b,c+in+(d,e)", "x"),
+        ("fieldSelector=metadata.name%3Dx&labelSelector=app%3D%3D%3Dweb", ""),
+        ("fieldSelector=metadata.name%3Dx&limit=5", "x"),
+        ("fieldSelector=metadata.name%3Dx&limit=", ""),
+        ("fieldSelector=metadata.name%3Dx&limit=9223372036854775808", ""),
+        ("fieldSelector=metadata.name%3Dx&timeoutSeconds=1s", ""),
+        ("fieldSelector=metadata.name%3Dy,metadata.name%3Dx", "x"),
+    ],
+)
+def test_a_name_comes_from_a_field_selector_if_all_else_is_well_formed(query: str, name: str) -> None:
+    assert request_info("GET", f"/api/v1/pods?{query}").name == name
+
+
+@pytest.mark.parametrize(
+    ("selector", "value"),
+    [
+        ("metadata.name=x", "x"),
+        ("metadata.name==x", "x"),
+        ("metadata.name!=x", None),
+        ("spec.nodeName=n,metadata.name=x", "x"),
+        ("metadata.name=a\\,b", "a,b"),
+        ("metadata.name=a\\=b", "a=b"),
+        ("metadata.name=a\\b", None),
+        ("metadata.name=a\\", None),
+        ("metadata.name===x", None),
+        ("nonsense", None),
+        ("metadata.name=x,nonsense", None),
+        (",metadata.name=x,", "x"),
+        ("", None),
+        ("\ud800=x,metadata.name=y", "y"),
+    ],
+)
+def test_field_selectors(selector: str, value: str | None) -> None:
+    assert exact_field_match(selector, "metadata.name") == value
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "",
+        "a",
+        "!a",
+        "a,b",
+        "a=b",
+        "a==b",
+        "a!=b",
+        "a=",
+        "a=,b",
+        "x.io/a in (b, c)",
+        "a notin ()x"[:8] + " (b)",
+        "a in (,)",
+        "a in (b,)",
+        "a>1",
+        "in",
+        " a = b ",
+    ],
+)
+def test_label_selectors_that_decode(selector: str) -> None:
+    assert is_label_selector(selector)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        ",",
+        "a,",
+        ",a",
+        "a b",
+        "a===b",
+        "=b",
+        "!",
+        "!a=b",
+        "a in",
+        "a in b",
+        "a in ()",
+        "a in (b",
+        "a in (b c)",
+        "a>x",
+        "a>",
+        "-a",
+        "a=-b",
+        "/a",
+        "A.b/a",
+        "a/b/c",
+        "a" * 64,
+        "a(b",
+    ],
+)
+def test_label_selectors_that_do_not(selector: str) -> None:
+    assert not is_label_selector(selector)
+
+
+def test_the_first_value_of_a_parameter_counts_and_broken_ones_are_dropped() -> None:
+    assert parse_query("a=1&a=2&b=%zz&c=1;d=2&e&f=x+y&%67=%20") == {"a": "1", "e": "", "f": "x y", "g": " "}
+
+
+@given(st.text(), st.text(max_size=8))
+def test_any_text_is_an_answer_or_an_error(url: str, method: str) -> None:
+    for target in (url, "/" + url, "/api/v1/pods?" + url):
+        try:
+            info = request_info(method, target)
+        except NoRequestInfoError:
+            continue
+        assert info == request_info(method, target)
+        json.dumps(info)
+
+
+@given(st.lists(st.sampled_from("a=!(),<> in"), max_size=12).map("".join), st.text(max_size=12))
+def test_any_text_is_a_label_selector_or_not(selector: str, text: str) -> None:
+    assert is_label_selector(selector) in (True, False)
+    assert is_label_selector(text) in (True, False)
+    exact_field_match(text, "metadata.name")

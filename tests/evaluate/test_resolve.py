@@ -1,0 +1,235 @@
+"""Order, dangling references, mandatory objects, and the FlowSchema of a request, held against a real server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate.classifier import classifier
+from apflint.evaluate.match import RequestDigest, matches_flow_schema
+from apflint.evaluate.requestinfo import seen_by_apf
+from apflint.evaluate.resolve import classify, configuration, matched_by
+
+from .configurations import (
+    BUILT_IN,
+    DIGESTS,
+    FIXTURES,
+    FLOW_SCHEMAS,
+    SPECS,
+    Objects,
+    digest,
+    lines,
+    merged,
+    objects,
+    recorded,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.evaluate.resolve import Configuration, Resolution
+
+REQUESTS = lines(FIXTURES / "requests.jsonl")
+
+
+def names(resolution: Resolution) -> tuple[str, str]:
+    return resolution.flow_schema.name, resolution.priority_level.name
+
+
+@pytest.mark.parametrize("number", sorted(recorded()))
+def test_order_and_dangling_are_the_server_s(number: str) -> None:
+    row, config = recorded()[number]
+    assert [schema.name for schema in config.order] == row["order"]
+    assert sorted(schema.name for schema in config.dangling) == sorted(row["dangling"])
+
+
+@pytest.mark.parametrize("number", sorted(recorded()))
+def test_requests_resolve_as_on_the_server(number: str) -> None:
+    config = recorded()[number][1]
+    fast = classifier(config)
+    mine = [request for request in REQUESTS if request[0].startswith(f"{number}-")]
+    assert mine
+    for identity, user, groups, method, url, verb, seen, schema, level in mine:
+        asked = digest(user, groups, method, url)
+        assert asked.request_info.verb == verb, identity
+        assert seen_by_apf(asked.request_info) is seen, identity
+        resolution = classify(config, asked)
+        assert names(resolution) == (schema, level), identity
+        assert fast(asked) == resolution, identity
+
+
+def test_all_recorded_requests_resolve_as_on_the_server(shared: Path) -> None:
+    folder = shared / "oracle/classify"
+    defaults = json.loads((folder / "defaults.json").read_text(encoding="utf-8"))
+    base = _plain(defaults["priority_levels"] + defaults["flow_schemas"])
+    configs = {}
+    for row in lines(folder / "configs.jsonl"):
+        row["objects"] = _plain(row["priority_levels"] + row["flow_schemas"])
+        config = configs[row["id"]] = configuration(merged(base, row), BUILT_IN, defaults=False)
+        assert [schema.name for schema in config.order] == row["expect"]["order"], row["id"]
+        assert sorted(schema.name for schema in config.dangling) == sorted(row["expect"]["dangling"]), row["id"]
+    requests = lines(folder / "requests.jsonl")
+    assert len(requests) >= 5371
+    for row in requests:
+        wanted = row if row["flow_schema"] else row["would_be"]
+        asked = digest(row["user"], row["groups"], row["method"], row["url"])
+        assert seen_by_apf(asked.request_info) is row["apf_headers"], row["id"]
+        assert names(classify(configs[row["config"]], asked)) == (wanted["flow_schema"], wanted["priority_level"]), row[
+            "id"
+        ]
+
+
+def _plain(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"kind": each["kind"], "name": each["metadata"]["name"], "spec": each["spec"]} for each in manifests]
+
+
+def schema(name: str, level: str, precedence: int = 500, **rule: Any) -> dict[str, Any]:
+    spec = {
+        "priorityLevelConfiguration": {"name": level},
+        "matchingPrecedence": precedence,
+        "rules": [rule] if rule else [],
+    }
+    return {"kind": "FlowSchema", "name": name, "spec": spec}
+
+
+def level(name: str, **spec: Any) -> dict[str, Any]:
+    return {"kind": "PriorityLevelConfiguration", "name": name, "spec": spec}
+
+
+def test_mandatory_objects_are_imagined_at_the_ends_when_nothing_is_stored() -> None:
+    config = configuration(
+        objects([schema("zz", "catch-all", 10000), schema("a", "exempt", 1)]), BUILT_IN, defaults=False
+    )
+    # The levels that they name are not stored either, so both dangle.
+    assert [each.name for each in config.order] == ["exempt", "catch-all"]
+    assert [each.name for each in config.dangling] == ["a", "zz"]
+    assert sorted(config.levels) == ["catch-all", "exempt"]
+    assert config.imagined == {
+        (kind, name) for kind in ("FlowSchema", "PriorityLevelConfiguration") for name in ("exempt", "catch-all")
+    }
+
+
+def test_an_imagined_catch_all_comes_after_whatever_has_its_precedence() -> None:
+    ours = objects(
+        [schema("zz", "mine", 10000), level("mine", type="Limited", limited={"limitResponse": {"type": "Reject"}})]
+    )
+    assert [each.name for each in configuration(ours, BUILT_IN, defaults=False).order] == ["exempt", "zz", "catch-all"]
+    stored = configuration(ours, BUILT_IN)
+    assert [each.name for each in stored.order][-2:] == ["catch-all", "zz"]
+    assert not stored.imagined
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (level("mine", type="Exempt"), "Exempt"),
+        (level("mine", type="Limited"), "but no"),
+        (level("mine", type="Limited", limited={"limitResponse": {"type": "Queue"}}), "queuing"),
+        (level("mine", type="Limited", limited={"limitResponse": {"type": "Reject", "queuing": {}}}), "queuing"),
+        (
+            level(
+                "mine",
+                type="Limited",
+                limited={"limitResponse": {"type": "Queue", "queuing": {"queues": 4, "handSize": 5}}},
+            ),
+            "hand",
+        ),
+        (
+            level(
+                "mine",
+                type="Limited",
+                limited={"limitResponse": {"type": "Queue", "queuing": {"queues": 10000, "handSize": 5}}},
+            ),
+            "bits",
+        ),
+        (level("mine", type="Limited", limited={"limitResponse": {"type": "Reject"}}, exempt={}), "exempt"),
+        (level("exempt", type="Limited", limited={"limitResponse": {"type": "Reject"}}), "Exempt"),
+    ],
+)
+def test_a_level_that_the_controller_cannot_work_with_counts_as_absent(broken: dict[str, Any], reason: str) -> None:
+    config = configuration(objects([broken, schema("a", broken["name"])]), BUILT_IN)
+    assert "a" in [each.name for each in config.dangling]
+    assert reason in config.broken[broken["name"]]
+
+
+def test_a_user_without_groups_falls_back_to_catch_all() -> None:
+    config = configuration(Objects(), BUILT_IN)
+    resolution = classify(config, digest("nobody", [], "GET", "/api/v1/pods"))
+    assert (*names(resolution), resolution.matched_by) == ("catch-all", "catch-all", None)
+
+
+def test_the_user_s_object_replaces_the_built_in_one_and_the_last_of_a_name_counts() -> None:
+    everybody = {
+        "subjects": [{"kind": "Group", "group": {"name": "*"}}],
+        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    }
+    ours = objects([schema("probes", "nowhere", 2, **everybody), schema("probes", "workload-low", 2, **everybody)])
+    config = configuration(ours, BUILT_IN)
+    assert len(config.order) == len(BUILT_IN.flow_schemas)
+    assert names(classify(config, digest("x", [], "GET", "/healthz"))) == ("probes", "workload-low")
+
+
+@given(FLOW_SCHEMAS, DIGESTS, st.booleans(), st.randoms(use_true_random=False))
+def test_the_order_of_files_never_changes_a_resolution(
+    values: list[dict[str, Any]], asked: RequestDigest, defaults: bool, random: Any
+) -> None:
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    one = configuration(objects(values), BUILT_IN, defaults=defaults)
+    other = configuration(objects(shuffled), BUILT_IN, defaults=defaults)
+    assert [each.name for each in one.order] == [each.name for each in other.order]
+    assert names(classify(one, asked)) == names(classify(other, asked))
+
+
+@given(FLOW_SCHEMAS, SPECS, DIGESTS)
+def test_a_later_flow_schema_never_changes_a_resolution(
+    values: list[dict[str, Any]], spec: dict[str, Any], asked: RequestDigest
+) -> None:
+    before = classify(configuration(objects(values), BUILT_IN), asked)
+    later = {"kind": "FlowSchema", "name": "zzz", "spec": spec}
+    spec["matchingPrecedence"] = before.flow_schema.spec.matching_precedence
+    after = classify(configuration(objects([*values, later]), BUILT_IN), asked)
+    if before.matched_by is None:
+        assert after.flow_schema.name in (before.flow_schema.name, "zzz")
+    else:
+        assert names(after) == names(before)
+        assert after.position == before.position
+
+
+@given(FLOW_SCHEMAS, DIGESTS, st.booleans())
+def test_classify_agrees_with_a_naive_statement_of_the_rules(
+    values: list[dict[str, Any]], asked: RequestDigest, defaults: bool
+) -> None:
+    config = configuration(objects(values), BUILT_IN, defaults=defaults)
+    resolution = classify(config, asked)
+    matching = [each for each in config.order if matches_flow_schema(asked, each.spec)]
+    if matching:
+        first = min(matching, key=config.order.index)
+        assert (resolution.flow_schema, resolution.matched_by is None) == (first, False)
+    else:
+        assert (resolution.flow_schema.name, resolution.matched_by) == ("catch-all", None)
+    assert resolution.priority_level.name == resolution.flow_schema.spec.priority_level_configuration
+    assert resolution.matched_by == matched_by(asked, resolution.flow_schema)
+    assert config.order[resolution.position] is resolution.flow_schema
+    assert _well_ordered(config)
+
+
+def _well_ordered(config: Configuration) -> bool:
+    keys = [
+        (each.spec.matching_precedence, each.name.encode())
+        for each in config.order
+        if ("FlowSchema", each.name) not in config.imagined
+    ]
+    return keys == sorted(keys)
+
+
+@given(FLOW_SCHEMAS, st.lists(DIGESTS, max_size=12))
+def test_the_fast_classifier_agrees(values: list[dict[str, Any]], asked: list[RequestDigest]) -> None:
+    config = configuration(objects(values), BUILT_IN)
+    fast = classifier(config)
+    for each in (*asked, *asked):
+        assert fast(each) == classify(config, each)

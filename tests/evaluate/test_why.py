@@ -1,0 +1,328 @@
+"""Reasons: they say "matched" exactly when the matcher does, and name what failed, with its field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+
+from apflint import builtin
+from apflint.evaluate.match import RequestDigest, matches_flow_schema
+from apflint.evaluate.resolve import classify, configuration
+from apflint.evaluate.why import consider, considered, fallback_in_words, order_in_words, skipped
+from apflint.finding import field_path
+
+from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, Objects, digest, objects
+
+if TYPE_CHECKING:
+    from apflint.evaluate.why import Considered
+
+ANYONE = {"kind": "Group", "group": {"name": "*"}}
+ALL_RESOURCES = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+ALL_PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+
+
+def tried(
+    url: str, *rules: dict[str, Any], user: str = "alice", groups: tuple[str, ...] = ("dev",), method: str = "GET"
+) -> Considered:
+    spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "rules": list(rules)}
+    (schema,) = objects([{"kind": "FlowSchema", "name": "mine", "spec": spec}]).flow_schemas
+    return consider(schema, digest(user, list(groups), method, url))
+
+
+def subject(**named: Any) -> dict[str, Any]:
+    ((kind, value),) = named.items()
+    return {"kind": kind[0].upper() + kind[1:], kind: value}
+
+
+PODS = "/api/v1/namespaces/dev/pods"
+
+
+@pytest.mark.parametrize(
+    ("subjects", "because", "field"),
+    [
+        ([subject(group={"name": "ops"})], 'the user is not in the group "ops"', "subjects[0]"),
+        (
+            [subject(group={"name": "ops"}), subject(group={"name": "qa"})],
+            'the user is in none of the groups ["ops", "qa"]',
+            "subjects",
+        ),
+        ([subject(user={"name": "bob"})], 'the user is not "bob"', "subjects[0]"),
+        (
+            [subject(user={"name": name}) for name in "abcdef"],
+            'the user is not among ["a", "b", "c", "d", and 2 more]',
+            "subjects",
+        ),
+        (
+            [subject(user={"name": "bob"}), subject(group={"name": "ops"})],
+            'the user is none of: user "bob", group "ops"',
+            "subjects",
+        ),
+        (
+            [subject(serviceAccount={"namespace": "ci", "name": "*"})],
+            'the user is not a service account of namespace "ci"',
+            "subjects[0]",
+        ),
+        ([], "the rule has no subjects", "subjects"),
+        (
+            [subject(user={"name": "bob"}), subject(group={"name": "Dev"})],
+            'the user is none of: user "bob", group "Dev"; "Dev" and "dev" differ in upper and lower case',
+            "subjects[1]",
+        ),
+        (
+            [subject(user={"name": "ali*"})],
+            'the user is not "ali*"; "ali*" is taken literally, not as a pattern',
+            "subjects[0]",
+        ),
+        (
+            [subject(user={"name": "dev"})],
+            'the user is not "dev"; "dev" is one of the groups, but the subject is a user',
+            "subjects[0]",
+        ),
+        (
+            [subject(group={"name": "alice"})],
+            'the user is not in the group "alice"; "alice" is the user, but the subject is a group',
+            "subjects[0]",
+        ),
+        ([{"kind": "User"}], 'the user is not ""', "subjects[0]"),
+        ([{"kind": "Robot"}], 'the user is not a subject of kind "Robot" that names nobody', "subjects[0]"),
+    ],
+)
+def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> None:
+    found = tried(PODS, {"subjects": subjects, "resourceRules": [ALL_RESOURCES]})
+    assert (found.matched, found.because, field_path(found.path)) == (False, because, f"spec.rules[0].{field}")
+
+
+@pytest.mark.parametrize(
+    ("account", "hint"),
+    [
+        ({"namespace": "ci", "name": "other"}, "the namespace is the same, the name differs"),
+        ({"namespace": "qa", "name": "runner"}, "the name is the same, the namespace differs"),
+        (
+            {"namespace": "ci", "name": "system:serviceaccount:ci:runner"},
+            "the name of a service account here is the part after the last colon",
+        ),
+    ],
+)
+def test_service_accounts_that_nearly_match(account: dict[str, str], hint: str) -> None:
+    rule = {"subjects": [subject(serviceAccount=account)], "resourceRules": [ALL_RESOURCES]}
+    assert tried(PODS, rule, user="system:serviceaccount:ci:runner").because.endswith(f'"; {hint}')
+
+
+@pytest.mark.parametrize(
+    ("url", "change", "because", "field"),
+    [
+        (f"{PODS}?watch=1", {"verbs": ["get", "list"]}, 'verb "watch" is not among ["get", "list"]', "verbs"),
+        (
+            PODS,
+            {"verbs": ["*", "get"]},
+            'verb "list" is not among ["*", "get"]; "*" counts only when it stands alone',
+            "verbs",
+        ),
+        (PODS, {"verbs": []}, "the rule names no verbs", "verbs"),
+        (
+            f"{PODS}/a/log",
+            {"resources": ["pods"]},
+            'resource "pods/log" is not among ["pods"]; "pods" does not cover its subresources',
+            "resources",
+        ),
+        (
+            f"{PODS}/a/log",
+            {"resources": ["pods/*"]},
+            'resource "pods/log" is not among ["pods/*"]; "pods/*" is taken literally, not as a pattern',
+            "resources",
+        ),
+        (
+            PODS,
+            {"resources": ["Pod"]},
+            'resource "pods" is not among ["Pod"]; "Pod" is no resource, it is called "pods"',
+            "resources",
+        ),
+        (PODS, {"resources": ["jobs"]}, 'resource "pods" is not among ["jobs"]', "resources"),
+        (PODS, {"apiGroups": ["apps"]}, 'API group "" (core) is not among ["apps"]', "apiGroups"),
+        (
+            PODS,
+            {"apiGroups": ["v1"]},
+            'API group "" (core) is not among ["v1"]; the core group is written ""',
+            "apiGroups",
+        ),
+        (
+            "/apis/apps/v1/namespaces/dev/deployments",
+            {"apiGroups": ["apps/v1"]},
+            'API group "apps" is not among ["apps/v1"]; "apps/v1" is a group and a version, and only the group belongs here',
+            "apiGroups",
+        ),
+        (PODS, {"namespaces": ["qa"]}, 'namespace "dev" is not among ["qa"]', "namespaces"),
+        (
+            PODS,
+            {"namespaces": ["d*"]},
+            'namespace "dev" is not among ["d*"]; "d*" is taken literally, not as a pattern',
+            "namespaces",
+        ),
+        (
+            PODS,
+            {"namespaces": []},
+            'the rule names no namespaces, and the request is for namespace "dev"',
+            "namespaces",
+        ),
+        (
+            "/api/v1/pods",
+            {"clusterScope": False},
+            'no clusterScope: true, and the request is for all namespaces; namespaces: ["*"] does not cover that',
+            "clusterScope",
+        ),
+        (
+            "/api/v1/nodes/n",
+            {"clusterScope": False, "namespaces": ["dev"]},
+            'no clusterScope: true, and "nodes" is cluster-scoped',
+            "clusterScope",
+        ),
+        (
+            "/apis/x.io/v1/things/t",
+            {"clusterScope": False, "namespaces": []},
+            "no clusterScope: true, and the request is in no namespace",
+            "clusterScope",
+        ),
+    ],
+)
+def test_resource_rules(url: str, change: dict[str, Any], because: str, field: str) -> None:
+    found = tried(url, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | change]})
+    assert (found.matched, found.because, field_path(found.path)) == (
+        False,
+        because,
+        f"spec.rules[0].resourceRules[0].{field}",
+    )
+
+
+def test_a_method_that_is_no_verb() -> None:
+    found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["get"]}]}, method="OPTIONS")
+    assert found.because == 'a method like this has no verb, so only a lone "*" covers it, not ["get"]'
+
+
+@pytest.mark.parametrize(
+    ("url", "change", "because", "field"),
+    [
+        ("/healthz", {"nonResourceURLs": ["/version"]}, 'path "/healthz" is not among ["/version"]', "nonResourceURLs"),
+        (
+            "/healthz",
+            {"nonResourceURLs": ["/healthz/*"]},
+            'path "/healthz" is not among ["/healthz/*"]; "/healthz/*" is what lies below "/healthz" only',
+            "nonResourceURLs",
+        ),
+        (
+            "/healthz",
+            {"nonResourceURLs": ["/heal*"]},
+            'path "/healthz" is not among ["/heal*"]; "/heal*" covers whole segments of a path only',
+            "nonResourceURLs",
+        ),
+        (
+            "/healthz",
+            {"verbs": ["list"]},
+            'verb "get" is not among ["list"]; the verb of a request for no resource is its HTTP method',
+            "verbs",
+        ),
+    ],
+)
+def test_non_resource_rules(url: str, change: dict[str, Any], because: str, field: str) -> None:
+    found = tried(url, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS | change]})
+    assert (found.matched, found.because, field_path(found.path)) == (
+        False,
+        because,
+        f"spec.rules[0].nonResourceRules[0].{field}",
+    )
+
+
+def test_rules_of_the_other_type_and_no_rules_at_all() -> None:
+    assert tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]}).because == (
+        "it has no resourceRules, and the request is for a resource"
+    )
+    found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
+    assert found.because == "it has no nonResourceRules, and the request is for no resource"
+    assert field_path(found.path) == "spec.rules[0].nonResourceRules"
+    assert tried(PODS).because == "it has no rules, so it matches nothing"
+
+
+def test_the_rule_that_came_closest_is_the_one_explained() -> None:
+    far = {
+        "subjects": [subject(user={"name": "bob"})],
+        "resourceRules": [ALL_RESOURCES | {"verbs": ["get"], "resources": ["jobs"]}],
+    }
+    near = {
+        "subjects": [ANYONE],
+        "resourceRules": [
+            ALL_RESOURCES | {"verbs": ["get"], "resources": ["jobs"]},
+            ALL_RESOURCES | {"resources": ["jobs"]},
+        ],
+    }
+    found = tried(PODS, far, near)
+    assert field_path(found.path) == "spec.rules[1].resourceRules[1].resources"
+    assert [miss.condition for miss in found.misses] == ["resource"]
+    one_away = {"subjects": [subject(user={"name": "bob"})], "resourceRules": [ALL_RESOURCES]}
+    assert field_path(tried(PODS, one_away, near).path) == "spec.rules[1].resourceRules[1].resources"
+    assert field_path(tried(PODS, far, one_away).path) == "spec.rules[1].subjects[0]"
+
+
+def test_a_match_says_by_what() -> None:
+    found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
+    assert (found.matched, found.because) == (True, "it takes everybody, every verb on all resources")
+    assert field_path(found.path) == "spec.rules[0].resourceRules[0]"
+    assert found.misses == ()
+    found = tried(
+        "/version",
+        {
+            "subjects": [subject(group={"name": "dev"})],
+            "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/version"]}],
+        },
+    )
+    assert found.because == 'it takes group "dev", verbs ["get"] on paths ["/version"]'
+
+
+def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> None:
+    spec = {"priorityLevelConfiguration": {"name": "no-such"}}
+    broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
+    config = configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
+    told = {each.flow_schema.name: each.because for each in skipped(config)}
+    assert told["lost"] == 'the priority level "no-such" does not exist'
+    assert told["probes"].startswith('the priority level "exempt" has the type "Limited"')
+    assert told["probes"].endswith("so it counts as absent")
+    assert list(order_in_words(config)) == [
+        'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
+        'The priority level "exempt" is missing; the server imagines it.',
+    ]
+
+
+def test_the_places_lie_in_the_document() -> None:
+    config = configuration(Objects(), BUILT_IN)
+    asked = digest("alice", ["system:authenticated"], "GET", "/api/v1/pods")
+    for each in considered(config, asked, classify(config, asked)):
+        span = each.flow_schema.document.span(each.path)
+        assert each.flow_schema.document.source.line(span.line)
+    assert builtin.is_built_in(config.order[0].document)
+    assert RELEASE.name == "1.36"
+
+
+@given(FLOW_SCHEMAS, DIGESTS)
+def test_a_reason_says_matched_exactly_when_the_matcher_does(
+    values: list[dict[str, Any]], asked: RequestDigest
+) -> None:
+    config = configuration(objects(values), BUILT_IN)
+    for each in (*config.order, *config.dangling):
+        found = consider(each, asked)
+        assert found.matched is matches_flow_schema(asked, each.spec)
+        assert found.because
+        assert found.matched is (not found.misses) or not each.spec.rules
+        assert found.path[:2] == ("spec", "rules")
+
+
+@given(FLOW_SCHEMAS, DIGESTS)
+def test_the_last_one_considered_is_the_first_that_matches(values: list[dict[str, Any]], asked: RequestDigest) -> None:
+    config = configuration(objects(values), BUILT_IN)
+    resolution = classify(config, asked)
+    story = list(considered(config, asked, resolution))
+    if fallback_in_words(resolution) is None:
+        assert [each.matched for each in story] == [False] * resolution.position + [True]
+        assert story[-1].flow_schema is resolution.flow_schema
+    else:
+        assert len(story) == len(config.order)
+        assert not any(each.matched for each in story)
