@@ -59,8 +59,13 @@ def check(inputs: Iterable[tuple[str, bytes]], options: Options | None = None) -
     options = options or Options()
     rules = enabled(options)
     target = release(options.kubernetes)
-    loaded = [part for name, data in inputs for part in _load(name, data)]
+    loaded = load_inputs(inputs)
     return report(loaded, workspace(loaded, target), rules)
+
+
+def load_inputs(inputs: Iterable[tuple[str, bytes]]) -> list[Loaded]:
+    """Reads inputs, each a name and its bytes; `<stdin>` may be the output of `helm template`."""
+    return [part for name, data in inputs for part in _load(name, data)]
 
 
 def _load(name: str, data: bytes) -> Iterator[Loaded]:

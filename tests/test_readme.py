@@ -26,7 +26,8 @@ def test_the_first_command_prints_what_the_readme_shows(
 
     assert run(command[1:]) == 1
 
-    assert capsys.readouterr().out == block[2]
+    printed = capsys.readouterr()
+    assert printed.out + printed.err == block[2]
 
 
 def test_every_command_in_the_table_is_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -230,6 +230,148 @@ def defaults(
     return _said(lambda: _print(command.run(kubernetes, api_version, output.value, diff)))
 
 
+Files = Annotated[
+    list[str] | None,
+    typer.Option("-f", "--filename", metavar="PATH", help="Manifests: files, directories, - (repeatable; default .)."),
+]
+NoDefaults = Annotated[bool, typer.Option("--no-defaults", help="Without the built-in objects of the release.")]
+Seats = Annotated[int | None, typer.Option("--server-concurrency", metavar="N", help="Seats of one API server.")]
+Inflight = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 400).")]
+Mutating = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 200).")]
+Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+
+
+@app.command(
+    epilog="Examples: apflint explain list pods -n team-a --as alice --as-group dev · apflint explain get /healthz"
+    " --as system:anonymous · apflint explain --method GET --path '/api/v1/pods?watch=true' --as system:serviceaccount:ci:runner"
+)
+def explain(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[VERB RESOURCE[.GROUP][/SUB] [NAME] | VERB /PATH]", help="The request; without it asks."
+        ),
+    ] = None,
+    filename: Files = None,
+    user: Annotated[str | None, typer.Option("--as", metavar="USER", help="Who asks.")] = None,
+    groups: Annotated[list[str] | None, typer.Option("--as-group", metavar="GROUP", help="Repeatable.")] = None,
+    namespace: Annotated[str | None, typer.Option("-n", "--namespace", metavar="NS")] = None,
+    all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces")] = False,
+    method: Annotated[str | None, typer.Option(metavar="METHOD", help="HTTP method, with --path.")] = None,
+    path: Annotated[str | None, typer.Option(metavar="URL", help="Path of the URL, with its query.")] = None,
+    event: Annotated[
+        str | None, typer.Option(metavar="FILE", help="An audit.k8s.io/v1 Event (JSON or JSON lines), or -.")
+    ] = None,
+    requests: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Requests as JSON lines, or -: one answer a line.")
+    ] = None,
+    flow_schema_uid: Annotated[
+        str | None, typer.Option(metavar="UID", help="Name the object of a response header.")
+    ] = None,
+    priority_level_uid: Annotated[str | None, typer.Option(metavar="UID", help="The same for the level.")] = None,
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With --requests: with what was tried.")] = False,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    color: Color = Colour.auto,
+) -> int:
+    """Say which FlowSchema and priority level a request gets, why, and how many seats there are."""
+    from apflint.cli import ask
+
+    question = ask.Question(
+        words=tuple(words or ()),
+        user=user,
+        groups=tuple(groups or ()),
+        namespace=namespace,
+        all_namespaces=all_namespaces,
+        method=method,
+        path=path,
+        event=event,
+        requests=requests,
+        flow_schema_uid=flow_schema_uid,
+        priority_level_uid=priority_level_uid,
+    )
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    paths = tuple(filename or ["."])
+    return _said(
+        lambda: ask.run(
+            question,
+            paths,
+            kubernetes,
+            seats,
+            defaults=not no_defaults,
+            output=output.value,
+            color=color.value,
+            verbose=verbose,
+        )
+    )
+
+
+@app.command(epilog="Examples: apflint limits manifests/ · apflint limits --compare defaults:1.28 defaults:1.36")
+def limits(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Manifests (default .).")] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Two paths, or defaults:X.Y: who gains, who loses."),
+    ] = None,
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    color: Color = Colour.auto,
+) -> int:
+    """Show the seats that each priority level gets: shares, nominal, least and most."""
+    from apflint.cli import ask
+
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    return _said(
+        lambda: ask.limits(
+            tuple(paths or ["."]),
+            compare,
+            kubernetes,
+            seats,
+            defaults=not no_defaults,
+            output=output.value,
+            color=color.value,
+        )
+    )
+
+
+@app.command(
+    epilog="Examples: apflint shards --hand-size 8 --queues 64 · apflint shards --recommend 0.001 --elephants 4"
+    " · apflint shards --flow-schema global-default --distinguisher alice --queues 128 --hand-size 6"
+)
+def shards(
+    hand_size: Annotated[int | None, typer.Option(metavar="H", help="Queues that a flow is dealt.")] = None,
+    queues: Annotated[int | None, typer.Option(metavar="Q", help="Queues of the level: the deck.")] = None,
+    elephants: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Flows that fill their queues (default 1,4,16).")
+    ] = None,
+    flow_schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The hand of a flow of this FlowSchema.")
+    ] = None,
+    distinguisher: Annotated[str, typer.Option(metavar="TEXT", help="Its user or namespace.")] = "",
+    recommend: Annotated[
+        float | None, typer.Option(metavar="P", help="Pairs with at most this probability of a squished mouse.")
+    ] = None,
+    max_queues: Annotated[int, typer.Option(metavar="Q", help="With --recommend: the most queues.")] = 1024,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    color: Color = Colour.auto,
+) -> int:
+    """Show how well shuffle sharding keeps flows apart; without options the table of the Kubernetes documentation."""
+    from apflint.cli import sharding
+
+    asked = sharding.Asked(hand_size, queues, elephants, flow_schema, distinguisher, recommend, max_queues)
+    return _said(lambda: sharding.run(asked, output.value, color.value))
+
+
 def _rules(values: list[str] | None) -> tuple[str, ...]:
     """Selectors of a repeatable option that also takes commas."""
     return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())

@@ -11,6 +11,8 @@ from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check
 from apflint.finding import SEVERITIES
 from apflint.report import render
+from apflint.report.summary import summary
+from apflint.report.terminal import Paint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,15 +44,25 @@ def run(inputs: Inputs, options: Options, printing: Printing, *, require_objects
     """Checks and prints. ValueError, fit to be shown, for an unknown release or rule."""
     unreadable: list[str] = []
     report = check(_read(inputs, unreadable), options)
-    how = style(printing.color, quiet=printing.quiet, verbose=printing.verbose, statistics=printing.statistics)
+    how = style(printing.color, quiet=True, verbose=printing.verbose, statistics=printing.statistics)
     sys.stdout.write(render(report, printing.format, how))
     sys.stdout.flush()
     for message in unreadable:
         sys.stderr.write(f"apflint: {message}\n")
-    if not report.objects and not report.findings and not unreadable:
+    if not printing.quiet and (report.files or not unreadable):
+        _summarise(report, printing)
+    return _status(report, printing.fail_on, failed=bool(unreadable) or (require_objects and not report.objects))
+
+
+def _summarise(report: Report, printing: Printing) -> None:
+    """What was found and what was skipped, on standard error; for machines' formats only that there was nothing to check."""
+    if printing.format in ("text", "concise"):
+        how = style(printing.color, sys.stderr, verbose=printing.verbose)
+        gap = "\n" if report.findings and printing.format == "text" and not printing.statistics else ""
+        sys.stderr.write(f"{gap}{summary(report, how, Paint(colour=how.colour))}\n")
+    elif not report.objects and not report.findings:
         where = "1 file" if report.files == 1 else f"{report.files} files"
         sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")
-    return _status(report, printing.fail_on, failed=bool(unreadable) or (require_objects and not report.objects))
 
 
 def _read(inputs: Inputs, unreadable: list[str]) -> Iterator[tuple[str, bytes]]:

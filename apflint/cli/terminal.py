@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from apflint.report import Style
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _NARROWEST = 40
 
 
-def style(color: str, *, quiet: bool = False, verbose: bool = False, statistics: bool = False) -> Style:
-    """How to print to standard output. `color` is auto, always or never; auto asks NO_COLOR, FORCE_COLOR, the terminal."""
-    terminal = sys.stdout.isatty()
+def style(
+    color: str, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False, statistics: bool = False
+) -> Style:
+    """How to print to a stream, by default standard output. `color` is auto, always or never; auto asks NO_COLOR, FORCE_COLOR, the terminal."""
+    stream = stream or sys.stdout
+    terminal = stream.isatty()
     coloured = color == "always" or (color == "auto" and _wants_colour(terminal))
     return Style(
-        width=_width() if terminal else None,
+        width=_width(stream) if terminal else None,
         colour=coloured,
         hyperlinks=coloured and terminal,
         quiet=quiet,
@@ -32,9 +39,9 @@ def _wants_colour(terminal: bool) -> bool:
     return terminal and os.environ.get("TERM") != "dumb"
 
 
-def _width() -> int:
+def _width(stream: TextIO) -> int:
     try:
-        columns = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(sys.stdout.fileno()).columns
+        columns = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         columns = 80
     return max(columns, _NARROWEST)

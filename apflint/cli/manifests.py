@@ -1,0 +1,75 @@
+"""Reads manifests for the commands that evaluate them: `explain`, `limits` and their kin."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint import builtin
+from apflint.checks import CHECKS
+from apflint.cli import files
+from apflint.engine import STDIN, load_inputs, report
+from apflint.evaluate.resolve import Configuration, configuration
+from apflint.releases import NEWEST, Release, release
+from apflint.workspace import Workspace, workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.load import Loaded
+
+_BUILT_IN = "defaults:"
+
+
+class Manifests(NamedTuple):
+    """What was read, and the configuration that a server with it would have."""
+
+    release: Release
+    workspace: Workspace
+    configuration: Configuration
+
+
+def read(paths: Iterable[str], kubernetes: str | None, *, defaults: bool = True) -> Manifests:
+    """The user's manifests for a release, with the built-in objects unless `defaults` is off.
+
+    ValueError, fit to be shown, for an unknown release or a path that cannot be read. What the API server would reject
+    is told on standard error, and used as far as it can be read.
+    """
+    target = NEWEST if kubernetes is None else release(kubernetes)
+    loaded = load_inputs(_inputs(paths))
+    known = workspace(loaded, target)
+    _warn(loaded, known)
+    return Manifests(target, known, configuration(known, builtin.workspace_objects(target), defaults=defaults))
+
+
+def read_one(path: str, kubernetes: str | None, *, defaults: bool = True) -> Manifests:
+    """As `read` for one path, or for `defaults:1.33`: what a fresh server of that release has."""
+    if path.startswith(_BUILT_IN):
+        return read((), path.removeprefix(_BUILT_IN))
+    return read((path,), kubernetes, defaults=defaults)
+
+
+def _inputs(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    for found in files.discover(paths):
+        data = files.read(found)
+        if isinstance(data, files.Unreadable):
+            raise ValueError(f"{found.name}: {data.reason}")  # noqa: TRY004  # it is the path that is wrong
+        if files.may_hold_apf(data):
+            yield STDIN if found.name == STDIN else found.name, data
+
+
+def _warn(loaded: list[Loaded], known: Workspace) -> None:
+    if not known.manifests and not known.troubles:
+        return
+    findings = report(loaded, known, (rule for rule in CHECKS if rule < "APF4")).findings
+    rejected = {finding.object or finding.file for finding in findings if finding.apiserver}
+    templates = sum(finding.rule == "APF003" for finding in findings)
+    if count := len(rejected) - templates:
+        what = (
+            "1 object or document that the API server rejects" if count == 1 else f"{count} that the API server rejects"
+        )
+        sys.stderr.write(
+            f"apflint: among the manifests is {what}: see `apflint check`. Used as far as they can be read\n"
+        )
+    if templates:
+        sys.stderr.write("apflint: templates among the manifests are not used: render them first\n")

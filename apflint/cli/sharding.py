@@ -1,0 +1,79 @@
+"""`apflint shards`: which of its three questions is asked, and the answer printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli import shards as tables
+from apflint.cli.terminal import style
+from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, documented_table, sharding
+from apflint.report.terminal import Paint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class Asked(NamedTuple):
+    """The options of the command line, as they are."""
+
+    hand_size: int | None
+    queues: int | None
+    elephants: str | None
+    flow_schema: str | None
+    distinguisher: str
+    recommend: float | None
+    max_queues: int
+
+
+def run(asked: Asked, output: str, color: str) -> int:
+    """Prints the hand of a flow, a recommendation, or the table. ValueError, fit to be shown."""
+    how = style(color)
+    width, paint = how.width, Paint(colour=how.colour)
+    if asked.flow_schema is not None:
+        hand, queues = _pair(asked)
+        flow = (asked.flow_schema, asked.distinguisher, queues, hand)
+        return _print(
+            output, lambda: tables.hand_json(*flow), lambda: tables.render_hand(*flow, width=width, paint=paint)
+        )
+    elephants = _elephants(asked.elephants)
+    if asked.recommend is not None:
+        if len(elephants) != 1 and asked.elephants is not None:
+            raise ValueError("--recommend takes one number of elephants")
+        count = elephants[0] if asked.elephants is not None else 4
+        wish = (asked.recommend, count, asked.max_queues)
+        return _print(
+            output,
+            lambda: tables.recommendation_json(*wish),
+            lambda: tables.render_recommendation(*wish, width=width, paint=paint),
+        )
+    if asked.hand_size is None and asked.queues is None:
+        rows = documented_table(elephants)
+    else:
+        rows = (sharding(*_pair(asked), elephants),)
+    return _print(output, lambda: tables.rows_json(rows), lambda: tables.render_rows(rows, width=width, paint=paint))
+
+
+def _print(output: str, as_json: Callable[[], dict[str, Any]], as_text: Callable[[], str]) -> int:
+    sys.stdout.write(json.dumps(as_json(), indent=2) + "\n" if output == "json" else as_text())
+    return 0
+
+
+def _pair(asked: Asked) -> tuple[int, int]:
+    if asked.hand_size is None or asked.queues is None:
+        raise ValueError("give both --hand-size and --queues")
+    return asked.hand_size, asked.queues
+
+
+def _elephants(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return DOCUMENTED_ELEPHANTS
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        counts = ()
+    if not counts or any(count < 1 for count in counts):
+        raise ValueError(f'--elephants "{text}": whole numbers from 1, with commas between them, as in 1,4,16')
+    return counts
