@@ -1,0 +1,127 @@
+"""Reads the structure of the flowcontrol kinds out of Kubernetes' OpenAPI documents: fields and their types, no prose.
+
+A type is written as Go would: `string`, `boolean`, `int32`, `int64`, `date-time`, `any`, `[]string`,
+`map[string]string`, or the name of a type that has fields: `FlowSchemaSpec`, `[]Subject`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apflint.releases import GROUP
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = ("FlowSchema", "FlowSchemaList", "PriorityLevelConfiguration", "PriorityLevelConfigurationList")
+Types = dict[str, dict[str, str]]
+"""The type of each field by the name of its type, then by its own."""
+
+
+class StructureError(ValueError):
+    """A document that is not what this script knows how to read, said in a sentence."""
+
+
+class Structure(NamedTuple):
+    """What one document says of one version of the API."""
+
+    release: int
+    """Minor release: 36 for Kubernetes 1.36."""
+    version: str
+    flowcontrol: Types
+    """Types of the API group itself."""
+    meta: Types
+    """Types of k8s.io/apimachinery, which all versions of the API share."""
+
+
+def read(path: Path) -> Structure:
+    """The structure in an OpenAPI document (v2 or v3), or in an extract of one. Raises StructureError, OSError."""
+    document = json.loads(path.read_text("utf-8"))
+    if "flowcontrol" in document:
+        return Structure(
+            _release(document["release"], path), document["version"], document["flowcontrol"], document["meta"]
+        )
+    definitions = document.get("definitions") or document.get("components", {}).get("schemas")
+    if not definitions:
+        raise StructureError(f"{path} has no definitions: it is no OpenAPI document of an API group")
+    reader = _Reader(definitions)
+    versions = set()
+    for name, definition in definitions.items():
+        for gvk in definition.get("x-kubernetes-group-version-kind", ()):
+            if gvk["group"] == GROUP and gvk["kind"] in KINDS:
+                versions.add(gvk["version"])
+                reader.take(name)
+    if len(versions) != 1:
+        raise StructureError(f"{path} should describe one version of {GROUP}, and has {sorted(versions)}")
+    return Structure(_release(document["info"]["version"], path), versions.pop(), reader.flowcontrol, reader.meta)
+
+
+def render(structure: Structure) -> str:
+    """The text of an extract."""
+    document = {
+        "release": f"1.{structure.release}",
+        "version": structure.version,
+        "flowcontrol": dict(sorted(structure.flowcontrol.items())),
+        "meta": dict(sorted(structure.meta.items())),
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _release(text: str, path: Path) -> int:
+    """Servers say `v1.29.1` or `1.36`; some say `unversioned`, and then the name of the file must tell."""
+    match = re.match(r"v?1\.(\d+)", text) or re.match(r"1\.(\d+)", path.name)
+    if not match:
+        raise StructureError(f"{path} does not say which release it is from: name it like 1.36-v1.json")
+    return int(match[1])
+
+
+class _Reader:
+    def __init__(self, definitions: dict[str, Any]) -> None:
+        self.definitions = definitions
+        self.flowcontrol: Types = {}
+        self.meta: Types = {}
+
+    def take(self, name: str) -> None:
+        """Notes the fields of a type, and of all types below it."""
+        short = name.rsplit(".", 1)[-1]
+        types = self.meta if ".apimachinery." in name else self.flowcontrol
+        if short in types:
+            return
+        types[short] = fields = {}
+        for field, schema in sorted(self.definitions[name]["properties"].items()):
+            fields[field] = self.shape(schema, f"{short}.{field}")
+
+    def shape(self, schema: dict[str, Any], where: str) -> str:
+        """The type that a schema describes."""
+        # OpenAPI v3.0 wraps a reference into allOf, so that it can stand beside a default.
+        reference = schema.get("$ref") or next(
+            (part["$ref"] for part in schema.get("allOf", ()) if "$ref" in part), None
+        )
+        if reference:
+            return self.referred(reference.rsplit("/", 1)[-1], where)
+        match schema:
+            case {"type": "array", "items": items}:
+                return "[]" + self.shape(items, where)
+            case {"type": "object", "additionalProperties": values}:
+                return "map[string]" + self.shape(values, where)
+            case {"type": "integer", "format": "int32" | "int64" as size}:
+                return str(size)
+            case {"type": "string", "format": "date-time"}:
+                return "date-time"
+            case {"type": "string" | "boolean" as plain}:
+                return str(plain)
+        raise StructureError(f"{where} is of a form that this script does not know: {schema}")
+
+    def referred(self, name: str, where: str) -> str:
+        """The type behind a reference: its name where it has fields."""
+        definition = self.definitions[name]
+        if "properties" in definition:
+            self.take(name)
+            return name.rsplit(".", 1)[-1]
+        if definition["type"] == "object":
+            # FieldsV1. It decodes itself, and keeps the bytes of any value whatever (FieldsV1.UnmarshalJSON in
+            # k8s.io/apimachinery/pkg/apis/meta/v1/fields_proto.go), unlike what OpenAPI says.
+            return "any"
+        return self.shape(definition, where)

@@ -1,0 +1,482 @@
+"""The schemas say what a server can decode, and both of their readers say the same."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from apflint import schema as schema_module
+from apflint.load import load
+from apflint.releases import release
+from apflint.schema import Violation, places_of, schema, violations
+from apflint.shipped import shipped
+from apflint.timestamp import is_timestamp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSIONS = ("v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1")
+KINDS = ("FlowSchema", "PriorityLevelConfiguration")
+RELEASES = ("1.18", "1.21", "1.24", "1.25", "1.26", "1.28", "1.37")
+NEWEST = release("1.37")
+
+FLOW_SCHEMA: dict[str, Any] = {
+    "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+    "kind": "FlowSchema",
+    "metadata": {
+        "name": "example",
+        "labels": {"app": "example"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "y", "controller": True}],
+        "managedFields": [{"manager": "kubectl", "time": "2026-11-21T10:00:00Z", "fieldsV1": {"f:spec": {}}}],
+    },
+    "spec": {
+        "priorityLevelConfiguration": {"name": "workload-low"},
+        "matchingPrecedence": 500,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [
+            {
+                "subjects": [{"kind": "Group", "group": {"name": "system:authenticated"}}],
+                "resourceRules": [
+                    {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"], "clusterScope": True},
+                ],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["/healthz"]}],
+            },
+        ],
+    },
+    "status": {"conditions": [{"type": "Dangling", "status": "False", "lastTransitionTime": "2026-11-21T10:00:00Z"}]},
+}
+LEVEL: dict[str, Any] = {
+    "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+    "kind": "PriorityLevelConfiguration",
+    "metadata": {"name": "example"},
+    "spec": {
+        "type": "Limited",
+        "limited": {
+            "nominalConcurrencyShares": 10,
+            "lendablePercent": 50,
+            "borrowingLimitPercent": 100,
+            "limitResponse": {"type": "Queue", "queuing": {"queues": 64, "handSize": 6, "queueLengthLimit": 50}},
+        },
+    },
+}
+EXAMPLES = {"FlowSchema": FLOW_SCHEMA, "PriorityLevelConfiguration": LEVEL}
+
+
+def replaced(value: dict[str, Any], path: tuple[str | int, ...], new: Any) -> dict[str, Any]:
+    """A copy in which the value at `path` is another."""
+    changed = copy.deepcopy(value)
+    inner: Any = changed
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = new
+    return changed
+
+
+def explained(value: Any, kind: str, version: str, name: str) -> list[Violation]:
+    """What jsonschema says, whatever the gate says."""
+    whole = schema_module._schema_in(kind, version, release(name).minor)
+    return list(schema_module._explain(value, whole))
+
+
+def fits(value: Any, kind: str, version: str, name: str) -> bool:
+    """What the gate says."""
+    return schema_module._gate(kind, version, release(name).minor)(value)
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Paths of all values inside a value."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for step, item in pairs for place in ((*path, step), *places(item, (*path, step)))]
+
+
+# --- Gate and explanation agree ---
+
+# Whatever YAML and JSON can hold, with the limits of each type among it.
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from([0, -1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63 - 1, 2**63, -(2**63) - 1, 10**30]),
+    st.floats(),
+    st.sampled_from(
+        ["", "5", "true", "*", "2026-11-21T10:00:00Z", "2026-11-21T1:00:00,5+24:60", "2026-11-31T10:00:00Z"]
+    ),
+    st.text(max_size=3),
+    st.lists(
+        st.one_of(st.none(), st.text(max_size=2), st.integers(), st.dictionaries(st.text(max_size=2), st.none())),
+        max_size=2,
+    ),
+    st.dictionaries(
+        st.sampled_from(["name", "type", "foo", "", "metadata", "f:x"]),
+        st.one_of(st.none(), st.text(max_size=2), st.booleans()),
+        max_size=2,
+    ),
+)
+
+
+@st.composite
+def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
+    """An object made by the schema, in which each value is a chance value with a probability of `mistakes` in 30."""
+    root = schema(kind, version)
+
+    def value(node: dict[str, Any]) -> Any:
+        chance = draw(st.integers(0, 29))
+        if chance < mistakes:
+            return draw(JUNK)
+        if chance == 29:
+            return None
+        if "$ref" in node:
+            return value(root["$defs"][node["$ref"].rsplit("/", 1)[-1]])
+        types = node.get("type")
+        match types if isinstance(types, str) else types and types[0]:
+            case "object" if "properties" in node:
+                made = {name: value(field) for name, field in node["properties"].items() if draw(st.booleans())}
+                if mistakes and draw(st.integers(0, 19)) == 0:
+                    made[draw(st.text(max_size=4))] = draw(JUNK)
+                return made
+            case "object":
+                return draw(st.dictionaries(st.text(max_size=3), st.one_of(st.none(), st.text(max_size=3)), max_size=2))
+            case "array":
+                return [value(node["items"]) for _ in range(draw(st.integers(0, 2)))]
+            case "integer":
+                return draw(st.integers(node["minimum"], node["maximum"]))
+            case "boolean":
+                return draw(st.booleans())
+            case "string":
+                return "2024-02-29T23:59:59.5-07:30" if node.get("format") == "date-time" else draw(st.text(max_size=3))
+        return draw(JUNK)
+
+    return {name: value(field) for name, field in root["properties"].items() if draw(st.booleans())}
+
+
+@settings(max_examples=300)
+@given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS), st.sampled_from(RELEASES), st.integers(0, 3))
+def test_gate_and_jsonschema_agree(data: st.DataObject, kind: str, version: str, name: str, mistakes: int) -> None:
+    value = data.draw(objects(kind, version, mistakes))
+    found = explained(value, kind, version, name)
+    assert fits(value, kind, version, name) == (not found)
+    assert violations(value, kind, version, release(name)) == tuple(sorted(found, key=schema_module._order))
+
+
+@given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
+def test_what_the_schema_makes_fits(data: st.DataObject, kind: str, version: str) -> None:
+    value = data.draw(objects(kind, version, 0))
+    unknown = {"clusterName", "subresource", "shardInfo"}
+    assert all(found.path[-1] in unknown for found in violations(value, kind, version, release("1.28")))
+
+
+@given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
+def test_plain_jsonschema_accepts_what_the_gate_accepts(data: st.DataObject, kind: str, version: str) -> None:
+    """The files are for others as well: their own validators, which do not know what is ours, must not refuse more."""
+    value = data.draw(objects(kind, version, 1))
+    if fits(value, kind, version, "1.28"):
+        assert Draft202012Validator(schema(kind, version)).is_valid(value)
+
+
+@given(st.data(), st.sampled_from(KINDS))
+def test_each_violation_is_in_the_object(data: st.DataObject, kind: str) -> None:
+    value = data.draw(objects(kind, "v1", 3))
+    for found in violations(value, kind, "v1", NEWEST):
+        inner: Any = value
+        for step in found.path:
+            inner = inner[step]
+        assert inner is found.got
+
+
+EACH: list[Any] = [
+    *(None, True, False, 0, -1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63 - 1, 2**63, -(2**63) - 1, 5.0, 0.5),
+    *(
+        "",
+        "5",
+        "2026-11-21T10:00:00Z",
+        "2026-11-31T10:00:00Z",
+        [],
+        [None],
+        [5],
+        [True],
+        ["x"],
+        [[]],
+        [{}],
+        [{"foo": 1}],
+    ),
+    *({}, {"foo": None}, {"foo": "x"}, {"foo": True}),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gate_and_jsonschema_agree_on_each_value_in_each_place(kind: str) -> None:
+    """Chance rarely gets to the fields far from the root: here each place of an example takes each sort of value."""
+    verdicts = set()
+    for path in places(EXAMPLES[kind]):
+        for junk in EACH:
+            value = replaced(EXAMPLES[kind], path, junk)
+            fit = fits(value, kind, "v1", "1.37")
+            assert fit == (not explained(value, kind, "v1", "1.37")), (path, junk)
+            verdicts.add(fit)
+    assert verdicts == {True, False}
+
+
+# --- What is found ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_examples_have_no_violation(kind: str) -> None:
+    assert violations(EXAMPLES[kind], kind, "v1", NEWEST) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "what", "expected"),
+    [
+        ("FlowSchema", ("spec", "matchingPrecedence"), "5", "type", "int32"),
+        ("FlowSchema", ("spec", "matchingPrecedence"), True, "type", "int32"),
+        ("FlowSchema", ("spec", "matchingPrecedence"), 5.0, "type", "int32"),
+        ("FlowSchema", ("spec", "matchingPrecedence"), 2**31, "range", "int32"),
+        ("FlowSchema", ("spec", "matchingPrecedence"), -(2**31) - 1, "range", "int32"),
+        ("FlowSchema", ("metadata", "generation"), 2**63, "range", "int64"),
+        ("FlowSchema", ("metadata", "generation"), "1", "type", "int64"),
+        ("FlowSchema", ("metadata", "name"), 1, "type", "string"),
+        ("FlowSchema", ("metadata", "labels"), [], "type", "map of strings"),
+        ("FlowSchema", ("metadata", "labels", "app"), True, "type", "string"),
+        ("FlowSchema", ("metadata", "creationTimestamp"), "", "format", "date-time"),
+        ("FlowSchema", ("metadata", "creationTimestamp"), 5, "type", "date-time"),
+        ("FlowSchema", ("metadata", "ownerReferences", 0, "controller"), "yes", "type", "boolean"),
+        ("FlowSchema", ("metadata", "managedFields", 0, "time"), "soon", "format", "date-time"),
+        ("FlowSchema", ("spec", "rules", 0, "resourceRules", 0, "clusterScope"), 1, "type", "boolean"),
+        ("FlowSchema", ("spec", "rules", 0, "resourceRules", 0, "verbs"), "get", "type", "list"),
+        ("FlowSchema", ("spec", "rules", 0, "resourceRules", 0, "verbs", 1), False, "type", "string"),
+        ("FlowSchema", ("spec", "rules", 0, "subjects", 0), "me", "type", "object"),
+        ("FlowSchema", ("spec", "rules"), {}, "type", "list"),
+        ("FlowSchema", ("spec",), [], "type", "object"),
+        ("FlowSchema", ("status", "conditions", 0, "status"), False, "type", "string"),
+        ("PriorityLevelConfiguration", ("spec", "limited", "limitResponse", "queuing"), "x", "type", "object"),
+        ("PriorityLevelConfiguration", ("spec", "limited", "lendablePercent"), 0.5, "type", "int32"),
+    ],
+)
+def test_a_wrong_value(kind: str, path: tuple[str | int, ...], value: Any, what: Any, expected: str) -> None:
+    changed = replaced(EXAMPLES[kind], path, value)
+    assert violations(changed, kind, "v1", NEWEST) == (Violation(what, path, expected, value),)
+
+
+def test_an_unknown_field_comes_with_the_known_ones() -> None:
+    changed = replaced(LEVEL, ("spec", "limited", "queuing"), {"queues": 5})
+    known = ("borrowingLimitPercent", "lendablePercent", "limitResponse", "nominalConcurrencyShares")
+    path = ("spec", "limited", "queuing")
+    assert violations(changed, "PriorityLevelConfiguration", "v1", NEWEST) == (
+        Violation("unknown", path, "", {"queues": 5}, known),
+    )
+
+
+def test_all_violations_in_the_order_of_paths() -> None:
+    changed = replaced(FLOW_SCHEMA, ("spec", "rules", 0, "resourceRules", 0, "verbs"), [True] * 11)
+    changed["Kind"] = "x"
+    changed["spec"]["Rules"] = []
+    paths = [found.path for found in violations(changed, "FlowSchema", "v1", NEWEST)]
+    verbs = ("spec", "rules", 0, "resourceRules", 0, "verbs")
+    assert paths == [("Kind",), ("spec", "Rules"), *((*verbs, index) for index in range(11))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_null_fits_everywhere(kind: str) -> None:
+    for path in places(EXAMPLES[kind]):
+        assert violations(replaced(EXAMPLES[kind], path, None), kind, "v1", NEWEST) == (), path
+
+
+@pytest.mark.parametrize("value", [[], {}, "x", 5, True, {"a": [{"b": 1.5}]}])
+def test_fields_v1_takes_anything(value: Any) -> None:
+    path = ("metadata", "managedFields", 0, "fieldsV1")
+    assert violations(replaced(FLOW_SCHEMA, path, value), "FlowSchema", "v1", NEWEST) == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_are_read_item_by_item(kind: str) -> None:
+    whole = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": f"{kind}List", "metadata": {}}
+    items = [EXAMPLES[kind], None, replaced(EXAMPLES[kind], ("metadata", "name"), 5)]
+    found = violations({**whole, "items": items}, f"{kind}List", "v1", NEWEST)
+    assert found == (Violation("type", ("items", 2, "metadata", "name"), "string", 5),)
+
+
+@pytest.mark.parametrize(
+    ("path", "version", "having", "lacking"),
+    [
+        (("metadata", "clusterName"), "v1beta1", "1.24", "1.25"),
+        (("metadata", "clusterName"), "v1beta2", "1.23", "1.26"),
+        (("spec", "limited", "lendablePercent"), "v1beta1", "1.26", "1.25"),
+        (("spec", "limited", "borrowingLimitPercent"), "v1beta2", "1.26", "1.25"),
+        (("spec", "exempt"), "v1beta2", "1.28", "1.27"),
+        (("spec", "exempt"), "v1beta3", "1.28", "1.26"),
+    ],
+)
+def test_fields_of_some_releases(path: tuple[str, ...], version: str, having: str, lacking: str) -> None:
+    value: dict[str, Any] = replaced({"metadata": {}, "spec": {"limited": {}}}, path, None)
+    kind = "PriorityLevelConfiguration"
+    assert violations(value, kind, version, release(having)) == ()
+    (found,) = violations(value, kind, version, release(lacking))
+    assert (found.what, found.path) == ("unknown", path)
+    assert path[-1] not in found.known
+
+
+def test_shares_bear_the_name_of_their_version() -> None:
+    kind = "PriorityLevelConfiguration"
+    for version in VERSIONS:
+        old = version in {"v1alpha1", "v1beta1", "v1beta2"}
+        assert bool(places_of("assuredConcurrencyShares", kind, version, NEWEST)) == old
+        assert (
+            "spec.limited.nominalConcurrencyShares" in places_of("nominalConcurrencyShares", kind, version, NEWEST)
+        ) != old
+
+
+# --- Hostile values ---
+
+
+def test_deep_and_huge_values_are_explained() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    value = {
+        "spec": {"matchingPrecedence": deep, "rules": "x" * 1_000_000, "foo": deep},
+        "metadata": {"generation": 1 << 100_000},
+    }
+    found = violations(value, "FlowSchema", "v1", NEWEST)
+    assert [(one.what, one.path[-1]) for one in found] == [
+        ("range", "generation"),
+        ("unknown", "foo"),
+        ("type", "matchingPrecedence"),
+        ("type", "rules"),
+    ]
+    while deep:  # so that no destructor recurses into it
+        deep = deep.pop()
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("FlowSchema", "v2"), ("Pod", "v1"), ("../schemas/FlowSchema", "v1"), ("", "")]
+)
+def test_a_schema_that_is_not_there(kind: str, version: str) -> None:
+    with pytest.raises(LookupError, match="There is no schema"):
+        schema(kind, version)
+
+
+# --- Times ---
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-21T10:00:00Z",
+        "2026-11-21T10:00:00.123456789123Z",
+        "2026-11-21T10:00:00+02:00",
+        "2026-11-21T10:00:00-24:60",
+        "2026-11-21T1:00:00Z",
+        "2026-11-21T10:00:00,5Z",
+        "0000-01-01T00:00:00Z",
+        "2024-02-29T00:00:00Z",
+        "2000-02-29T00:00:00Z",
+    ],
+)
+def test_times(text: str) -> None:
+    assert is_timestamp(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-11-21",
+        "2026-11-21 10:00:00",
+        "2026-11-21T10:00:00",
+        "2026-11-21t10:00:00Z",
+        "2026-11-21T10:00:00z",
+        "2026-11-21T10:00:00Z ",
+        "2026-11-21T10:00:00Z\n",
+        "2026-11-21T24:00:00Z",
+        "2026-11-21T10:60:00Z",
+        "2026-11-21T23:59:60Z",
+        "2026-11-21T10:00:00.Z",
+        "2026-11-21T10:00:00+2:00",
+        "2026-11-21T10:00:00+25:00",
+        "2026-13-21T10:00:00Z",
+        "2026-00-21T10:00:00Z",
+        "2026-11-31T10:00:00Z",
+        "2026-11-00T10:00:00Z",
+        "2023-02-29T00:00:00Z",
+        "1900-02-29T00:00:00Z",
+        "2026-1-21T10:00:00Z",
+        "\uff12026-11-21T10:00:00Z",
+    ],
+)
+def test_no_times(text: str) -> None:
+    assert not is_timestamp(text)
+
+
+# --- Places, files, and what servers said ---
+
+
+def test_places() -> None:
+    kind = "PriorityLevelConfiguration"
+    assert places_of("queuing", kind, "v1", NEWEST) == ("spec.limited.limitResponse.queuing",)
+    assert places_of("type", kind, "v1", NEWEST)[:2] == ("spec.type", "spec.limited.limitResponse.type")
+    assert places_of("type", kind, "v1", NEWEST)[-1] == "status.conditions[].type"
+    assert places_of("user", "FlowSchema", "v1", NEWEST) == ("spec.rules[].subjects[].user",)
+    assert places_of("lendablePercent", kind, "v1beta2", release("1.25")) == ()
+    assert places_of("queueing", kind, "v1", NEWEST) == ()
+
+
+def test_shipped_folders_are_those_of_the_checkout(root: Path) -> None:
+    assert shipped("schemas") == str(root / "schemas")
+    assert shipped("rules") == str(root / "rules")
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "FlowSchemaList", "PriorityLevelConfigurationList"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_files_are_good_schemas(kind: str, version: str) -> None:
+    whole = schema(kind, version)
+    Draft202012Validator.check_schema(whole)
+    references = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(whole)))
+    assert references == {f"#/$defs/{name}" for name in whole["$defs"]}
+
+
+def spelled(path: tuple[str | int, ...], *, indices: bool) -> str:
+    """A path as servers print it: with indices for unknown fields, without for wrong types."""
+    text = ""
+    for step in path:
+        if isinstance(step, str):
+            text += f".{step}" if text else step
+        elif indices:
+            text += f"[{step}]"
+    return text
+
+
+def test_recorded_servers_agree(shared: Path) -> None:
+    """Every fifth recorded case: what the server named is found, first where it stops at the first; else nothing is."""
+    wrong = []
+    for file in sorted((shared / "oracle" / "validation").glob("*.jsonl")):
+        target = release(file.name.split("-")[0])
+        version = file.stem.split("-")[1]
+        with file.open(encoding="utf-8") as lines:
+            for line in list(lines)[::5]:
+                case = json.loads(line)
+                named = case.get("decode") or []
+                documents = load("case.yaml", case["manifest"].encode()).documents
+                if case["code"] == 400 and not any(one["kind"] in {"wrongType", "unknownField"} for one in named):
+                    continue
+                assert documents, case["id"]
+                found = violations(documents[0].value, documents[0].kind, version, target)
+                typed = [spelled(one.path, indices=False) for one in found if one.what != "unknown"]
+                unknown = {spelled(one.path, indices=True) for one in found if one.what == "unknown"}
+                for one in named:
+                    field = one.get("field") or ""
+                    if one["kind"] == "unknownField" and field not in unknown:
+                        wrong.append((file.name, case["id"], one))
+                    # Of a map, the server names the map and not the key.
+                    if one["kind"] == "wrongType" and not (
+                        typed and f"{typed[0]}.".startswith(f"{field}." if field else "")
+                    ):
+                        wrong.append((file.name, case["id"], one))
+                if not named and (typed or (unknown and target.strict_decoding)):
+                    wrong.append((file.name, case["id"], found))
+    assert wrong == []
