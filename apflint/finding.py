@@ -125,11 +125,11 @@ class Finding(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Something that was not checked, and why; `count` documents of it in `file`."""
+    """Something that was not checked, and why: so many documents of it in `file`."""
 
     file: str
     reason: str
-    count: int = 1
+    documents: int = 1
 
 
 class Report(NamedTuple):

@@ -123,7 +123,7 @@ def test_json_reads_back(report: Report) -> None:
         )
         for finding in report.findings
     )
-    assert tuple(Skipped(**skipped) for skipped in read["summary"]["skipped"]) == report.skipped
+    assert tuple(Skipped(*skipped.values()) for skipped in read["summary"]["skipped"]) == report.skipped
 
 
 def _read(value: dict[str, object]) -> Finding:

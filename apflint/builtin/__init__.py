@@ -99,10 +99,10 @@ def workspace_objects(release: Release) -> WorkspaceObjects:
 
     They share a source named `<built-in 1.36>`, a JSON list in the newest API version of the release, an object a line.
     """
-    import json  # noqa: PLC0415  # runs that need no built-in objects do without
+    import json  # runs that need no built-in objects do without
 
-    from apflint.load.document import Document  # noqa: PLC0415
-    from apflint.load.source import Source  # noqa: PLC0415
+    from apflint.load.document import Document
+    from apflint.load.source import Source
 
     values = manifest(release, release.newest_version)
     lines = ",\n".join(json.dumps(value) for value in values)
@@ -120,7 +120,7 @@ def is_built_in(document: Document) -> bool:
 
 
 def _tree(text: str) -> Node | None:
-    from apflint.load.json_text import documents  # noqa: PLC0415  # only to point at a place
+    from apflint.load.json_text import documents  # only to point at a place
 
     return next(documents(text)).root
 
@@ -143,7 +143,7 @@ def _first(release: Release) -> int:
 
 def _read(first: int) -> dict[str, Any]:
     # Read again each time: 0.1 ms, and nobody can change another's values.
-    import json  # noqa: PLC0415  # runs that need no built-in objects do without
+    import json  # runs that need no built-in objects do without
 
-    with open(f"{__path__[0]}/1.{first}.json", encoding="utf-8") as file:  # noqa: PTH123  # pathlib takes longer to import
+    with open(f"{__path__[0]}/1.{first}.json", encoding="utf-8") as file:  # pathlib takes longer to import
         return cast("dict[str, Any]", json.load(file))

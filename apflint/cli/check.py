@@ -12,7 +12,7 @@ from apflint.engine import STDIN, Options, check
 from apflint.finding import SEVERITIES
 from apflint.report import render
 from apflint.report.summary import summary
-from apflint.report.terminal import Paint
+from apflint.report.terminal import Paint, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def _read(inputs: Inputs, unreadable: list[str]) -> Iterator[tuple[str, bytes]]:
     for one in watched(found):
         data = files.read(one)
         if isinstance(data, files.Unreadable):
-            unreadable.append(f"{one.name}: {data.reason}")
+            unreadable.append(visible(f"{one.name}: {data.reason}"))
             continue
         name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
         # What holds nothing of ours is not parsed at all: most files of a repository.

@@ -22,7 +22,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     summary = {
         "files": report.files,
         "objects": report.objects,
-        "skipped": [{"file": s.file, "reason": s.reason, "count": s.count} for s in report.skipped],
+        "skipped": [{"file": s.file, "reason": s.reason, "count": s.documents} for s in report.skipped],
         "errors": report.count("error"),
         "warnings": report.count("warning"),
         "infos": report.count("info"),

@@ -47,7 +47,7 @@ def summary(report: Report, style: Style, paint: Paint) -> str:
         first, *rest = wrap(f"Not checked: {_passed_over(reason, passed_over)}", style.width, 0, 2)
         lines += [first, *indented(rest, "  ")]
         if style.verbose:
-            lines += [f"  {visible(s.file)}: {s.count} {visible(s.reason)}" for s in passed_over]
+            lines += [f"  {visible(s.file)}: {s.documents} {visible(s.reason)}" for s in passed_over]
     return "\n".join(lines)
 
 
@@ -77,7 +77,7 @@ def _verdict(report: Report, style: Style, paint: Paint) -> list[str]:
 
 def _passed_over(reason: str, skipped: list[Skipped]) -> str:
     """`3 documents of other kinds in 2 files`, `1 document of another kind in pod.yaml`."""
-    count, files = sum(s.count for s in skipped), {s.file for s in skipped}
+    count, files = sum(s.documents for s in skipped), {s.file for s in skipped}
     default = f"1 document ({visible(reason)})", f"{{}} documents ({visible(reason)})"
     one, several = REASONS.get(reason, default)
     text = one if count == 1 else several.replace("{}", str(count), 1)
