@@ -5,17 +5,26 @@ Checks and the evaluator read this and nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
+from apflint.releases import api_version
 from apflint.schema import Violation, violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from apflint.evaluate.limits import Limits
+    from apflint.evaluate.resolve import Configuration
     from apflint.load import Loaded, Trouble
     from apflint.load.document import Document
     from apflint.releases import Release
+
+T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
+
+SERVER_CONCURRENCY = 600
+"""Seats of an API server that is started without its two inflight flags: 400 and 200."""
 
 
 class Manifest(NamedTuple):
@@ -26,34 +35,94 @@ class Manifest(NamedTuple):
     object: FlowSchema | PriorityLevelConfiguration | None
 
 
-class Workspace(NamedTuple):
-    """What was read. Objects are in the order of the input."""
+class World(NamedTuple):
+    """What is known of the cluster beside the manifests."""
 
-    release: Release
-    troubles: tuple[Trouble, ...]
-    manifests: tuple[Manifest, ...]
-    flow_schemas: tuple[FlowSchema, ...]
-    priority_levels: tuple[PriorityLevelConfiguration, ...]
+    complete: bool = False
+    """Closed world: the manifests (and the built-in objects) are all that the cluster has."""
+    server_concurrency: int = SERVER_CONCURRENCY
+    defaults: bool = True
+    """Whether the cluster has the built-in objects that the manifests do not define."""
 
 
-def workspace(loaded: Iterable[Loaded], release: Release) -> Workspace:
+class Workspace:
+    """What was read, in the order of the input. Never changed; what follows from it is worked out when it is asked for."""
+
+    def __init__(
+        self,
+        release: Release,
+        troubles: tuple[Trouble, ...],
+        manifests: tuple[Manifest, ...],
+        context: tuple[Manifest, ...] = (),
+        world: World = World(),  # noqa: B008  # a frozen value
+    ) -> None:
+        self.release = release
+        self.troubles = troubles
+        self.manifests = manifests
+        self.context = context
+        """Manifests that are known and not reported on (`--context`)."""
+        self.world = world
+        self.flow_schemas = _of(FlowSchema, manifests)
+        self.priority_levels = _of(PriorityLevelConfiguration, manifests)
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """What a server of the release would have: the manifests, the context, and the built-in objects."""
+        from apflint import builtin
+        from apflint.evaluate.resolve import configuration
+
+        known = Workspace(self.release, (), (*self.context, *self.manifests))
+        return configuration(known, builtin.workspace_objects(self.release), defaults=self.world.defaults)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The seats of every level of `configuration`."""
+        from apflint.evaluate.limits import compute
+
+        levels = tuple(self.configuration.levels.values())
+        return compute(levels, self.configuration.order, self.world.server_concurrency, self.release)
+
+    @cached_property
+    def own_flow_schemas(self) -> tuple[FlowSchema, ...]:
+        """The FlowSchemas that are the user's in content: not those that say what the release has built in anyway."""
+        return tuple(found for found in self.flow_schemas if not self._is_copy(found))
+
+    @cached_property
+    def own_priority_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
+        """The same for the levels."""
+        return tuple(found for found in self.priority_levels if not self._is_copy(found))
+
+    def _is_copy(self, found: FlowSchema | PriorityLevelConfiguration) -> bool:
+        from apflint import builtin
+
+        built_in = builtin.workspace_objects(self.release)
+        same_kind = built_in.flow_schemas if isinstance(found, FlowSchema) else built_in.priority_levels
+        return any(other.name == found.name and other.spec == found.spec for other in same_kind)
+
+
+def workspace(
+    loaded: Iterable[Loaded],
+    release: Release,
+    context: Iterable[Loaded] = (),
+    world: World = World(),  # noqa: B008  # a frozen value
+) -> Workspace:
     """Holds every document against its schema and makes typed objects of those that can be decoded."""
     troubles: list[Trouble] = []
     manifests: list[Manifest] = []
     for part in loaded:
         troubles += part.troubles
         manifests += (_manifest(document, release) for document in part.documents)
-    objects = [manifest.object for manifest in manifests]
-    return Workspace(
-        release,
-        tuple(troubles),
-        tuple(manifests),
-        tuple(found for found in objects if isinstance(found, FlowSchema)),
-        tuple(found for found in objects if isinstance(found, PriorityLevelConfiguration)),
-    )
+    known = tuple(_manifest(document, release) for part in context for document in part.documents)
+    return Workspace(release, tuple(troubles), tuple(manifests), known, world)
+
+
+def _of(kind: type[T], manifests: Iterable[Manifest]) -> tuple[T, ...]:
+    return tuple(manifest.object for manifest in manifests if isinstance(manifest.object, kind))
 
 
 def _manifest(document: Document, release: Release) -> Manifest:
+    if api_version(document.version) is None:  # there is no such version, so there is nothing to hold it against
+        return Manifest(document, (), None)
     found = violations(document.value, document.kind, document.version, release)
     if any(violation.what != "unknown" for violation in found) or document.not_finite:
         return Manifest(document, found, None)

@@ -1,0 +1,199 @@
+"""APF601 to APF607: what a level does to the others, and what its queues are good for. Figures are for one API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.wording import listed, quote
+from apflint.evaluate import shards
+from apflint.evaluate.limits import compute
+from apflint.finding import Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.finding import Path
+    from apflint.model import (
+        LimitedPriorityLevelConfiguration,
+        PolicyRulesWithSubjects,
+        PriorityLevelConfiguration,
+        QueuingConfiguration,
+        Subject,
+    )
+    from apflint.workspace import Workspace
+
+_HEALTH = ("/healthz", "/livez", "/readyz", "/version")
+_BROAD_GROUPS = ("system:authenticated", "system:unauthenticated", "system:serviceaccounts", "*")
+_CRITICAL = ("leader-election", "node-high", "system")
+_WAITING = 100_000
+_RISK = 0.01
+_ELEPHANTS = 4
+_LIMITED: Path = ("spec", "limited")
+_QUEUING: Path = (*_LIMITED, "limitResponse", "queuing")
+
+
+def broad_exemption(workspace: Workspace) -> Iterator[Problem]:
+    """APF601."""
+    for schema in workspace.own_flow_schemas:
+        if schema.spec.priority_level_configuration != "exempt":
+            continue
+        for i, rule in enumerate(schema.spec.rules):
+            if not rule.resource_rules and _only_health(rule):
+                continue
+            for j, subject in enumerate(rule.subjects):
+                if who := _broad(subject):
+                    message = (
+                        f"this exempts {who} from all limits: in an overload their requests are executed however many they"
+                        " are, and the API server has nothing left to protect itself with"
+                    )
+                    yield Problem(Place(schema.document, ("spec", "rules", i, "subjects", j)), message)
+
+
+def _only_health(rule: PolicyRulesWithSubjects) -> bool:
+    urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
+    return all(url == path or url.startswith(f"{path}/") for url in urls for path in [_health_path(url)])
+
+
+def _health_path(url: str) -> str:
+    return next((path for path in _HEALTH if url == path or url.startswith(f"{path}/")), "-")
+
+
+def _broad(subject: Subject) -> str | None:
+    if subject.kind == "Group" and subject.group in _BROAD_GROUPS:
+        return "everybody" if subject.group == "*" else f"the group {quote(subject.group)}"
+    if subject.kind == "User" and subject.user == "*":
+        return "everybody"
+    return None
+
+
+def _limited(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration, LimitedPriorityLevelConfiguration]]:
+    for level in workspace.own_priority_levels:
+        if level.spec.type == "Limited" and level.spec.limited is not None and level.name:
+            yield level, level.spec.limited
+
+
+def _queuing(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration, QueuingConfiguration]]:
+    """Levels with queues that the server takes."""
+    for level, limited in _limited(workspace):
+        queuing = limited.limit_response.queuing
+        if limited.limit_response.type != "Queue" or queuing is None:
+            continue
+        if shards.admitted(queuing.queues, queuing.hand_size):
+            yield level, queuing
+
+
+def zero_share_level(workspace: Workspace) -> Iterator[Problem]:
+    """APF602."""
+    if not workspace.release.allows_zero_shares:
+        return
+    for level, limited in _limited(workspace):
+        if limited.shares != 0:
+            continue
+        if limited.limit_response.type == "Reject":
+            fate = "it still executes one request at a time, and more with seats that it borrows"
+        elif limited.borrowing_limit_percent == 0:
+            fate = "each request waits a quarter of the request timeout (15 seconds) and is then rejected with 429"
+        else:
+            fate = "it borrows seats from the other levels and serves, only later"
+        message = f"a level with 0 shares is no block: {fate}. To forbid requests use RBAC"
+        yield Problem(Place(level.document, (*_LIMITED, "nominalConcurrencyShares")), message)
+
+
+def seats_taken(workspace: Workspace) -> Iterator[Problem]:
+    """APF603. Each new level by itself: all levels with it, and without it."""
+    levels = workspace.configuration.levels
+    total, order, release = workspace.world.server_concurrency, workspace.configuration.order, workspace.release
+    known = {level.document.name for level in _context_levels(workspace)}
+    for level, _ in _limited(workspace):
+        if level.name in known or level.name in builtin.names(release, level.document.kind) or level.name not in levels:
+            continue
+        others = tuple(other for name, other in levels.items() if name != level.name)
+        before = {found.name: found.nominal for found in compute(others, order, total, release).levels}
+        after = {found.name: found.nominal for found in workspace.limits.levels}
+        taken = after[level.name]
+        losers = [(name, before[name], after[name]) for name in before if after[name] < before[name]]
+        if not taken or not losers:
+            continue
+        hard = any(now < 0.75 * then for _, then, now in losers)
+        shown = listed((f"{name} {then} -> {now}" for name, then, now in losers), "and")
+        message = f"this new level takes {taken} of {total} seats from the others: {shown}"
+        yield Problem(Place(level.document, ("metadata", "name")), message, severity="warning" if hard else None)
+
+
+def _context_levels(workspace: Workspace) -> Iterator[PriorityLevelConfiguration]:
+    from apflint.model import PriorityLevelConfiguration
+
+    for manifest in workspace.context:
+        if isinstance(manifest.object, PriorityLevelConfiguration):
+            yield manifest.object
+
+
+def critical_level_lends(workspace: Workspace) -> Iterator[Problem]:
+    """APF604."""
+    for level, limited in _limited(workspace):
+        if level.name in _CRITICAL and 50 < limited.lendable_percent <= 100:
+            message = (
+                f"{quote(level.name)} lends {limited.lendable_percent} % of its seats. It gets them back only every 10 seconds,"
+                " and what waits there meanwhile keeps the cluster alive: leases, nodes, the control plane"
+            )
+            yield Problem(Place(level.document, (*_LIMITED, "lendablePercent")), message)
+
+
+def weak_isolation(workspace: Workspace) -> Iterator[Problem]:
+    """APF605."""
+    for level, queuing in _queuing(workspace):
+        if queuing.queues == 1:
+            continue
+        risk = shards.squish_probability(queuing.hand_size, queuing.queues, _ELEPHANTS)
+        if risk <= _RISK:
+            continue
+        better = shards.recommend(_RISK, _ELEPHANTS, max(queuing.queues, 64))
+        hint = (
+            f" queues {better[0].queues} with handSize {better[0].hand_size} brings that to {_percent(better[0].squish[_ELEPHANTS])}"
+            if better
+            else ""
+        )
+        message = (
+            f"with queues {queuing.queues} and handSize {queuing.hand_size} {_ELEPHANTS} busy clients fill all queues of a quiet one"
+            f" with a probability of {_percent(risk)}, and it is rejected or waits behind them.{hint}"
+        )
+        yield Problem(Place(level.document, _QUEUING, key=True), message.rstrip("."))
+
+
+def _percent(probability: float | None) -> str:
+    return "0 %" if probability is None else f"{100 * probability:.2g} %"
+
+
+def single_seat_level(workspace: Workspace) -> Iterator[Problem]:
+    """APF606."""
+    for level, limited in _limited(workspace):
+        limits = workspace.limits.level(level.name)
+        if limited.shares > 0 and limits is not None and limits.nominal in (1, 2):
+            seats = "one request" if limits.nominal == 1 else "two requests"
+            message = (
+                f"{limited.shares} of {sum(found.shares for found in workspace.limits.levels)} shares are {limits.nominal} of"
+                f" {workspace.world.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow"
+            )
+            field = next(
+                (name for name in ("nominalConcurrencyShares", "assuredConcurrencyShares") if name in _written(level)),
+                None,
+            )
+            path = (*_LIMITED, field) if field else _LIMITED
+            yield Problem(Place(level.document, path), message)
+
+
+def _written(level: PriorityLevelConfiguration) -> dict[str, object]:
+    return (level.document.value.get("spec") or {}).get("limited") or {}
+
+
+def oversized_queues(workspace: Workspace) -> Iterator[Problem]:
+    """APF607."""
+    for level, queuing in _queuing(workspace):
+        waiting = queuing.queues * queuing.queue_length_limit
+        if waiting > _WAITING:
+            message = (
+                f"{queuing.queues:,} queues of {queuing.queue_length_limit:,} let {waiting:,} requests wait, each with its memory;"
+                " none waits longer than a quarter of the request timeout (15 seconds), so most of them wait for a 429"
+            )
+            yield Problem(Place(level.document, _QUEUING, key=True), message)

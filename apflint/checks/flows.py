@@ -1,0 +1,86 @@
+"""APF509, APF510, APF511: precedence and how flows are told apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.checks.wording import quote
+from apflint.finding import Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.model import FlowSchema, PriorityLevelConfiguration, QueuingConfiguration
+    from apflint.workspace import Workspace
+
+
+def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
+    """APF509."""
+    for schema in workspace.own_flow_schemas:
+        if not (schema.document.value.get("spec") or {}).get("matchingPrecedence"):
+            message = (
+                "matchingPrecedence is not given, so it is 1000: before service-accounts (9000) and global-default (9900),"
+                " after all others that are built in. Write the number that is meant"
+            )
+            yield Problem(Place(schema.document, ("spec", "matchingPrecedence")), message)
+
+
+def _level(workspace: Workspace, schema: FlowSchema) -> PriorityLevelConfiguration | None:
+    return workspace.configuration.levels.get(schema.spec.priority_level_configuration)
+
+
+def _queuing(level: PriorityLevelConfiguration) -> QueuingConfiguration | None:
+    return level.spec.limited.limit_response.queuing if level.spec.limited is not None else None
+
+
+def _is_broad(schema: FlowSchema) -> bool:
+    """Whether more than one user is meant for sure: a group, a wildcard, or several subjects."""
+    subjects = [subject for rule in schema.spec.rules for subject in rule.subjects]
+    return len(set(subjects)) > 1 or any(
+        subject.kind == "Group"
+        or subject.user == "*"
+        or (subject.service_account is not None and subject.service_account.name == "*")
+        for subject in subjects
+    )
+
+
+def single_flow(workspace: Workspace) -> Iterator[Problem]:
+    """APF510."""
+    for schema in workspace.own_flow_schemas:
+        level = _level(workspace, schema)
+        queuing = _queuing(level) if level is not None else None
+        if queuing is None or queuing.queues < 2 or schema.spec.distinguisher_method is not None:
+            continue
+        if _is_broad(schema):
+            message = (
+                "without distinguisherMethod all requests of this FlowSchema are one flow, in"
+                f" {queuing.hand_size} of the {queuing.queues} queues of {quote(schema.spec.priority_level_configuration)}:"
+                " one busy client makes all the others wait. ByUser or ByNamespace tells them apart"
+            )
+            yield Problem(Place(schema.document, ("spec", "distinguisherMethod")), message)
+
+
+def idle_distinguisher(workspace: Workspace) -> Iterator[Problem]:
+    """APF511."""
+    for schema in workspace.own_flow_schemas:
+        method = schema.spec.distinguisher_method
+        level = _level(workspace, schema)
+        if method is None or level is None:
+            continue
+        name = quote(level.name)
+        if level.spec.type == "Exempt":
+            why = f"{name} is exempt, so nothing waits"
+        elif (queuing := _queuing(level)) is None:
+            why = f"{name} has no queues: what finds no seat is rejected"
+        elif queuing.queues == 1:
+            why = f"{name} has one queue for all flows"
+        elif method == "ByNamespace" and _never_in_a_namespace(schema):
+            why = "its requests are in no namespace, so all of them are one flow"
+        else:
+            continue
+        message = f"distinguisherMethod {method} makes no difference here: {why}"
+        yield Problem(Place(schema.document, ("spec", "distinguisherMethod"), key=True), message)
+
+
+def _never_in_a_namespace(schema: FlowSchema) -> bool:
+    return not any(part.namespaces for rule in schema.spec.rules for part in rule.resource_rules)

@@ -1,0 +1,230 @@
+"""APF504, APF505, APF506, APF508, APF512: rules that cannot match what they seem to mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.checks.wording import listed, nearest, quote
+from apflint.evaluate import resources
+from apflint.finding import Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.evaluate.resources import Resource
+    from apflint.finding import Path
+    from apflint.load.document import Document
+    from apflint.model import ResourcePolicyRule
+    from apflint.workspace import Workspace
+
+_MANY = frozenset({"list", "watch", "deletecollection"})
+"""Verbs that can be asked over all namespaces at once."""
+# Non-resource requests have the HTTP method in lower case as their verb, and there are no methods LIST, CREATE, ...
+_METHOD_VERBS = frozenset({"get", "delete", "patch", "*"})
+
+
+def _resource_rules(workspace: Workspace) -> Iterator[tuple[Document, Path, ResourcePolicyRule]]:
+    for schema in workspace.own_flow_schemas:
+        for i, rule in enumerate(schema.spec.rules):
+            for j, part in enumerate(rule.resource_rules):
+                yield schema.document, ("spec", "rules", i, "resourceRules", j), part
+
+
+def impossible_match(workspace: Workspace) -> Iterator[Problem]:
+    """APF504."""
+    for document, path, rule in _resource_rules(workspace):
+        if "*" not in rule.api_groups:
+            for number, group in enumerate(rule.api_groups):
+                if message := _impossible_group(group):
+                    yield Problem(Place(document, (*path, "apiGroups", number)), message)
+        if "*" not in rule.resources:
+            for number, name in enumerate(rule.resources):
+                if message := _impossible_resource(name, rule.api_groups):
+                    yield Problem(Place(document, (*path, "resources", number)), message)
+    yield from _impossible_methods(workspace)
+
+
+def _impossible_methods(workspace: Workspace) -> Iterator[Problem]:
+    for schema in workspace.own_flow_schemas:
+        for i, rule in enumerate(schema.spec.rules):
+            for j, part in enumerate(rule.non_resource_rules):
+                for number, verb in enumerate(part.verbs):
+                    if verb not in _METHOD_VERBS and "*" not in part.verbs:
+                        message = (
+                            f"{quote(verb)} never matches here: outside of resources the verb is the HTTP method in lower"
+                            " case, so that only get, delete and patch can be named. For HEAD, POST, PUT and all others"
+                            " write ['*']"
+                        )
+                        at = ("spec", "rules", i, "nonResourceRules", j, "verbs", number)
+                        yield Problem(Place(schema.document, at), message)
+
+
+def _impossible_group(group: str) -> str | None:
+    if group in ("core", "v1"):
+        return f'{quote(group)} is no API group: the core group is "". Groups are compared as they are'
+    if "/" in group:
+        name = group.partition("/")[0]
+        return f"{quote(group)} is no API group: a group has no version. Write {quote(name)}"
+    if "*" in group:
+        return f"{quote(group)} never matches: there are no patterns. Name each group, or write ['*'] for all"
+    if group != group.lower() or " " in group:
+        return f"{quote(group)} never matches: API groups are in lower case, and compared as they are"
+    return None
+
+
+def _impossible_resource(name: str, groups: tuple[str, ...]) -> str | None:
+    resource, slash, subresource = name.partition("/")
+    if subresource == "*":
+        known = resources.named(resource)
+        subresources = sorted({f"{resource}/{sub}" for found in known for sub in found.subresources})
+        hint = f" Name them: {listed(subresources, 'and')}" if subresources else " Name each subresource"
+        return f"{quote(name)} matches nothing: `*` stands for all resources only alone.{hint}"
+    if resource == "*" and slash:
+        return f"{quote(name)} matches nothing: `*` stands for all resources only alone. Name each, as in deployments/{subresource}"
+    if any(resources.lookup(resource, group) for group in groups):
+        return None
+    if resource != resource.lower():
+        plural = _plural(resource)
+        hint = f" Did you mean {quote(plural)}?" if plural else ""
+        return f"{quote(name)} never matches: resources are named in the plural and in lower case, as in URLs.{hint}".rstrip(
+            "."
+        )
+    known = resources.named(resource)
+    if known and all(found.name != resource for found in known) and ("*" in groups or _in_groups(known, groups)):
+        return f"{quote(name)} never matches: the resource is called {quote(known[0].name)}, as in URLs"
+    return None
+
+
+def _plural(name: str) -> str | None:
+    found = resources.named(name) or resources.named(name.lower())
+    return found[0].name if found else None
+
+
+def _in_groups(known: tuple[Resource, ...], groups: tuple[str, ...]) -> bool:
+    return any(found.group in groups for found in known)
+
+
+def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
+    """APF505."""
+    for document, path, rule in _resource_rules(workspace):
+        if rule.cluster_scope or rule.namespaces != ("*",):
+            continue
+        known = _known(rule)
+        if known and all(not found.namespaced for found in known):
+            continue  # APF506 says so
+        verbs = [verb for verb in rule.verbs if verb in _MANY or verb == "*"]
+        outside = [found for found in known or () if not found.namespaced]
+        if verbs:
+            what = f"{listed(map(quote, verbs), 'and')} over all namespaces at once"
+        elif outside:
+            what = f"{listed((quote(found.name) for found in outside), 'and')}, which are in no namespace"
+        else:
+            continue
+        message = (
+            f"namespaces ['*'] means requests in any one namespace: this rule misses {what}, as well as everything else"
+            " outside of namespaces. Add `clusterScope: true`"
+        )
+        yield Problem(Place(document, (*path, "namespaces")), message)
+
+
+def _known(rule: ResourcePolicyRule) -> list[Resource] | None:
+    """The resources that a rule names, where Kubernetes itself serves each of them; None where one is unknown or `*`."""
+    found: list[Resource] = []
+    for name in rule.resources:
+        resource = name.partition("/")[0]
+        matches = [one for group in rule.api_groups if (one := resources.lookup(resource, group))]
+        if "*" in rule.api_groups:
+            matches = [one for one in resources.named(resource) if one.name == resource]
+        if not matches:
+            return None
+        found += matches
+    return found
+
+
+def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Problem]:
+    """APF506."""
+    for document, path, rule in _resource_rules(workspace):
+        known = _known(rule)
+        if not known:
+            continue
+        # A request for one namespace is in that namespace for the server, so `namespaces` may go with it.
+        cluster = [found for found in known if not found.namespaced and (found.name, found.group) != ("namespaces", "")]
+        said = listed((quote(found.name) for found in known), "and")
+        if len(cluster) == len(known) and rule.namespaces and not rule.cluster_scope:
+            message = (
+                f"{said}: requests for them are in no namespace, so this rule never matches. Write `clusterScope: true`"
+            )
+            yield Problem(Place(document, (*path, "namespaces")), message)
+        namespaced = all(found.namespaced for found in known)
+        one_by_one = not any(verb in _MANY or verb == "*" for verb in rule.verbs)
+        if namespaced and one_by_one and rule.cluster_scope and not rule.namespaces:
+            message = (
+                f"{said}: requests with {listed(map(quote, rule.verbs), 'or')} for them are always in a namespace, so this rule"
+                " never matches. Write `namespaces: ['*']`"
+            )
+            yield Problem(Place(document, (*path, "clusterScope"), key=True), message)
+
+
+def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:
+    """APF508."""
+    for schema in workspace.own_flow_schemas:
+        for number, rule in enumerate(schema.spec.rules):
+            everything = any(
+                part.verbs == part.api_groups == part.resources == part.namespaces == ("*",) and part.cluster_scope
+                for part in rule.resource_rules
+            )
+            if everything and not rule.non_resource_rules:
+                message = (
+                    "this rule takes every request for resources and none else: /healthz, /metrics, /version, /apis and their"
+                    " like go elsewhere. Add nonResourceRules with verbs ['*'] and nonResourceURLs ['*'] if all is meant"
+                )
+                yield Problem(Place(schema.document, ("spec", "rules", number, "resourceRules"), key=True), message)
+
+
+_GROUPS = (
+    "system:authenticated",
+    "system:unauthenticated",
+    "system:masters",
+    "system:nodes",
+    "system:serviceaccounts",
+    "system:bootstrappers",
+    "system:monitoring",
+)
+_USERS = ("system:kube-controller-manager", "system:kube-scheduler", "system:apiserver", "system:anonymous")
+
+
+def unlisted_subject(workspace: Workspace) -> Iterator[Problem]:
+    """APF512."""
+    for schema in workspace.own_flow_schemas:
+        for i, rule in enumerate(schema.spec.rules):
+            for j, subject in enumerate(rule.subjects):
+                path: Path = ("spec", "rules", i, "subjects", j)
+                if subject.kind == "ServiceAccount" and subject.service_account is not None:
+                    said, at = _strange_account(*subject.service_account), (*path, "serviceAccount", "name")
+                elif subject.kind == "Group" and subject.group is not None:
+                    said, at = _strange_group(subject.group), (*path, "group", "name")
+                else:
+                    continue
+                if said is not None:
+                    yield Problem(Place(schema.document, at), said)
+
+
+def _strange_account(namespace: str, name: str) -> str | None:
+    user = f"system:{name}"
+    if namespace != "kube-system" or user not in _USERS:
+        return None
+    return (
+        f"{quote(name)} is usually no service account: it authenticates as the user {quote(user)} with a certificate."
+        f" Write `kind: User` with `user: {{name: {user}}}`"
+    )
+
+
+def _strange_group(group: str) -> str | None:
+    if group in _USERS:
+        return f"{quote(group)} is a user, not a group: nobody is in a group of this name"
+    if not group.startswith("system:") or group in _GROUPS or group.startswith("system:serviceaccounts:"):
+        return None
+    near = nearest(group, _GROUPS)
+    if near is None:
+        return None
+    return f"Kubernetes puts nobody into a group {quote(group)}. Did you mean {quote(near)}?"

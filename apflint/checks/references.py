@@ -1,0 +1,124 @@
+"""APF401, APF403, APF406, APF407, APF705: how FlowSchemas and levels refer to each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin, names
+from apflint.checks.wording import listed, quote
+from apflint.finding import Elsewhere, Path, Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.model import PriorityLevelConfiguration
+    from apflint.workspace import Workspace
+
+_LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
+_NAME: Path = ("metadata", "name")
+
+
+def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
+    """APF401."""
+    for schema in workspace.flow_schemas:
+        name = schema.spec.priority_level_configuration
+        if not name or names.dns_subdomain(name) or name in workspace.configuration.levels:
+            continue
+        if name in workspace.configuration.broken:
+            continue  # the level is there and has findings of its own
+        gone = builtin.lifetime("PriorityLevelConfiguration", name)
+        near = _near(name, workspace.configuration.levels)
+        message = (
+            f"there is no priority level {quote(name)}"
+            + ("" if workspace.world.complete else " here or built in")
+            + ": the server ignores a FlowSchema whose level does not exist, and its requests go to the next one that"
+            f" matches, in the end to global-default or catch-all.{near}"
+        )
+        if gone:
+            message += f" Servers create a level of this name in Kubernetes {gone[0].name} to {gone[1].name}."
+        if not workspace.world.complete:
+            message += " If the level is defined elsewhere, name its file with --context"
+        yield Problem(
+            Place(schema.document, _LEVEL), message.rstrip("."), severity="error" if workspace.world.complete else None
+        )
+
+
+def _near(name: str, levels: object) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(levels), 2, 0.6)  # type: ignore[call-overload]  # the names of a mapping
+    return f" Did you mean {listed(map(quote, close))}?" if close else ""
+
+
+def unused_priority_level(workspace: Workspace) -> Iterator[Problem]:
+    """APF403."""
+    led_to = {schema.spec.priority_level_configuration for schema in workspace.configuration.order}
+    led_to |= {schema.spec.priority_level_configuration for schema in workspace.flow_schemas}
+    for level in workspace.priority_levels:
+        if (
+            not level.name
+            or level.name in led_to
+            or level.name in builtin.names(workspace.release, level.document.kind)
+        ):
+            continue
+        limits = workspace.limits.level(level.name)
+        cost = (
+            f" It takes {limits.nominal} of {workspace.world.server_concurrency} seats from the others."
+            if limits
+            else ""
+        )
+        hint = "" if workspace.world.complete else " If one is defined elsewhere, name its file with --context"
+        yield Problem(
+            Place(level.document, _NAME),
+            f"no FlowSchema leads to the level {quote(level.name)}.{cost}{hint}".rstrip("."),
+            severity="warning" if workspace.world.complete else None,
+        )
+
+
+def level_after_flow_schema(workspace: Workspace) -> Iterator[Problem]:
+    """APF406."""
+    seen: dict[tuple[str, str], PriorityLevelConfiguration] = {}
+    position = {id(manifest.document): number for number, manifest in enumerate(workspace.manifests)}
+    for level in workspace.priority_levels:
+        seen.setdefault((level.document.source.name, level.name), level)
+    for schema in workspace.flow_schemas:
+        later = seen.get((schema.document.source.name, schema.spec.priority_level_configuration))
+        if later is not None and position[id(later.document)] > position[id(schema.document)]:
+            yield Problem(
+                Place(schema.document, _LEVEL),
+                f"the level {quote(later.name)} comes later in this file: applied in order, the FlowSchema is ignored until"
+                " the level is there. Put the level first",
+                related=(Elsewhere(Place(later.document, _NAME), "the level"),),
+            )
+
+
+def traffic_to_catch_all(workspace: Workspace) -> Iterator[Problem]:
+    """APF407."""
+    for schema in workspace.flow_schemas:
+        if schema.spec.priority_level_configuration != "catch-all" or schema.name == "catch-all":
+            continue
+        level = workspace.limits.level("catch-all")
+        seats = f" of {level.nominal} seats ({workspace.world.server_concurrency} in all)" if level else ""
+        yield Problem(
+            Place(schema.document, _LEVEL),
+            f"catch-all is the server's last resort: a level{seats} without queues, so what finds no seat is rejected with 429"
+            " at once. global-default or workload-low queue",
+        )
+
+
+def default_object_gone(workspace: Workspace) -> Iterator[Problem]:
+    """APF705."""
+    for manifest in workspace.manifests:
+        document = manifest.document
+        life = builtin.lifetime(document.kind, document.name) if document.name else None
+        if life is None or document.name in builtin.names(workspace.release, document.kind):
+            continue
+        first, last = life
+        if workspace.release.minor < first.minor:
+            continue  # of a later release: here it is an object like any other
+        yield Problem(
+            Place(document, _NAME),
+            f"servers up to Kubernetes {last.name} created a {document.kind} {quote(document.name)} and"
+            f" {workspace.release.name} does not: nothing is left to be tuned here, and this one is yours alone to keep."
+            " Leave it out, or give it a name of your own",
+        )
