@@ -1,0 +1,128 @@
+"""Which requests reach what: an exact decision procedure over all requests that there can be.
+
+All functions take the `Configuration` of `apflint.evaluate.resolve.configuration`, and remember the last few that they
+were asked about (by identity), so ask the same object again.
+
+What a *request* is here: one that API Priority and Fairness classifies. Long-running ones (`pods/exec`, `pods/log`, verb
+`proxy`, ...) never are, watches excepted (`seen_by_apf`). `world` says who may ask:
+
+- `"authenticated"` (default): groups are what authentication gives. Everybody is in `system:authenticated`, but
+  `system:anonymous` in `system:unauthenticated` and nowhere else; a service account is in its three groups and in no
+  other, and nobody else is in groups of service accounts; user names that begin with `system:serviceaccount:` are those
+  of service accounts; `system:node:...` is in `system:nodes`. All other groups may be anybody else's.
+- `"any"`: every user name with every set of groups, as impersonation can make many of them.
+
+A part of a FlowSchema *decides* about a request when the FlowSchema takes it (the first in the order that matches) and
+`apflint.evaluate.resolve.matched_by` names the part: the first rule that matches, in it the first subject, and the first
+resource rule or non-resource rule. A part that never decides can be removed, and all such parts at once, without any
+request going elsewhere. The reverse does not hold: in `[User alice, Group system:authenticated]` alice could be removed,
+but she does decide, so nothing is said about her.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.reach.parts import Move, Part, Witness, World
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from apflint.evaluate.resolve import Configuration
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+
+__all__ = [
+    "Move",
+    "Part",
+    "Witness",
+    "World",
+    "blockers",
+    "captures",
+    "found",
+    "moved",
+    "overlap",
+    "reachable",
+    "shadows",
+    "unreachable",
+]
+
+
+def reachable(
+    configuration: Configuration, target: FlowSchema | Part, world: World = "authenticated"
+) -> Witness | None:
+    """A request about which `target` decides; None if there is none in this world. The schema must be in the order.
+
+    The request that falls back to `catch-all` because nothing matches (in the world `any`) counts for `catch-all`.
+    """
+    raise NotImplementedError
+
+
+def unreachable(
+    configuration: Configuration, schemas: Collection[FlowSchema] | None = None, world: World = "authenticated"
+) -> Iterator[Part]:
+    """All that never decides in these FlowSchemas (default: in all), in order; of what is inside such a part only the part.
+
+    A FlowSchema without rules is one of them, too.
+    """
+    raise NotImplementedError
+
+
+def overlap(
+    configuration: Configuration, a: FlowSchema, b: FlowSchema, world: World = "authenticated"
+) -> Witness | None:
+    """A request that both match and that really goes to the earlier of the two; None if there is none."""
+    raise NotImplementedError
+
+
+def moved(old: Configuration, new: Configuration, world: World = "authenticated") -> Iterator[Move]:
+    """Every pair of FlowSchemas such that a request goes to one in `old` and to the other in `new`.
+
+    Only pairs that differ in the name of the FlowSchema or of the level; each once, with a request. Finite: at most one
+    for each pair.
+    """
+    raise NotImplementedError
+
+
+def captures(
+    configuration: Configuration,
+    without: Configuration,
+    schema: FlowSchema,
+    protected: FlowSchema,
+    world: World = "authenticated",
+) -> Witness | None:
+    """A request that goes to `schema` in `configuration` and to `protected` in `without`; None if there is none.
+
+    To know all that the user's objects take from a suggested FlowSchema, `moved(without, configuration)` is faster.
+    """
+    raise NotImplementedError
+
+
+def found(
+    configuration: Configuration,
+    condition: PolicyRulesWithSubjects,
+    schemas: Collection[FlowSchema],
+    world: World = "authenticated",
+) -> Witness | None:
+    """A request that `condition` (read as a rule of a FlowSchema) matches and that goes to one of `schemas`, or None.
+
+    For "such requests never reach this level", pass the FlowSchemas of the level; for "always", all the others.
+    """
+    raise NotImplementedError
+
+
+def blockers(
+    configuration: Configuration, schema: FlowSchema, world: World = "authenticated"
+) -> tuple[FlowSchema, ...]:
+    """Earlier FlowSchemas that together take all that an unreachable one matches, none of which could be spared.
+
+    Empty if it matches nothing by itself. ValueError for one that is reachable.
+    """
+    raise NotImplementedError
+
+
+def shadows(configuration: Configuration, target: Part, world: World = "authenticated") -> tuple[Part, ...]:
+    """As `blockers` for any part that never decides: earlier FlowSchemas, earlier rules, and earlier entries of its list.
+
+    Empty if the part matches nothing by itself. ValueError for a part that decides.
+    """
+    raise NotImplementedError

@@ -1,0 +1,56 @@
+"""The parts of a FlowSchema that may or may not decide about a request, and how a request that proves it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.evaluate.match import RequestDigest
+    from apflint.finding import Path
+    from apflint.model import FlowSchema
+
+World = Literal["authenticated", "any"]
+"""Which requests there are: those whose groups authentication gives, or those with any user and any groups at all."""
+Member = Literal["subjects", "resourceRules", "nonResourceRules"]
+
+
+class Part(NamedTuple):
+    """A FlowSchema (`rule` is None), one of its rules (`member` is None), or an entry of a list of that rule."""
+
+    schema: FlowSchema
+    rule: int | None = None
+    member: Member | None = None
+    index: int | None = None
+
+    @property
+    def path(self) -> Path:
+        """The field: `("spec", "rules", 0, "subjects", 1)`; `("metadata", "name")` for the FlowSchema as a whole."""
+        if self.rule is None:
+            return ("metadata", "name")
+        if self.member is None or self.index is None:
+            return ("spec", "rules", self.rule)
+        return ("spec", "rules", self.rule, self.member, self.index)
+
+
+class Witness(NamedTuple):
+    """A request that proves a claim: held against the configuration it gives exactly what was claimed."""
+
+    digest: RequestDigest
+    words: tuple[str, ...] | None
+    """The arguments that `apflint explain` takes for it: `("list", "pods", "-n", "dev", "--as", "alice")`.
+
+    None where it takes groups that authentication would not give, which happens only in the world `any`: the command
+    line adds what authentication adds. Then `record` says it.
+    """
+    record: dict[str, Any]
+    """The same as a line of a file for `apflint explain --requests`, where groups are taken as given."""
+
+
+class Move(NamedTuple):
+    """Requests that go elsewhere in another configuration."""
+
+    from_schema: FlowSchema
+    to_schema: FlowSchema
+    from_level: str
+    to_level: str
+    witness: Witness
