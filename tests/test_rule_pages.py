@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from apflint.finding import Report
+
 HEADINGS = ("Why", "Bad", "Good", "How to mend", "Known gaps")
 REQUIRED = ("Why", "Bad", "Good")
 
@@ -37,11 +39,14 @@ def _examples() -> Iterator[tuple[str, Example]]:
         yield from ((rule_id, example) for example in found)
 
 
+def _report(example: Example) -> Report:
+    options = Options() if example.kubernetes is None else Options(kubernetes=example.kubernetes)
+    return check([(example.file, example.text.encode())], options)
+
+
 def _findings(example: Example) -> list[tuple[str, int, str]]:
     """Rule, line and message of what the example yields, in the order of lines."""
-    options = Options() if example.kubernetes is None else Options(kubernetes=example.kubernetes)
-    report = check([(example.file, example.text.encode())], options)
-    return [(finding.rule, finding.span.line, finding.message) for finding in report.findings]
+    return [(finding.rule, finding.span.line, finding.message) for finding in _report(example).findings]
 
 
 def _differences(example: Example) -> list[str]:
@@ -80,8 +85,7 @@ def test_example_is_about_its_rule(rule_id: str, example: Example) -> None:
         assert rule_id in {rule for rule, _ in example.expected}, f"fence at line {example.page_line}"
     else:
         # A good example in which nothing is recognised would be free of findings for the wrong reason.
-        report = check([(example.file, example.text.encode())])
-        assert report.objects, f"fence at line {example.page_line}"
+        assert _report(example).objects, f"fence at line {example.page_line}"
 
 
 @pytest.mark.parametrize("rule_id", catalogue.ids())
