@@ -135,7 +135,7 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         rule=rule_id,
         name=rule.name,
         severity=problem.severity or default,
-        message=problem.message,
+        message=problem.message.rstrip("."),  # one or several sentences; the last goes without its stop
         file=source.name,
         span=span,
         object=ObjectRef(document.api_version, document.kind, document.name) if document else None,

@@ -1,37 +1,45 @@
-"""In which fields two specs differ, in Kubernetes' spelling."""
+"""In which fields two specs differ, in Kubernetes' spelling, with the value that is right."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from apflint.checks.wording import listed
+from apflint.checks.wording import listed, quote
+from apflint.model import shares_field
 
 _SPELLING = {
     "priority_level_configuration": "priorityLevelConfiguration.name",
-    "distinguisher_method": "distinguisherMethod",
+    "distinguisher_method": "distinguisherMethod.type",
     "non_resource_urls": "nonResourceURLs",
-    "shares": "shares",
 }
 
 
-def differences(mine: Any, fixed: Any) -> str:
-    """The fields of two typed values of the same kind that differ: `matchingPrecedence and rules`."""
-    return listed(_paths(mine, fixed, ""), "and")
+def differences(mine: Any, fixed: Any, version: str) -> str:
+    """The fields of two typed values of the same kind that differ: `matchingPrecedence (10000 there, 5 here) and rules`."""
+    return listed(_paths(mine, fixed, "", version), "and")
 
 
-def _paths(mine: Any, fixed: Any, path: str) -> list[str]:
+def _paths(mine: Any, fixed: Any, path: str, version: str) -> list[str]:
     if mine == fixed:
         return []
     fields = getattr(mine, "_fields", None)
     if fields is None or type(mine) is not type(fixed):
-        return [path or "spec"]
+        plain = (str, int, type(None))
+        shown = isinstance(mine, plain) and isinstance(fixed, plain)
+        return [f"{path} ({_said(fixed)} there, {_said(mine)} here)" if shown else path]
     found: list[str] = []
     for name in fields:
-        inner = f"{path}.{_spelled(name)}" if path else _spelled(name)
-        found += _paths(getattr(mine, name), getattr(fixed, name), inner)
+        inner = f"{path}.{_spelled(name, version)}" if path else _spelled(name, version)
+        found += _paths(getattr(mine, name), getattr(fixed, name), inner, version)
     return found
 
 
-def _spelled(name: str) -> str:
+def _said(value: str | int | None) -> str:
+    return "nothing" if value is None else quote(value)
+
+
+def _spelled(name: str, version: str) -> str:
+    if name == "shares":
+        return shares_field(version)
     first, *rest = name.split("_")
     return _SPELLING.get(name) or first + "".join(word.capitalize() for word in rest)

@@ -25,8 +25,10 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.flow_schemas:
         precedence = schema.spec.matching_precedence
         if not 1 <= precedence <= MAX_PRECEDENCE:
+            low = " To come early take a low number, 2 at least" if precedence < 1 else ""
             message = (
-                f"matchingPrecedence {precedence} is not from 1 to {MAX_PRECEDENCE}; the lower the number, the earlier"
+                f"matchingPrecedence {precedence} is not from 1 to {MAX_PRECEDENCE}. The lowest number is tried first, so a large"
+                f" one does not mean important.{low}"
             )
             yield Problem(
                 Place(schema.document, _PRECEDENCE), message, Cause("FieldValueInvalid", "spec.matchingPrecedence")
@@ -37,7 +39,10 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
     """APF202."""
     for schema in workspace.flow_schemas:
         if schema.spec.matching_precedence == 1 and schema.name != "exempt":
-            message = 'matchingPrecedence 1 is kept for the FlowSchema "exempt", so that nothing comes before it. The first free one is 2'
+            message = (
+                'matchingPrecedence 1 is only for the built-in FlowSchema "exempt", so that nothing comes before it. Take another'
+                f" from 2 to {MAX_PRECEDENCE}; a lower number is tried earlier"
+            )
             yield Problem(
                 Place(schema.document, _PRECEDENCE), message, Cause("FieldValueInvalid", "spec.matchingPrecedence")
             )
@@ -48,10 +53,14 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.flow_schemas:
         method = schema.spec.distinguisher_method
         if method is not None and method not in DISTINGUISHERS:
-            message = (
-                f"{quote(method)} is no way to tell flows apart: ByUser and ByNamespace are."
-                f"{did_you_mean(method, DISTINGUISHERS) or ' Without distinguisherMethod all requests are one flow.'}"
-            )
+            if method:
+                hint = did_you_mean(method, DISTINGUISHERS) or " Service accounts are users too"
+                message = f"{quote(method)} is no type of distinguisherMethod: there are ByUser and ByNamespace.{hint}"
+            else:
+                message = (
+                    "distinguisherMethod has no type. Write `type: ByUser` or `type: ByNamespace`, or leave distinguisherMethod"
+                    " out: then all requests are one flow"
+                )
             path = ("spec", "distinguisherMethod", "type")
             yield Problem(
                 Place(schema.document, path), message, Cause("FieldValueNotSupported", "spec.distinguisherMethod.type")
@@ -64,9 +73,7 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.flow_schemas:
         name = schema.spec.priority_level_configuration
         if not name:
-            message = (
-                "this FlowSchema says no priority level: `priorityLevelConfiguration: {name: ...}` is missing or empty"
-            )
+            message = "this FlowSchema names no priority level: write `priorityLevelConfiguration: {name: ...}`"
             yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field))
         elif wrong := names.dns_subdomain(name):
             message = f"{quote(name)} can be no priority level's name: {wrong}.{placeholder_hint(name)}"
@@ -80,7 +87,7 @@ def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
     fixed = {schema.name: schema for schema in builtin.workspace_objects(workspace.release).flow_schemas}
     for schema in workspace.flow_schemas:
         if schema.name in builtin.MANDATORY and schema.spec != fixed[schema.name].spec:
-            different = differences(schema.spec, fixed[schema.name].spec)
+            different = differences(schema.spec, fixed[schema.name].spec, schema.document.version)
             message = (
                 f"the FlowSchema {quote(schema.name)} is fixed in every cluster, and this one differs in {different}."
                 " Labels and annotations are free; for other traffic make a FlowSchema of your own"

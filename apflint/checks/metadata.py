@@ -187,6 +187,8 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     for found in objects(workspace):
         document = found.document
         for path, items in _sets(document.value):
+            if "*" in items and path[-1] != "finalizers":
+                continue  # APF210 says that `*` is alone
             first_at: dict[Any, int] = {}
             for number, item in enumerate(items):
                 key = item if item is None or isinstance(item, str) else repr(item)

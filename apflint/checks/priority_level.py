@@ -34,7 +34,8 @@ def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
     for level in workspace.priority_levels:
         if (level.name == "exempt") != (level.spec.type == "Exempt"):
             if level.name == "exempt":
-                message = f'the level "exempt" is of type Exempt, not {quote(level.spec.type)}'
+                said = f"is of type Exempt, not {quote(level.spec.type)}" if level.spec.type else "has no type"
+                message = f'the level "exempt" {said}. Write `type: Exempt` and leave `limited` out'
             else:
                 message = (
                     f'only the level "exempt" is of type Exempt, and {quote(level.name)} is not it. To exempt requests, let'
@@ -49,7 +50,9 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
         spec = level.spec
         if spec.type not in _TYPES:
             said = f"{quote(spec.type)} is no type of level" if spec.type else "the level has no type"
-            message = f"{said}: Limited or Exempt.{did_you_mean(spec.type, _TYPES)}".rstrip(".")
+            due = "Exempt" if level.name == "exempt" else "Limited"
+            hint = "" if due == "Exempt" else ' (Exempt is only for the level "exempt")'
+            message = f"{said}. Write `type: {due}`{hint}"
             yield _problem(level, ("spec", "type"), "NotSupported", message)
         elif spec.type == "Limited":
             if spec.exempt is not None:
@@ -60,6 +63,8 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
                 yield _problem(level, ("spec", "limited"), "Required", message)
         elif spec.limited is not None:
             message = '"limited" goes with type Limited, and this level is Exempt: nothing limits it'
+            if level.name != "exempt":
+                message = '"limited" goes with type Limited: write that'
             yield _problem(level, ("spec", "limited"), "Forbidden", message, key=True)
 
 
@@ -71,11 +76,14 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             continue
         response = limited.limit_response
         if response.type not in _RESPONSES:
-            said = f"{quote(response.type)} is no response" if response.type else "there is no type of response"
-            message = f"{said} to a request without a seat: Queue or Reject.{did_you_mean(response.type, _RESPONSES)}"
-            yield _problem(level, (*path, "type"), "NotSupported", message.rstrip("."))
+            said = (
+                f"{quote(response.type)} is no type of limitResponse" if response.type else "limitResponse has no type"
+            )
+            hint = did_you_mean(response.type, _RESPONSES)
+            message = f"{said}. Write Queue (requests wait) or Reject (429 at once).{hint}"
+            yield _problem(level, (*path, "type"), "NotSupported", message)
         elif response.type == "Reject" and response.queuing is not None:
-            message = '"queuing" goes with type Queue; a level that rejects has no queues'
+            message = '"queuing" goes with type Queue; a level that rejects has no queues. Leave queuing out, or write `type: Queue`'
             yield _problem(level, (*path, "queuing"), "Forbidden", message, key=True)
         elif response.type == "Queue" and response.queuing is None:
             message = "a level of type Queue has its queues under `queuing`, which is missing; `queuing: {}` takes all defaults"
@@ -94,9 +102,12 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
         limited = _validated_limited(level.spec)
         if limited is not None and limited.shares < least:
             path: Path = ("spec", "limited", shares_field(level.document.version))
-            message = f"{limited.shares} shares: a level has {least} at least"
-            if limited.shares == 0:
-                message += f" in Kubernetes {workspace.release.name} (0 is possible from 1.30)"
+            if limited.shares:
+                message = (
+                    f"{limited.shares} shares: a number below 0 is refused. For the default of 30 leave the field out"
+                )
+            else:
+                message = f"0 shares: Kubernetes {workspace.release.name} refuses a level without shares; from 1.30 on it may have none"
             yield _problem(level, path, "Invalid", message)
         exempt = level.spec.exempt if level.spec.type == "Exempt" else None
         if exempt is not None and exempt.shares < 0:
@@ -138,7 +149,7 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
         if mine != theirs:
             message = (
                 f"the level {quote(level.name)} is fixed in every cluster, and this one differs in"
-                f" {differences(mine, theirs)}.{free} Labels and annotations are free"
+                f" {differences(mine, theirs, level.document.version)}.{free} Labels and annotations are free"
             )
             yield _problem(level, ("spec",), "Invalid", message, key=True)
 
@@ -148,9 +159,10 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
     for level in workspace.priority_levels:
         version = level.document.version
         if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):
+            zero = "; in v1, 0 shares are 0" if version == "v1" else ""
             message = (
-                f"this annotation is for v1beta3, and the server refuses it in {version}: the server itself uses it when it"
-                " translates 0 shares. In v1 0 shares means 0 anyway"
+                f"the server refuses this annotation in {version}: it is for v1beta3 only, where it keeps 0 shares from becoming"
+                f" 30. Leave it out{zero}"
             )
             yield Problem(
                 Place(level.document, ("metadata", "annotations", PRESERVE_ZERO), key=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.checks.wording import listed
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
 from apflint.finding import Cause, Place, Problem, field_path
 
@@ -47,12 +48,13 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
     """APF305."""
     for level, queuing in _queuing(workspace):
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
-            message = (
-                f"{_said(level, 'handSize', queuing.hand_size)} is more than {_said(level, 'queues', queuing.queues)}:"
-                " each flow is dealt a hand of different queues"
-            )
+            hand, deck = _said(level, "handSize", queuing.hand_size), _said(level, "queues", queuing.queues)
+            message = f"{hand} is more than {deck}: mend queues first"
             if queuing.queues > 0:
-                message += f". Write handSize {largest_hand(queuing.queues)} or less, or more queues"
+                message = (
+                    f"{hand} is more than {deck}: each flow is dealt a hand of different queues."
+                    f" Write handSize {largest_hand(queuing.queues)} or less, or more queues"
+                )
             yield _problem(level, "handSize", message)
 
 
@@ -64,11 +66,11 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
             continue
         bits = required_entropy_bits(queues, hand)
         if bits > MAX_ENTROPY_BITS:
-            most_queues = largest_deck(hand)
-            fits = f" or queues {most_queues:,}" if most_queues else ""
+            fits = [f"handSize {largest_hand(queues)} or less"] if largest_hand(queues) else []
+            fits += [f"at most {largest_deck(hand):,} queues"] if largest_deck(hand) else []
             message = (
-                f"dealing {_said(level, 'handSize', hand)} of {_said(level, 'queues', queues)} takes {bits} random bits,"
-                f" and a flow's hash has {MAX_ENTROPY_BITS} to give. What fits: handSize {largest_hand(queues)}{fits}"
+                f"dealing {_said(level, 'handSize', hand)} of {_said(level, 'queues', queues)} takes {bits} bits of a flow's"
+                f" hash, and the server has {MAX_ENTROPY_BITS}. Write {listed(fits)}"
             )
             yield _problem(level, "handSize", message)
 
@@ -77,14 +79,22 @@ def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF307."""
     for level, queuing in _queuing(workspace):
         if not 1 <= queuing.queues <= MAX_QUEUES:
-            yield _problem(level, "queues", f"queues {queuing.queues:,} is not from 1 to {MAX_QUEUES:,}")
+            yield _problem(
+                level, "queues", f"queues {queuing.queues:,} is not from 1 to {MAX_QUEUES:,}.{_none(queuing.queues)}"
+            )
+
+
+def _none(queues: int) -> str:
+    return " For no queues write limitResponse type Reject" if queues < 1 else ""
 
 
 def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF308."""
     for level, queuing in _queuing(workspace):
         if queuing.queue_length_limit < 1:
-            message = f"queueLengthLimit {queuing.queue_length_limit} is less than 1: nothing could wait in a queue"
+            message = (
+                f"queueLengthLimit {queuing.queue_length_limit} is less than 1: nothing could wait. The default is 50"
+            )
             yield _problem(level, "queueLengthLimit", message)
 
 
@@ -93,5 +103,7 @@ def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for level, queuing in _queuing(workspace):
         if queuing.hand_size < 1:
             yield _problem(
-                level, "handSize", f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in"
+                level,
+                "handSize",
+                f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in. The default is 8",
             )

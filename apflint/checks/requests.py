@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
 """What the API server takes as a verb, in rules for resources and in others."""
+_RBAC_VERBS = ("use", "bind", "escalate", "impersonate", "approve", "sign", "attest")
 _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
 
@@ -69,7 +70,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
 
 _ALL = {
     "verbs": "verbs",
-    "apiGroups": 'API groups (the core group is "")',
+    "apiGroups": "API groups",
     "resources": "resources",
     "nonResourceURLs": "paths",
 }
@@ -79,7 +80,8 @@ def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
     """APF209."""
     for found in _lists(workspace):
         if not found.items:
-            message = f"{found.name} is missing or empty: the rule would match nothing. For all {_ALL[found.name]} write ['*']"
+            core = ' For the core group (pods, services, nodes) write [""].' if found.name == "apiGroups" else ""
+            message = f"{found.name} is missing or empty: the rule would match nothing.{core} For all {_ALL[found.name]} write ['*']"
             yield Problem(Place(found.document, found.path), message, Cause("FieldValueRequired", found.field))
 
 
@@ -93,7 +95,8 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
     for found in (*_lists(workspace), *namespaces):
         if "*" in found.items and len(found.items) > 1:
             star = found.items.index("*")
-            message = f"'*' stands for all {found.name} and must be alone in its list: leave the others out, or the '*'"
+            what = "leave the others out, or the '*'" if set(found.items) != {"*"} else "it is here twice"
+            message = f"'*' stands for all {found.name} and must be alone in its list: {what}"
             yield Problem(Place(found.document, (*found.path, star)), message, Cause("FieldValueInvalid", found.field))
 
 
@@ -121,12 +124,14 @@ def _verb_hint(verb: str, *, resources: bool) -> str:
         return f" Did you mean {quote(near)}?"
     if verb.lower() == "all":
         return " For all verbs write ['*']."
+    if verb in _RBAC_VERBS:
+        return f" {quote(verb)} is a verb of RBAC only."
     method = _METHODS.get(verb.lower())
-    if method and resources:
-        return f" The HTTP method {verb.upper()} on a resource is the verb {quote(method)}." if method != "*" else ""
-    if method:
-        return f" Requests with the method {verb.upper()} can only be matched by ['*']."
-    return ""
+    if method is None:
+        return ""
+    if not resources:
+        return " Requests with other methods than GET, PATCH and DELETE can only be matched by ['*']."
+    return f" The HTTP method {verb.upper()} on a resource is the verb {quote(method)}." if method != "*" else ""
 
 
 def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
@@ -135,8 +140,8 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
         if not rule.namespaces and not rule.cluster_scope:
             at = (*path, "namespaces")
             message = (
-                "this rule matches requests in no namespace and none outside: write `namespaces: ['*']` for all namespaces,"
-                " `clusterScope: true` for requests outside of them (nodes, or a list over all namespaces), or both"
+                "this rule covers no request: it has no namespaces and not `clusterScope: true`. Write `namespaces: ['*']` for"
+                " requests in any namespace, `clusterScope: true` for those outside (nodes, or a list over all namespaces), or both"
             )
             yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
 
@@ -149,9 +154,22 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
         for number, namespace in enumerate(rule.namespaces):
             if wrong := names.dns_label(namespace):
                 at = (*path, "namespaces", number)
-                glob = " Names are compared as they are: there are no patterns." if "*" in namespace else ""
-                message = f"{quote(namespace)} is no namespace: {wrong}.{glob or placeholder_hint(namespace)}"
+                if namespace:
+                    message = f"{quote(namespace)} is no namespace: {wrong}.{_namespace_hint(namespace)}"
+                else:
+                    message = (
+                        "a namespace is empty. For requests outside of namespaces write `clusterScope: true`, for all"
+                        " namespaces ['*']"
+                    )
                 yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+
+
+def _namespace_hint(namespace: str) -> str:
+    if "*" in namespace:
+        return " Names are compared as they are: there are no patterns."
+    if names.dns_label(namespace.lower()) is None:
+        return f" Did you mean {quote(namespace.lower())}?"
+    return placeholder_hint(namespace)
 
 
 def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
@@ -162,7 +180,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
         for number, url in enumerate(found.items):
             if wrong := _url_fault(url):
                 path = (*found.path, number)
-                message = f"{quote(url)} is no path of this list: {wrong}"
+                message = f"{quote(url)} is no path that the server accepts: {wrong}"
                 yield Problem(Place(found.document, path), message, Cause("FieldValueInvalid", field_path(path)))
 
 
@@ -173,7 +191,7 @@ def _url_fault(url: str) -> str | None:
     if url == "/":
         return None
     if not url.startswith("/"):
-        return "it must start with `/`"
+        return "it must start with `/`" + (". Write the path only, without the host" if "://" in url else "")
     if " " in url:
         return "it has a blank in it"
     if "//" in url:

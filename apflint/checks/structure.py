@@ -9,6 +9,7 @@ from apflint.checks.subjects import MEMBERS
 from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
 from apflint.model import shares_field
+from apflint.releases import BORROWING, EXEMPT_FIELD
 from apflint.schema import places_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from apflint.schema import Violation
     from apflint.workspace import Manifest, Workspace
 
+_FIELD_SINCE = {"exempt": EXEMPT_FIELD, "lendablePercent": BORROWING, "borrowingLimitPercent": BORROWING}
 _SHARES = ("assuredConcurrencyShares", "nominalConcurrencyShares")
 
 
@@ -116,6 +118,8 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
     where = field_path(violation.path[:-1]) or f"a {document.kind}"
     fate = "" if release.strict_decoding else f" Kubernetes {release.name} drops it without a word."
     message = f"{quote(name)} is no field of {where} in {document.version}.{fate}"
+    if release.minor < _FIELD_SINCE.get(name, 0):
+        return f"{message} It came with Kubernetes 1.{_FIELD_SINCE[name]}"
     if habit := _rbac_habit(document, violation):
         return f"{message} {habit}"
     if hint := did_you_mean(name, violation.known):

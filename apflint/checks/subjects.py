@@ -30,6 +30,9 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
                     "this rule has no subjects, so nobody would match it."
                     " For everybody write the groups system:authenticated and system:unauthenticated"
                 )
+                before = schema.spec.rules[number - 1] if number else None
+                if before and not before.resource_rules and not before.non_resource_rules:
+                    message = "this rule has no subjects, and the rule before has no requests: is there a `-` too many?"
                 yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field_path(path)))
 
 
@@ -51,7 +54,7 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
         others = [name for name in present if present[name] and name != due]
         if not present[due]:
             at = (*path, due)
-            hint = f" It has {listed(map(quote, others), 'and')} instead." if others else ""
+            hint = _other_kind(subject, others)
             example = "{namespace: ..., name: ...}" if due == "serviceAccount" else "{name: ...}"
             message = f"a subject of kind {subject.kind} says who under `{due}: {example}`, which is missing.{hint}"
             yield Problem(Place(document, at), message.rstrip("."), Cause("FieldValueRequired", field_path(at)))
@@ -59,6 +62,19 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             at = (*path, name)
             message = f"{quote(name)} does not go with kind {subject.kind}: one subject is one user, one group or one service account"
             yield Problem(Place(document, at, key=True), message, Cause("FieldValueForbidden", field_path(at)))
+
+
+def _other_kind(subject: Subject, others: list[str]) -> str:
+    """What to write for a subject whose member belongs to another kind."""
+    if len(others) != 1:
+        return ""
+    kind = next(kind for kind, member in MEMBERS.items() if member == others[0])
+    hint = f" Or write `kind: {kind}`, for it has {quote(others[0])}."
+    prefix, user = "system:serviceaccount:", subject.user or ""
+    namespace, _, name = user.removeprefix(prefix).partition(":")
+    if subject.kind == "ServiceAccount" and user.startswith(prefix) and name:
+        hint += f" The service account that the user is: `{{namespace: {namespace}, name: {name}}}`."
+    return hint
 
 
 def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
@@ -69,7 +85,7 @@ def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
         for kind, name in (("User", subject.user), ("Group", subject.group)):
             if subject.kind == kind and name == "":
                 at = (*path, kind.lower(), "name")
-                message = f"the {kind.lower()} has no name. For all of them write the name '*'"
+                message = f"the {kind.lower()} has no name. The name '*' would be everybody"
                 yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
 
 
@@ -77,7 +93,7 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
     namespace, name = account
     at = (*path, "name")
     if not name:
-        message = "the service account has no name. For all of its namespace write the name '*'"
+        message = "the service account has no name. For all service accounts of the namespace write the name '*'"
         yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
     elif name != "*" and (wrong := names.dns_subdomain(name)):
         message = f"{quote(name)} is no service account's name: {wrong}.{_account_hint(name)}"
@@ -98,6 +114,8 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
 def _account_hint(name: str) -> str:
     if name.startswith("system:serviceaccount:"):
         return " Write the namespace and the name apart, or the whole as the name of a User."
+    if "*" in name:
+        return " There are no patterns; '*' alone is all service accounts of the namespace."
     return placeholder_hint(name)
 
 

@@ -16,7 +16,9 @@ _LONGEST = 80
 def quote(value: Any) -> str:
     """A value as a message shows it: texts in double quotes, all on one line, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    if len(text) <= _LONGEST:
+        return text
+    return f'{text[: _LONGEST - 2]}…"' if isinstance(value, str) else f"{text[: _LONGEST - 1]}…"
 
 
 def listed(words: Iterable[str], last: str = "or") -> str:
