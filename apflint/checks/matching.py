@@ -115,7 +115,8 @@ def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
         verbs = [verb for verb in rule.verbs if verb in _MANY or verb == "*"]
         outside = [found for found in known or () if not found.namespaced]
         if verbs:
-            what = f"{listed(map(quote, verbs), 'and')} over all namespaces at once"
+            many = sorted(_MANY) if "*" in verbs else verbs
+            what = f"{listed(many, 'and')} over all namespaces at once"
         elif outside:
             what = f"{listed((quote(found.name) for found in outside), 'and')}, which are in no namespace"
         else:
@@ -170,7 +171,7 @@ def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.own_flow_schemas:
         for number, rule in enumerate(schema.spec.rules):
             everything = any(
-                part.verbs == part.api_groups == part.resources == part.namespaces == ("*",) and part.cluster_scope
+                part.verbs == part.api_groups == part.resources == part.namespaces == ("*",)
                 for part in rule.resource_rules
             )
             if everything and not rule.non_resource_rules:
