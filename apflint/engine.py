@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import catalogue
 from apflint.checks import CHECKS
@@ -108,8 +108,8 @@ def _templates(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
 def _follow_ups(known: Workspace) -> dict[int, set[Path]]:
     """The mappings with a misspelt or misplaced field, by document.
 
-    Where a server is strict it stops at such a field. What it would say next about the same mapping (`user` is missing
-    where `usr` was written) is one mistake told twice, so it is left out.
+    Where a server is strict it stops at such a field. What is then missing beside it (`user` where `usr` was written) is
+    the same mistake told twice, so that is left out.
     """
     if not known.release.strict_decoding:
         return {}
@@ -121,10 +121,21 @@ def _follow_ups(known: Workspace) -> dict[int, set[Path]]:
 
 
 def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]]) -> bool:
-    if problem.apiserver is None or problem.apiserver.reason == "BadRequest" or not isinstance(problem.place, Place):
+    place = problem.place
+    if not isinstance(place, Place) or (problem.apiserver and problem.apiserver.reason == "BadRequest"):
         return False
-    mappings = follow_ups.get(id(problem.place.document), ())
-    return problem.place.path in mappings or problem.place.path[:-1] in mappings
+    mappings = follow_ups.get(id(place.document), ())
+    return place.path in mappings or (place.path[:-1] in mappings and not _is_written(place.document, place.path))
+
+
+def _is_written(document: Document, path: Path) -> bool:
+    value: Any = document.value
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
 
 
 def _finding(rule_id: str, problem: Problem) -> Finding:

@@ -92,6 +92,11 @@ class Workspace:
         """The same for the levels."""
         return tuple(found for found in self.priority_levels if not self._is_copy(found))
 
+    @cached_property
+    def own_objects(self) -> tuple[FlowSchema | PriorityLevelConfiguration, ...]:
+        """Both."""
+        return (*self.own_flow_schemas, *self.own_priority_levels)
+
     def _is_copy(self, found: FlowSchema | PriorityLevelConfiguration) -> bool:
         from apflint import builtin
 

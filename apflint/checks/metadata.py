@@ -58,7 +58,7 @@ def _names(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
     if not name and prefix:
         generated = f"{prefix.encode()[:_GENERATED_PREFIX].decode('utf-8', 'ignore')}bcdfg"
         if wrong := names.dns_subdomain(generated):
-            message = f"the name that the server would make of generateName {quote(prefix)} is none: {wrong}"
+            message = f"nor is the name that the server would make of {quote(prefix)}"
             yield _invalid(document, ("metadata", "generateName"), message, "metadata.name")
     elif not name:
         message = f"this {document.kind} has no name. Write one under `metadata`"
@@ -154,11 +154,11 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
 
 _SERVER_FIELDS = {
     "uid": "the server gives every object its own",
-    "generation": "the server counts it",
-    "creationTimestamp": "the server writes it",
-    "deletionTimestamp": "the server writes it when the object is deleted",
-    "deletionGracePeriodSeconds": "the server writes it when the object is deleted",
-    "managedFields": "the server keeps it, and server-side apply refuses a manifest that has it",
+    "generation": "the server counts the changes itself",
+    "creationTimestamp": "the server writes it itself",
+    "deletionTimestamp": "the server writes it itself when the object is deleted",
+    "deletionGracePeriodSeconds": "the server writes it itself when the object is deleted",
+    "managedFields": "the server keeps it itself, and server-side apply refuses a manifest that has it",
     "selfLink": "no server has used it since 1.20",
     "resourceVersion": "with a number in it, creating the object fails, and applying it fails once the object has changed",
 }
@@ -171,13 +171,13 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
         metadata = value.get("metadata") or {}
         for name, why in _SERVER_FIELDS.items():
             if metadata.get(name) not in (None, [], ""):
-                message = f"{quote(name)} is the server's to fill in: {why}. Leave it out"
+                message = f"{quote(name)}: {why}. Leave it out"
                 yield Problem(
                     Place(found.document, ("metadata", name), key=True),
                     message,
                     severity="warning" if name == "resourceVersion" else None,
                 )
-        if value.get("status") not in (None, {}):
+        if value.get("status") not in (None, {}, {"conditions": []}, {"conditions": None}):
             message = "the server drops `status` from a manifest: it reports there itself. Leave it out"
             yield Problem(Place(found.document, ("status",), key=True), message)
 

@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.load.document import Document
-    from apflint.model import FlowSchema, PriorityLevelConfiguration
     from apflint.workspace import Workspace
 
 _NAME: Path = ("metadata", "name")
 _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
 # strconv.ParseBool, with which the server reads the annotation.
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 def duplicate_object(workspace: Workspace) -> Iterator[Problem]:
@@ -52,23 +50,16 @@ def suggested_object_overwritten(workspace: Workspace) -> Iterator[Problem]:
         if found.name not in builtin.suggested_names(release, kind):
             continue
         value = found.metadata.annotations.get(builtin.AUTOUPDATE)
-        if value in _FALSE or _same_as_built_in(found, workspace):
+        # Any value but a true one: the spec was changed, so the server leaves it alone (shouldUpdateSpec). Without the
+        # annotation `kubectl apply` keeps the stored one, which is "true".
+        if (value is not None and value not in _TRUE) or found not in workspace.own_objects:
             continue
-        said = f"says {quote(value)}" if value in _TRUE else "keeps the value that the server gave it"
+        how = f"With {builtin.AUTOUPDATE}: {quote(value)}" if value else f'Without {builtin.AUTOUPDATE}: "false"'
         message = (
-            f"{quote(found.name)} is one of the server's own objects, and its annotation {builtin.AUTOUPDATE} {said}:"
-            " after `kubectl apply` the server puts its own spec back within a minute."
-            ' Write the annotation with the value "false" to keep this spec'
+            f"{quote(found.name)} is one of the server's own objects. {how} the server puts its own spec back within a minute"
+            ' of `kubectl apply`. Write the annotation with the value "false" to keep this spec'
         )
         yield Problem(Place(found.document, _ANNOTATION if value is not None else _NAME), message)
-
-
-def _same_as_built_in(found: FlowSchema | PriorityLevelConfiguration, workspace: Workspace) -> bool:
-    built_in = builtin.workspace_objects(workspace.release)
-    same_kind = (*built_in.flow_schemas, *built_in.priority_levels)
-    return any(
-        type(other) is type(found) and other.name == found.name and other.spec == found.spec for other in same_kind
-    )
 
 
 def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from apflint.checks.misreading import misreading, not_finite
 from apflint.checks.subjects import MEMBERS
 from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from apflint.workspace import Manifest, Workspace
 
 _FIELD_SINCE = {"exempt": EXEMPT_FIELD, "lendablePercent": BORROWING, "borrowingLimitPercent": BORROWING}
+_OF_ROLES = ("resourceNames", "roleRef")
+_SYNONYMS = {
+    "precedence": "matchingPrecedence",
+    "priority": "matchingPrecedence",
+    "priorityLevel": "priorityLevelConfiguration",
+    "distinguisher": "distinguisherMethod",
+    "paths": "nonResourceURLs",
+    "concurrencyShares": "nominalConcurrencyShares",
+    "shares": "nominalConcurrencyShares",
+}
 _SHARES = ("assuredConcurrencyShares", "nominalConcurrencyShares")
 
 
@@ -30,7 +41,9 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
     for manifest in workspace.manifests:
         document = manifest.document
         for duplicate in document.duplicates:
-            how = "the merge key `<<` brings this key a second time" if duplicate.merged else "this key is here twice"
+            how = "this key is here twice"
+            if duplicate.merged:
+                how = "the merge key `<<` brings this key as well, and the API server takes an override for a duplicate"
             effect = (
                 "The API server refuses the object; kubectl keeps the last one without a word"
                 if strict
@@ -84,14 +97,13 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
                 seen.add(violation.path)
                 yield Problem(
                     Place(document, violation.path),
-                    _misread(document, violation),
+                    misreading(document, violation),
                     Cause("BadRequest", field_path(_reported(violation.path))),
                 )
         for path in document.not_finite:
             if path not in seen:
-                written = document.text(path)
-                message = f"YAML reads `{written}` as a number without end, which JSON and so Kubernetes cannot hold"
-                yield Problem(Place(document, path), message, Cause("BadRequest", field_path(path)))
+                cause = Cause("BadRequest", field_path(path))
+                yield Problem(Place(document, path), not_finite(document.text(path)), cause)
 
 
 def _reported(path: Path) -> Path:
@@ -122,13 +134,19 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
         return f"{message} It came with Kubernetes 1.{_FIELD_SINCE[name]}"
     if habit := _rbac_habit(document, violation):
         return f"{message} {habit}"
+    if name in _OF_ROLES:
+        return f"{message} It is a field of RBAC roles. FlowSchemas do not have it: leave it out"
+    if name.startswith("x-"):
+        return f"{message} Kubernetes has no extension fields: put an anchor where it is used first"
+    if name in _SYNONYMS and _SYNONYMS[name] in violation.known:
+        return f"{message} Did you mean {quote(_SYNONYMS[name])}?"
+    if "\u00a0" in name:
+        return f"{message} Its line is indented with no-break spaces (U+00A0), which YAML takes for text"
     if hint := did_you_mean(name, violation.known):
         return f"{message}{hint}"
     elsewhere = places_of(name, document.kind, document.version, release)
     if elsewhere:
         return f"{message} There is a field of this name in {listed(_places(elsewhere))}: is it one level off?"
-    if document.name and name in ("resourceNames", "apiGroup", "roleRef", "paths"):
-        return f"{message} It is a field of RBAC roles; FlowSchemas do not have it"
     return f"{message} Its fields are {listed(violation.known, 'and')}"
 
 
@@ -162,58 +180,3 @@ def _at(value: Any, path: Path) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return value
-
-
-_NOUNS = {
-    "int32": "a whole number",
-    "int64": "a whole number",
-    "boolean": "true or false",
-    "string": "a text",
-    "list": "a list",
-    "object": "a mapping",
-    "date-time": "a point in time like 2026-01-31T12:00:00Z",
-}
-
-
-def _noun(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return f"the boolean {'true' if value else 'false'}"
-    if isinstance(value, int | float):
-        return f"the number {value!r}"
-    if isinstance(value, str):
-        return f"the text {quote(value)}"
-    return "a list" if isinstance(value, list) else "a mapping"
-
-
-def _misread(document: Document, violation: Violation) -> str:
-    """What is due here, what YAML made of the text, and how to write it."""
-    got, expected = violation.got, violation.expected
-    due = _NOUNS.get(expected, expected)
-    written = document.text(violation.path)
-    name = next((str(step) for step in reversed(violation.path) if isinstance(step, str)), document.kind)
-    message = f"{quote(name)} takes {due}"
-    if violation.what == "range":
-        return f"{message} from {-(2**31):,} to {2**31 - 1:,}; this is {_noun(got)}"
-    short = written if "\n" not in written and len(written) <= 40 else ""
-    if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
-        return f"{message}, and YAML reads `{short or got}` as {_noun(got)}. Put it in quotes: {_quoted(short, got)}"
-    if isinstance(got, str) and expected in ("int32", "int64", "boolean"):
-        wanted = _unquoted(got, expected)
-        hint = f". Write it without quotes: {wanted}" if wanted is not None and short[:1] in "\"'" else ""
-        return f"{message}; this is {_noun(got)}{hint}"
-    if expected == "list" and not isinstance(got, dict):
-        hint = f": [{short}]" if short else ""
-        return f"{message}; this is {_noun(got)}. A list of one is written in brackets{hint}"
-    return f"{message}; this is {_noun(got)}"
-
-
-def _quoted(written: str, got: Any) -> str:
-    return f'"{written or got}"'
-
-
-def _unquoted(text: str, expected: str) -> str | None:
-    if expected == "boolean":
-        return text.lower() if text.lower() in ("true", "false") else None
-    return text if text.lstrip("-").isdigit() else None

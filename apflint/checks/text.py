@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 _PLAIN_WORDS = {
     "mapping values are not allowed": "a second `: ` on this line. Put the value in quotes, or start a new line",
     "could not find expected ':'": "this line has no `: ` after its key (a blank must follow the colon)",
-    "found character that cannot start any token": "this character cannot start a value here (a tab cannot indent in"
-    " YAML; values that start with @, ` or % need quotes)",
+    "found character that cannot start any token": "this character cannot start a value. Values that start with @, ` or %"
+    " need quotes",
+    "found unknown escape character": "this is no escape in double quotes. Use single quotes, or `\\\\` for one backslash",
+    "found a tab": "a tab cannot indent in YAML. Use blanks",
     "found unexpected end of stream": "a quote that is opened here is never closed",
     "found unexpected document indicator": "a quote that is opened here is not closed before the next document",
     "did not find expected alphabetic or numeric character": "`*` and `&` mean alias and anchor in YAML."
@@ -38,7 +40,9 @@ def syntax_error(workspace: Workspace) -> Iterator[Problem]:
     """APF001."""
     for trouble in workspace.troubles:
         if trouble.what == "syntax":
-            words = next((text for start, text in _PLAIN_WORDS.items() if trouble.message.startswith(start)), None)
+            tab = trouble.source.text.startswith("\t", trouble.start)
+            said = "found a tab" if tab else trouble.message
+            words = next((text for start, text in _PLAIN_WORDS.items() if said.startswith(start)), None)
             yield _problem(trouble, f"{words or trouble.message}. Nothing of this document can be read")
 
 

@@ -44,7 +44,10 @@ def _not_served(version: str, release: Release) -> str:
 
 def _use_instead(release: Release) -> str:
     if not release.served:
-        return f"What it has, on request, is {listed(release.on_request)}"
+        return (
+            f"It has no other version: start it with --runtime-config={GROUP}/{release.on_request[0]}=true, or leave the file"
+            " out"
+        )
     return f"`kubectl apply` fails. It serves {listed((f'{GROUP}/{version}' for version in release.served), 'and')}"
 
 
@@ -77,7 +80,7 @@ def share_default_differs(workspace: Workspace) -> Iterator[Problem]:
                 f" Write 30 if that is meant{_newer(workspace.release)}"
             )
             yield Problem(Place(level.document, ("spec", "limited", field)), message)
-        elif written is None and annotated and level.spec.limited.shares == 0:
+        elif written is None and annotated and level.spec.limited.shares == 0 and workspace.release.allows_zero_shares:
             message = (
                 f"{field} is absent, which the annotation {PRESERVE_ZERO} turns into 0 shares here; in v1 absent means 30."
                 f" Write {field}: 0"
