@@ -6,6 +6,7 @@ like any other (so that overriding one is a duplicate), and aliases may only blo
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.load.node import Alias, Mapping, Node, Scalar, Sequence, behind
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 # go-yaml decode.go, allowedAliasRatio: how much of a document may come from aliases, by the number of values decoded.
 _RATIO_LOW, _RATIO_HIGH = 400_000, 4_000_000
+# Levels of values, aliases and merges inside each other: more than text may nest (MAX_DEPTH), and well within Python's stack.
+_MAX_DEPTH = 300
+
+_Identity = tuple[type, Any]
+"""What go-yaml compares keys by: `1`, `1.0` and `"1"` are three."""
 
 
 class DecodeError(ValueError):
@@ -52,47 +58,55 @@ def decode(node: Node) -> Decoded:
 
 
 class _Decoder:
+    """Any error ends the decoding, so nothing is put back on the way out of one."""
+
     def __init__(self) -> None:
         self.duplicates: list[Duplicate] = []
         self.not_finite: list[Path] = []
         self.path: list[str | int] = []
+        self.depth = 0
         self.decoded = 1  # the document node itself
         self.aliased = 0
-        self.alias_depth = 0
         self.open: set[int] = set()
+        """The targets of the aliases that are being expanded."""
 
     def value(self, node: Node) -> Any:
+        self._count(node)
         if node.__class__ is Scalar:
-            self._count(node)
             value = node.value
-            if value.__class__ is float and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124
+            if value.__class__ is float and not isfinite(value):
                 self.not_finite.append(tuple(self.path))
             return value
-        self._count(node)
+        self._descend(node)
         if isinstance(node, Mapping):
-            return self._mapping(node)
-        if isinstance(node, Sequence):
-            items: list[Any] = []
-            for number, item in enumerate(node.items):
-                self.path.append(number)
-                items.append(self.value(item))
-                self.path.pop()
-            return items
-        assert isinstance(node, Alias)
-        with _Expansion(self, node):
-            return self.value(node.target)
-
-    def _mapping(self, node: Mapping) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        seen: dict[tuple[type, Any], Scalar] = {}
-        self._fill(node, out, seen, merged=False)
+            out: dict[str, Any] = {}
+            self._fill(node, out, {}, merged=False)
+        elif isinstance(node, Sequence):
+            out = self._items(node)
+        else:
+            assert isinstance(node, Alias)
+            self._open(node)
+            out = self.value(node.target)
+            self.open.discard(id(node.target))
+        self.depth -= 1
         return out
 
-    def _fill(self, node: Mapping, out: dict[str, Any], seen: dict[tuple[type, Any], Scalar], *, merged: bool) -> None:
+    def _items(self, node: Sequence) -> Any:
+        items: list[Any] = []
+        self.path.append(0)
+        for number, item in enumerate(node.items):
+            self.path[-1] = number
+            items.append(self.value(item))
+        self.path.pop()
+        return items
+
+    def _fill(self, node: Mapping, out: dict[str, Any], seen: dict[_Identity, Scalar], *, merged: bool) -> None:
         merges = node.merges
+        taken = 0
         for number, (key, value) in enumerate(node.pairs):
-            if merges:
-                self._merge([m for m in merges if m[0] == number], out, seen)
+            while taken < len(merges) and merges[taken][0] == number:
+                self._merge(merges[taken], out, seen)
+                taken += 1
             self._count(key)
             text = key_text(key.value)
             if text is None:
@@ -104,30 +118,39 @@ class _Decoder:
             seen[identity] = key
             out[text] = self.value(value)
             self.path.pop()
-        if merges:
-            self._merge([m for m in merges if m[0] == len(node.pairs)], out, seen)
+        for merge in merges[taken:]:
+            self._merge(merge, out, seen)
 
-    def _merge(
-        self, merges: list[tuple[int, Scalar, Node]], out: dict[str, Any], seen: dict[tuple[type, Any], Scalar]
-    ) -> None:
-        for _, key, value in merges:
-            target = behind(value)
-            # go-yaml takes a list of mappings from its end, so that the first one has the last word.
-            for source in reversed(target.items) if isinstance(target, Sequence) else [value]:
-                mapping = behind(source)
-                if not isinstance(mapping, Mapping):
-                    raise DecodeError("the merge key `<<` takes a mapping or a list of mappings", key)
-                self._count(source)
-                if isinstance(source, Alias):
-                    with _Expansion(self, source):
-                        self._count(mapping)
-                        self._fill(mapping, out, seen, merged=True)
-                else:
-                    self._fill(mapping, out, seen, merged=True)
+    def _merge(self, merge: tuple[int, Scalar, Node], out: dict[str, Any], seen: dict[_Identity, Scalar]) -> None:
+        _, key, value = merge
+        # go-yaml takes a list of mappings from its end, so that the first one has the last word.
+        for source in reversed(value.items) if isinstance(value, Sequence) else [value]:
+            mapping = behind(source)
+            if not isinstance(mapping, Mapping):
+                raise DecodeError("the merge key `<<` takes a mapping or a list of mappings", key)
+            self._descend(source)
+            self._count(source)
+            if isinstance(source, Alias):
+                self._open(source)
+                self._count(mapping)
+            self._fill(mapping, out, seen, merged=True)
+            if isinstance(source, Alias):
+                self.open.discard(id(mapping))
+            self.depth -= 1
+
+    def _descend(self, node: Node) -> None:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise DecodeError(f"aliases nest this document more than {_MAX_DEPTH} levels deep", node, unsafe=True)
+
+    def _open(self, alias: Alias) -> None:
+        if id(alias.target) in self.open:
+            raise DecodeError("this alias stands for a value that contains it", alias)
+        self.open.add(id(alias.target))
 
     def _count(self, node: Node) -> None:
         self.decoded += 1
-        if not self.alias_depth:
+        if not self.open:
             return
         self.aliased += 1
         if self.aliased > 100 and self.decoded > 1000 and self.aliased / self.decoded > _allowed(self.decoded):
@@ -136,25 +159,6 @@ class _Decoder:
                 node,
                 unsafe=True,
             )
-
-
-class _Expansion:
-    """Inside an alias: counts the depth, and refuses an anchor that contains itself."""
-
-    def __init__(self, decoder: _Decoder, alias: Alias) -> None:
-        self.decoder = decoder
-        self.alias = alias
-
-    def __enter__(self) -> None:
-        target = id(self.alias.target)
-        if target in self.decoder.open:
-            raise DecodeError("this alias stands for a value that contains it", self.alias)
-        self.decoder.open.add(target)
-        self.decoder.alias_depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.decoder.open.discard(id(self.alias.target))
-        self.decoder.alias_depth -= 1
 
 
 def _allowed(decoded: int) -> float:

@@ -72,7 +72,7 @@ class Document:
             return last_key.start, last_key.end
         return self._first_line(node)
 
-    def span(self, path: Path, key: bool = False) -> Span:  # noqa: FBT001  # read as span(path, key=True) everywhere
+    def span(self, path: Path, key: bool = False) -> Span:  # read as span(path, key=True) everywhere
         """`offsets` as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 

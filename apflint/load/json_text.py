@@ -6,17 +6,18 @@ Several values one after the other are several documents, as kubectl reads them.
 from __future__ import annotations
 
 import re
-from json.decoder import JSONDecodeError, scanstring
+from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]  # not in its stubs
 from typing import TYPE_CHECKING
 
 from apflint.load.node import Mapping, Node, Scalar, Sequence
-from apflint.load.yaml_text import MAX_DEPTH, YamlDocument, YamlError
+from apflint.load.yaml_text import MAX_DEPTH, MAX_VALUES, YamlDocument, YamlError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_HALF = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"true|false|null")
 _WORDS = {"true": True, "false": False, "null": None}
 _MAX_DIGITS = 400  # longer numbers overflow a float as well; Go refuses them
@@ -24,31 +25,39 @@ _MAX_DIGITS = 400  # longer numbers overflow a float as well; Go refuses them
 
 def documents(text: str) -> Iterator[YamlDocument]:
     """The values in the text, each as a document; the last one may be an error. Never raises."""
-    reader = _Reader(text)
-    at = reader.space(0)
+    at = _space(text, 0)
     while at < len(text):
         try:
-            root = reader.value(at, 0)
+            root = compose(text, at, len(text))
         except YamlError as error:
             yield YamlDocument(at, len(text), None, error)
             return
-        end = reader.space(root.end)
-        yield YamlDocument(at, end, root)
-        at = end
+        yield YamlDocument(at, root.end, root)
+        at = _space(text, root.end)
+
+
+def compose(text: str, start: int, _end: int) -> Node:
+    """The tree of the value that starts at `start`; it ends where it ends. Raises YamlError."""
+    return _Reader(text).value(start, 0)
+
+
+def _space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
-
-    def space(self, at: int) -> int:
-        found = _SPACE.match(self.text, at)
-        assert found is not None
-        return found.end()
+        self.left = MAX_VALUES
 
     def value(self, at: int, depth: int) -> Node:
+        self.left -= 1
         if depth > MAX_DEPTH:
             raise YamlError(f"nested more than {MAX_DEPTH} levels deep", at, unsafe=True)
+        if self.left < 0:
+            raise YamlError(f"more than {MAX_VALUES:,} values in one document", at, unsafe=True)
         first = self.text[at : at + 1]
         if first == "{":
             return self._object(at, depth)
@@ -67,41 +76,46 @@ class _Reader:
             value, end = scanstring(self.text, at + 1, True)
         except JSONDecodeError as error:
             raise YamlError(error.msg[0].lower() + error.msg[1:], error.pos) from error
-        return Scalar(at, end, value)
+        # Go's encoding/json reads half of a surrogate pair as the replacement character.
+        return Scalar(at, end, value if value.isascii() else _HALF.sub("\ufffd", value))
 
     def _object(self, at: int, depth: int) -> Mapping:
         node = Mapping(at, flow=True)
-        at = self.space(at + 1)
+        at = _space(self.text, at + 1)
         while self.text[at : at + 1] != "}":
             if self.text[at : at + 1] != '"':
                 raise YamlError("a key in double quotes was expected here", at)
             key = self._string(at)
-            at = self.space(key.end)
+            at = _space(self.text, key.end)
             if self.text[at : at + 1] != ":":
                 raise YamlError("a `:` was expected after the key", at)
-            value = self.value(self.space(at + 1), depth + 1)
+            value = self.value(_space(self.text, at + 1), depth + 1)
             node.pairs.append((key, value))
-            at = self._next(self.space(value.end), "}")
+            at = self._next(node, _space(self.text, value.end), "}")
         node.end = at + 1
         return node
 
     def _array(self, at: int, depth: int) -> Sequence:
         node = Sequence(at, flow=True)
-        at = self.space(at + 1)
+        at = _space(self.text, at + 1)
         while self.text[at : at + 1] != "]":
             item = self.value(at, depth + 1)
             node.items.append(item)
-            at = self._next(self.space(item.end), "]")
+            at = self._next(node, _space(self.text, item.end), "]")
         node.end = at + 1
         return node
 
-    def _next(self, at: int, closing: str) -> int:
+    def _next(self, node: Mapping | Sequence, at: int, closing: str) -> int:
         """Past a comma to the next entry, or onto the closing bracket."""
         if self.text[at : at + 1] == closing:
             return at
+        if at >= len(self.text):
+            opening = self.text[node.start]
+            message = f"the `{opening}` that is opened here is not closed: its `{closing}` is missing"
+            raise YamlError(message, node.start)
         if self.text[at : at + 1] != ",":
             raise YamlError(f"a `,` or `{closing}` was expected here", at)
-        after = self.space(at + 1)
+        after = _space(self.text, at + 1)
         if self.text[after : after + 1] == closing:
             raise YamlError("JSON allows no comma after the last entry", at)
         return after

@@ -22,7 +22,7 @@ class Scalar:
 class Mapping:
     """`merges` are the values of its `<<` keys, with the number of pairs before each: go-yaml takes them in order."""
 
-    __slots__ = ("end", "flow", "merges", "pairs", "start")
+    __slots__ = ("end", "flow", "merges", "pairs", "start", "table")
 
     def __init__(self, start: int, *, flow: bool) -> None:
         self.start = start
@@ -30,6 +30,8 @@ class Mapping:
         self.flow = flow
         self.pairs: list[tuple[Scalar, Node]] = []
         self.merges: list[tuple[int, Scalar, Node]] = []
+        self.table: dict[str | None, tuple[Scalar, Node]] | None = None
+        """Its entries by their JSON key, merged ones included; made by `entries` when it is asked for."""
 
 
 class Sequence:
@@ -65,24 +67,27 @@ def behind(node: Node) -> Scalar | Mapping | Sequence:
     return node
 
 
+def entries(node: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
+    """Key and value by the key's text in JSON: of a key that is there twice the last, and its own before merged ones."""
+    if node.table is None:
+        from apflint.load.scalars import key_text  # only findings come here
+
+        node.table = table = {key_text(key.value): (key, value) for key, value in node.pairs}
+        for _, _, merged in node.merges:
+            target = behind(merged)
+            for source in map(behind, target.items if isinstance(target, Sequence) else [target]):
+                if isinstance(source, Mapping):
+                    for key, entry in entries(source).items():
+                        table.setdefault(key, entry)
+    return node.table
+
+
 def child(node: Node, step: str | int) -> tuple[Scalar | None, Node] | None:
     """One step down: the key (None in a list) and the value, or None where there is no such child."""
-    from apflint.load.scalars import key_text  # noqa: PLC0415  # only findings come here
-
     node = behind(node)
     if isinstance(node, Sequence):
         return (None, node.items[step]) if isinstance(step, int) and step < len(node.items) else None
-    if isinstance(node, Scalar):
-        return None
-    for key, value in reversed(node.pairs):
-        if key_text(key.value) == step:
-            return key, value
-    for _, _, merged in node.merges:
-        target = behind(merged)
-        for source in target.items if isinstance(target, Sequence) else [target]:
-            if found := child(source, step):
-                return found
-    return None
+    return entries(node).get(step) if isinstance(node, Mapping) and isinstance(step, str) else None
 
 
 def walk(node: Node, path: Path) -> tuple[int, Scalar | None, Node]:

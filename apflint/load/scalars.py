@@ -8,6 +8,7 @@ JSON, where a float that holds a whole number and an integer are the same.
 from __future__ import annotations
 
 import re
+from math import isfinite, isinf
 from typing import Any
 
 _TAG = "tag:yaml.org,2002:"
@@ -17,9 +18,9 @@ _BOOL, _FLOAT, _INT, _NULL, _STR, _BINARY, _TIMESTAMP = (
 _RESOLVED_TAGS = frozenset({_BOOL, _FLOAT, _INT, _NULL, _TIMESTAMP})
 
 _WORDS: dict[str, tuple[str, Any]] = {
-    **{word: (_BOOL, True) for word in "y Y yes Yes YES true True TRUE on On ON".split()},
-    **{word: (_BOOL, False) for word in "n N no No NO false False FALSE off Off OFF".split()},
-    **{word: (_NULL, None) for word in ("", "~", "null", "Null", "NULL")},
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], (_BOOL, True)),
+    **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], (_BOOL, False)),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), (_NULL, None)),
     **{word: (_FLOAT, float("nan")) for word in (".nan", ".NaN", ".NAN")},
     **{word: (_FLOAT, float("inf")) for word in (".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF")},
     **{word: (_FLOAT, float("-inf")) for word in ("-.inf", "-.Inf", "-.INF")},
@@ -36,6 +37,7 @@ _TIME = re.compile(
     r"(?:[Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?(?:Z|[-+][0-9]{2}:[0-9]{2})"
     r"| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?)?\Z"
 )
+_SHOWN = 60  # characters of a manifest that a message quotes
 _LARGEST_EXACT = 1e21  # from here on Go writes a float as 1e+21, which no integer field reads
 
 
@@ -50,6 +52,11 @@ def plain(text: str) -> Any:
     return _json(_resolve(text)[1])
 
 
+def key(text: str) -> Any:
+    """The same for a key, as go-yaml compares it with others: `1` and `1.0` are two keys, though both become "1"."""
+    return _resolve(text)[1]
+
+
 def tagged(tag: str, text: str) -> Any:
     """The value of a scalar with an explicit tag; a tag that YAML does not know leaves a string, and runs nothing.
 
@@ -61,13 +68,15 @@ def tagged(tag: str, text: str) -> Any:
         return text
     if tag == _TIMESTAMP:
         if not _TIME.match(text):
-            raise ScalarError(f"`{text}` is tagged as a timestamp and is none")
+            raise ScalarError(f"`{shown(text)}` is tagged as a timestamp and is none")
         return text
     found, value = _resolve(text)
-    if tag == _FLOAT and found == _INT:
+    if tag == _FLOAT and found == _INT and value < 2**63:
         return _json(float(value))
     if found != tag:
-        raise ScalarError(f"`{text}` is tagged !!{tag.removeprefix(_TAG)} and YAML reads !!{found.removeprefix(_TAG)}")
+        raise ScalarError(
+            f"`{shown(text)}` is tagged !!{tag.removeprefix(_TAG)} and YAML reads !!{found.removeprefix(_TAG)}"
+        )
     return _json(value)
 
 
@@ -79,10 +88,12 @@ def key_text(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value) if -(2**63) <= value < 2**63 else None
-    if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
-    return None
+    return _float_key(value) if isinstance(value, float) else None
+
+
+def shown(text: str) -> str:
+    """Text of a manifest inside a message: its start, where it is long."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def _resolve(text: str) -> tuple[str, Any]:
@@ -90,20 +101,22 @@ def _resolve(text: str) -> tuple[str, Any]:
     if word is not None:
         return word
     first = text[:1]
-    if first == ".":
-        return (_FLOAT, float(text)) if _DOT_FLOATING.match(text) else (_STR, text)
-    if first not in "+-0123456789" or _TIME.match(text):
+    if first not in ".+-0123456789" or _TIME.match(text):
         return _STR, text
     digits = text.replace("_", "")
+    if first == ".":
+        return _floating(text, digits) if _DOT_FLOATING.match(text) else (_STR, text)
     if _INTEGER.match(digits):
         value = _integer(digits)
         if -(2**63) <= value < 2**64:
             return _INT, value
-    if _FLOATING.match(digits):
-        number = float(digits)
-        if number not in (float("inf"), float("-inf")):
-            return _FLOAT, number
-    return _STR, text
+    return _floating(text, digits) if _FLOATING.match(digits) else (_STR, text)
+
+
+def _floating(text: str, digits: str) -> tuple[str, Any]:
+    """The number, or the text where it is beyond a float: there Go's ParseFloat fails."""
+    number = float(digits)
+    return (_STR, text) if isinf(number) else (_FLOAT, number)
 
 
 def _integer(digits: str) -> int:
@@ -125,9 +138,17 @@ def _json(value: Any) -> Any:
     return value
 
 
+def _float_key(value: float) -> str:
+    """As sigs.k8s.io/yaml writes it (`convertToJSONableObject`), but for what a 32-bit float would lose."""
+    if not isfinite(value):
+        return ".nan" if value != value else f"{'-' if value < 0 else ''}.inf"  # noqa: PLR0124  # NaN
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
 def _binary(text: str) -> str:
-    import base64  # noqa: PLC0415  # hardly any manifest has one
-    import binascii  # noqa: PLC0415
+    import base64  # hardly any manifest has one
+    import binascii
 
     try:
         data = base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)

@@ -9,15 +9,15 @@ class SlowParser:
     """Gives the events of ruamel.yaml's pure Python parser as PyYAML's event classes, one at a time."""
 
     def __init__(self, text: str) -> None:
-        from ruamel.yaml import YAML  # noqa: PLC0415  # 20 ms that only a machine without libyaml pays
+        from ruamel.yaml import YAML  # 20 ms that only a machine without libyaml pays
 
         self._events = iter(YAML(typ="safe", pure=True).parse(text))
 
     def get_event(self) -> Any:
         """The next event, or None at the end. Raises PyYAML's errors."""
-        from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
-        from yaml import error as errors  # noqa: PLC0415
-        from yaml import events as classes  # noqa: PLC0415
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
+        from yaml import error as errors
+        from yaml import events as classes
 
         try:
             event = next(self._events, None)

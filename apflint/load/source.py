@@ -33,7 +33,7 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         """The span of `text[start:end]`."""
-        from apflint.finding import Span  # noqa: PLC0415  # finding knows Source by name only
+        from apflint.finding import Span  # finding knows Source by name only
 
         return Span(*self.position(start), *self.position(max(start, end)))
 

@@ -21,7 +21,7 @@ class Template(NamedTuple):
 
 _GO = re.compile(r"\{\{.*?\}\}|\{\{")
 _HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)
-_VARIABLE = re.compile(r"\$\{[^}\n]*\}|\$\([^)\n]*\)|\$[A-Za-z_][A-Za-z0-9_]*|%[A-Z_]+%|<[A-Z_]+>")
+_VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]*|%[A-Z_]+%|<[A-Z_]+>")
 
 
 def in_text(text: str, start: int, end: int) -> Template | None:
@@ -35,11 +35,17 @@ def in_text(text: str, start: int, end: int) -> Template | None:
         )
     if found := _HEREDOC.search(text, start, end):
         return Template(
-            "a shell script", "let it print the manifest and pipe that: ... | apflint check -", found.start(), found.end()
+            "a shell script",
+            "let it print the manifest and pipe that: ... | apflint check -",
+            found.start(),
+            found.end(),
         )
     if found := _VARIABLE.search(text, start, end):
         return Template(
-            "a text with placeholders", "fill them in first: envsubst < FILE | apflint check -", found.start(), found.end()
+            "a text with placeholders",
+            "fill them in first: envsubst < FILE | apflint check -",
+            found.start(),
+            found.end(),
         )
     return None
 
