@@ -77,9 +77,10 @@ def helm_sources(text: str) -> list[Source] | None:
 
 def _undecodable(name: str, data: bytes, error: UnicodeDecodeError) -> Loaded:
     """Bytes that are no text: one trouble at the first of them."""
-    source = Source(name, data.decode("utf-8", "replace"))
-    at = len(data[: error.start].decode("utf-8", "replace"))
-    message = (
-        f"byte 0x{data[error.start]:02x} at offset {error.start:,} is no {error.encoding.upper()}: this is no text file"
-    )
+    rest = error.object  # without the byte order mark, where that is the encoding's own business
+    source = Source(name, rest.decode("utf-8", "replace"))
+    at = len(rest[: error.start].decode("utf-8", "replace"))
+    offset = len(data) - len(rest) + error.start
+    encoding = "UTF-16" if "16" in error.encoding else "UTF-8"
+    message = f"byte 0x{data[offset]:02x} at offset {offset:,} is no {encoding}: this is no text file"
     return Loaded(source, (), (Trouble("unsafe", source, at, at + 1, message, rejected=True),), ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from apflint.load.scalars import shown
 from apflint.load.yaml_text import YamlError
 
 _COLON = re.compile(r":(?=\s|\Z)")
@@ -55,6 +56,9 @@ def _left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
 def _there(message: str, text: str, base: int, at: int, end: int) -> YamlError:
     """An error at the place where the parser found it."""
     line = _line_start(text, base, at)
+    if message.startswith("found incompatible YAML document"):
+        stop = _line_end(text, at, end)
+        return YamlError(f"`{shown(text[at:stop])}`: Kubernetes reads YAML 1.1 only", at, stop)
     if message.startswith("mapping values are not allowed") and not _COLON.search(text, line, at):
         start = line + _indent(text, line, end)
         return YamlError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -16,6 +17,7 @@ class SlowParser:
     def get_event(self) -> Any:
         """The next event, or None at the end. Raises PyYAML's errors."""
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
+        from ruamel.yaml.reader import ReaderError
         from yaml import error as errors
         from yaml import events as classes
 
@@ -25,6 +27,9 @@ class SlowParser:
             raise errors.MarkedYAMLError(
                 error.context, error.context_mark, error.problem, error.problem_mark
             ) from error
+        except ReaderError as error:
+            place: Any = SimpleNamespace(index=error.position)
+            raise errors.MarkedYAMLError(None, None, "control characters are not allowed", place) from error
         except YAMLError as error:
             raise errors.YAMLError(str(error)) from error
         if event is None:

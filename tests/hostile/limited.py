@@ -1,0 +1,75 @@
+"""Runs the command line as a user does, in a process that may take 2 seconds of processor and 500 MB of memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECONDS = 2
+BYTES = 500 * 1024 * 1024
+
+HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n  name: x\nspec:\n  priorityLevelConfiguration:\n    name: exempt\n"
+"""The start of a FlowSchema without a finding. What follows is indented by two blanks, or by none."""
+
+NEIGHBOUR = HEAD.replace("name: x", "name: neighbour") + "  matchingPrecedence: 20000\n"
+"""A file beside the hostile one, with one finding of its own (APF201), which must be there whatever the other holds."""
+
+# ECMA-48 control characters that a terminal acts on; line feeds are ours.
+_CONTROL = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Run(NamedTuple):
+    """What a run gave."""
+
+    status: int
+    out: str
+    err: str
+
+
+def apflint(folder: Path, *arguments: str, stdin: bytes | None = None) -> Run:
+    """`apflint ARGUMENTS` in `folder`. Fails where it takes too long or too much, or shows a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", "apflint", *arguments],
+        cwd=folder,
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        timeout=60,
+        preexec_fn=_limit,  # there are no threads here
+        check=False,
+    )
+    run = Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+    assert run.status in (0, 1, 2), f"killed by signal {-run.status}: {run.err[-500:]}"
+    assert "Traceback" not in run.err
+    assert "internal error" not in run.err
+    assert not _CONTROL.search(run.err)
+    return run
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+
+
+def checked(folder: Path, *arguments: str, printed: bool = False) -> tuple[Run, list[dict[str, Any]]]:
+    """Checks a folder beside a good neighbour: the run, and the findings but for the neighbour's.
+
+    With `printed` it is checked as text too: the status is the same, and nothing printed works upon a terminal.
+    """
+    (folder / "neighbour.yaml").write_text(NEIGHBOUR)
+    run = apflint(folder, "check", "--format", "json", *arguments, ".")
+    if printed:
+        text = apflint(folder, "check", "--verbose", *arguments, ".")
+        assert text.status == run.status
+        assert not _CONTROL.search(text.out)
+    findings = json.loads(run.out)["findings"]
+    theirs = [found for found in findings if found["file"] == "neighbour.yaml"]
+    assert [found["rule"] for found in theirs] == ["APF201"]
+    return run, [found for found in findings if found["file"] != "neighbour.yaml"]

@@ -1,0 +1,204 @@
+"""Files whose text is made to break a reader: each is a finding or nothing, and the file beside it is checked all the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from limited import HEAD, apflint, checked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIST_ITEM = "- apiVersion: flowcontrol.apiserver.k8s.io/v1\n  kind: FlowSchema\n  metadata: {name: a%d, name: b}\n"
+
+
+def bomb(line: str, first: str) -> str:
+    """Nine doublings by ten, each line an alias ten times over the one before."""
+    lines = [first] + [line.replace("I", str(i)).replace("J", f"*a{i - 1}") for i in range(1, 20)]
+    return "\n".join(lines) + "\n" + HEAD
+
+
+ALIASES = {
+    "lists": bomb("aI: &aI [J, J, J, J, J, J, J, J, J, J]", "a0: &a0 [x]"),
+    "mappings": bomb("aI: &aI {a: J, b: J, c: J, d: J, e: J, f: J, g: J, h: J, i: J, j: J}", "a0: &a0 {x: 1}"),
+    "merges": bomb("aI: &aI {<<: [J, J, J, J, J, J, J, J, J, J]}", "a0: &a0 {x: 1}"),
+    "depth": bomb("aI: &aI " + "[" * 150 + "J" + "]" * 150, "a0: &a0 [x]"),
+    "merged depth": bomb("aI: &aI " + "{<<: " * 150 + "J" + "}" * 150, "a0: &a0 {x: 1}"),
+}
+NESTED = {
+    "brackets": HEAD + "  x: " + "[" * 10_000 + "]" * 10_000 + "\n",
+    "braces": HEAD + "  x: " + "{a: " * 10_000 + "}" * 10_000 + "\n",
+    "open brackets": HEAD + "  x: " + "[" * 1_000_000,
+    "dashes": HEAD + "x:\n" + "- " * 1_000_000 + "a\n",
+    "questions": HEAD + "x:\n" + "? " * 10_000 + "a\n",
+    "lines": HEAD + "x:\n" + "".join(" " * i + "a:\n" for i in range(1, 1500)),
+    "a million values": HEAD + "  x: [" + "a," * 1_200_000 + "]\n",
+}
+
+
+@pytest.mark.parametrize("text", [*ALIASES.values(), *NESTED.values()], ids=[*ALIASES, *NESTED])
+def test_bombs_are_unsafe_documents(text: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    run, findings = checked(tmp_path, printed=True)
+    assert [found["rule"] for found in findings] == ["APF004"]
+    assert run.status == 1
+
+
+@pytest.mark.parametrize("text", ['{"a": ' * 10_000, "[" * 10_000 + "]" * 10_000, '[{"a": ' * 200_000])
+def test_json_bombs(text: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"kind": "FlowSchema", "spec": ' + text)
+    _, findings = checked(tmp_path)
+    assert [found["rule"] for found in findings] == ["APF004"]
+
+
+VALUES = {
+    "decimal": "9" * 1_000_000,
+    "negative": "-" + "9" * 1_000_000,
+    "hexadecimal": "0x" + "f" * 1_000_000,
+    "octal": "0" + "7" * 1_000_000,
+    "exponent": "1e" + "9" * 1_000_000,
+    "underscores": ".1" + "_1" * 500_000 + "x",
+    "not a number": ".nan",
+    "infinite": "-.inf",
+    "text": "x" * 5_000_000,
+    "quoted": "'" + "x " * 2_000_000 + "'",
+    "block": "|\n" + "    line\n" * 300_000,
+    "overflow": "1e400",
+}
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_huge_values_are_findings(value: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(HEAD + f"  matchingPrecedence: {value}\n")
+    run, findings = checked(tmp_path)
+    assert [found["rule"] for found in findings] == ["APF102"]
+    assert run.status == 1
+
+
+def test_a_huge_number_in_json(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"kind": "FlowSchema", "spec": {"a": ' + "9" * 1_000_000 + "}}")
+    _, findings = checked(tmp_path)
+    assert [found["rule"] for found in findings] == ["APF001"]
+
+
+@pytest.mark.parametrize(
+    "tag", ["!!python/object/apply:os.system", "!!python/object/new:os.system", "!!python/name:os.system"]
+)
+def test_tags_are_never_acted_on(tag: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(HEAD + f"  a: {tag} [touch pwned]\n  b: {tag} 'touch pwned'\n")
+    run, findings = checked(tmp_path)
+    assert [(found["rule"], found["line"]) for found in findings] == [("APF101", 8), ("APF101", 9)]
+    assert run.status == 1
+    assert not (tmp_path / "pwned").exists()
+
+
+CHARACTERS = {
+    "NUL": HEAD + "  a: b\0c\n",
+    "escape": HEAD + "  a: \x1b]0;pwned\x07\n",
+    "surrogate escape": HEAD + '  a: "\\ud800"\n',
+    "delete": HEAD + "# \x7f\n",
+}
+
+
+@pytest.mark.parametrize("text", CHARACTERS.values(), ids=CHARACTERS)
+def test_characters_that_are_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    run, findings = checked(tmp_path, printed=True)
+    assert [found["rule"] for found in findings] == ["APF001"]
+    assert run.status == 1
+
+
+def test_escapes_in_values_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    """`checked` looks for control characters in what is printed."""
+    name = '"\\e[31m\\u202e\\x07\\x9b\\r\\n::error::\\0"'
+    (tmp_path / "bad.yaml").write_text(HEAD.replace("name: x", f"name: {name}") + f"  {name}: {name}\n")
+    (tmp_path / "bad.json").write_text(
+        '{"kind": "FlowSchema", "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "\\u001b\\ud800": 1}'
+    )
+    run, findings = checked(tmp_path, printed=True)
+    assert {found["rule"] for found in findings} >= {"APF101", "APF103"}
+    assert run.status == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "rules"),
+    [
+        (HEAD.encode() + b"  a: \xff\xfe\n", ["APF004"]),
+        (HEAD.encode("latin-1") + "# é".encode("latin-1"), ["APF004"]),
+        (HEAD.encode() + b"  a: \xed\xa0\x80\n", ["APF004"]),
+        (HEAD.encode() + b"  a: \xc0\x80\n", ["APF004"]),
+        (bytes(range(256)) * 1000 + b"FlowSchema", ["APF004"]),
+        (b"\x7fELF" + b"\x00\xff" * 100_000, []),
+        (b"\xff\xfe" + HEAD.encode("utf-16-le")[:-1], ["APF004"]),
+        (b"\xff\xfe" + (HEAD + "  a: 1\n").encode("utf-16-le"), ["APF101"]),
+        (b"\xfe\xff" + (HEAD + "  a: 1\n").encode("utf-16-be"), ["APF101"]),
+        ((HEAD + "  a: 1\n").encode("utf-16-le"), []),
+        ((HEAD + "  a: 1\n").encode("utf-8-sig"), ["APF101"]),
+        ((HEAD + "  a: 1\n").replace("\n", "\r\n").encode(), ["APF101"]),
+        ((HEAD + "  a: 1\n").replace("\n", "\r").encode(), ["APF101"]),
+        (b"", []),
+        (b"\0" * 100_000 + b"FlowSchema", ["APF001"]),
+    ],
+)
+def test_encodings(data: bytes, rules: list[str], tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_bytes(data)
+    run, findings = checked(tmp_path, printed=True)
+    assert [found["rule"] for found in findings] == rules
+    assert all(found["line"] == 8 for found in findings if found["rule"] == "APF101")
+    assert run.status == 1
+
+
+MANY = {
+    "duplicate keys": (HEAD + "  matchingPrecedence: 7\n" * 3_000, 2_999),
+    "keys twice": (HEAD + "".join(f"  k{i}: 1\n  k{i}: 2\n" for i in range(1_500)), 3_000),
+    "unknown keys": (HEAD + "".join(f"  k{i}: 1\n" for i in range(3_000)), 3_000),
+    "merges": ("r: &r {z: 1}\n" + HEAD + "  <<: *r\n" * 3_000, 3_001),
+    "aliases": ("r: &r {z: 1}\n" + HEAD + "  x:\n" + "  - *r\n" * 30_000, 2),
+    "anchors": (HEAD + "  x:\n" + "".join(f"  - &a{i} 1\n" for i in range(30_000)), 1),
+    "list items": (HEAD + "  x:\n" + "  - a\n" * 100_000, 1),
+    "list items in a line": (HEAD + "  x: [" + "a, " * 100_000 + "]\n", 1),
+    "syntax errors": ("---\n".join([HEAD + "a: b: c\n"] * 3_000), 3_000),
+    "errors of structure": ("---\n".join([HEAD + "a: *x\n"] * 3_000), 3_000),
+    "templates": ("---\n".join([HEAD + "{{ x }}\na: [\n"] * 3_000), 1),
+    "near misses": ("---\n".join([HEAD.replace("kind: FlowSchema", "kind: FlowShema")] * 3_000), 3_000),
+    "items with duplicates": (
+        "apiVersion: v1\nkind: List\nitems:\n" + "".join(LIST_ITEM % i for i in range(1_000)),
+        2_000,
+    ),
+    "other documents": ("---\n".join(["kind: ConfigMap\nmetadata: {name: a}\n"] * 50_000), 0),
+    "empty documents": ("---\n" * 200_000 + "# FlowSchema\n", 0),
+    "empty lines": ("\n" * 2_000_000 + HEAD, 0),
+    "comments": ("# FlowSchema\n" * 100_000 + HEAD, 0),
+    "an open quote": (HEAD + "  x: 'abc\n" + "  y: z\n" * 200_000, 1),
+    "an open bracket": (HEAD + "  x: [abc\n" + "  y, z\n" * 50_000, 1),
+    "half variables": (HEAD + "a: " + "${" * 300_000 + "\nb: c: d\n", 1),
+    "half heredocs": (HEAD + "a: " + "<<" * 300_000 + "\nb: c: d\n", 1),
+    "blanks": (HEAD + " " * 2_000_000 + "b: c: d\n", 1),
+    "a long key": (HEAD + "  " + "k" * 1_000_000 + ": 1\n", 1),
+    "directives": ("%YAML 1.1\n# FlowSchema\n" * 20_000 + "---\n" + HEAD, 1),
+}
+
+
+@pytest.mark.parametrize(("text", "count"), MANY.values(), ids=MANY)
+def test_many_of_a_kind(text: str, count: int, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    _, findings = checked(tmp_path, "--select", "APF0,APF101,APF102,APF201,APF204")
+    assert len(findings) == count
+
+
+def test_thousands_of_good_documents(tmp_path: Path) -> None:
+    text = "---\n".join(HEAD.replace("name: x", f"name: x{i}") for i in range(1_500))
+    (tmp_path / "bad.yaml").write_text(text)
+    run, findings = checked(tmp_path, "--select", "APF0,APF1,APF2")
+    assert findings == []
+    assert run.status == 1
+
+
+@pytest.mark.parametrize(
+    "blanks", ["# Source: a" + " " * 300_000 + "b\n", "# Source: " + " " * 300_000 + "\n", "# Source: a\n" * 2_000]
+)
+def test_what_looks_like_the_output_of_helm(blanks: str, tmp_path: Path) -> None:
+    run = apflint(tmp_path, "check", "-", stdin=(blanks + HEAD + "  a: 1\n").encode())
+    assert "APF101" in run.out
+    assert run.status == 1

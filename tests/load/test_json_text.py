@@ -1,0 +1,119 @@
+"""JSON by its own rules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.load.decode import decode
+from apflint.load.json_text import documents
+from apflint.load.yaml_text import MAX_DEPTH, YamlError
+
+
+def values(text: str) -> list[Any]:
+    return [decode(found.root).value for found in documents(text) if found.root is not None]
+
+
+def error(text: str) -> YamlError:
+    (found,) = [found.error for found in documents(text) if found.error]
+    return found
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.sampled_from([None, 0, 1]), st.booleans())
+def test_the_value_is_that_of_json_loads(value: Any, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    (found,) = values(text)
+    assert found == json.loads(text)
+    assert json.dumps(found) == json.dumps(json.loads(text))
+
+
+@pytest.mark.parametrize("text", ["5.0", "1e2", "-0.0", "1.5E-3"])
+def test_a_float_stays_a_float(text: str) -> None:
+    (found,) = values(text)
+    assert type(found) is float
+
+
+def test_values_one_after_the_other_are_documents() -> None:
+    text = ' {"a": 1}\n{"a": 2} [3]"x"'
+    assert values(text) == [{"a": 1}, {"a": 2}, [3], "x"]
+    assert [text[found.start : found.end] for found in documents(text)] == ['{"a": 1}', '{"a": 2}', "[3]", '"x"']
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\r\n"])
+def test_nothing(text: str) -> None:
+    assert list(documents(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ('{"a": 1,}', 7),
+        ("[1, 2, ]", 5),
+        ('{"a" 1}', 5),
+        ("{a: 1}", 1),
+        ("{'a': 1}", 1),
+        ('{"a": yes}', 6),
+        ('{"a": NaN}', 6),
+        ('{"a": Infinity}', 6),
+        ('{"a": 01}', 7),
+        ('{"a": +1}', 6),
+        ('{"a": .5}', 6),
+        ('{"a": 1 "b": 2}', 8),
+        ('{"a": [1, 2}', 11),
+        ('{"a": {"b": 1}', 0),
+        ('{"a": [1, 2', 6),
+        ('{"a": "b', 6),
+        ('{"a": "\n"}', 7),
+        ('{"a": "\\q"}', 7),
+        ('{"a": // no\n 1}', 6),
+        ('{"a": 1} x', 9),
+        ('{"a":', 5),
+    ],
+)
+def test_mistakes_and_their_places(text: str, at: int) -> None:
+    assert error(text).start == at
+
+
+def test_what_comes_before_a_mistake_is_kept() -> None:
+    assert values('{"a": 1} {"b": }') == [{"a": 1}]
+
+
+def test_duplicates_are_found() -> None:
+    (document,) = documents('{"a": 1, "b": {"c": 1, "c": 2}}')
+    assert document.root is not None
+    assert [found.path for found in decode(document.root).duplicates] == [("b", "c")]
+
+
+def test_escapes_and_surrogate_pairs() -> None:
+    assert values(r'"\u00e9\n\ud83d\ude00"') == ["é\n😀"]
+
+
+def test_half_a_pair_is_the_replacement_character_as_in_go() -> None:
+    assert values(r'["\ud83d", "\ude00x", "a\ud83d\u0041"]') == [["\ufffd", "\ufffdx", "a\ufffdA"]]
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000, '{"a":' * 10_000, "[" * 10_000 + "]" * 10_000])
+def test_depth_has_a_limit(text: str) -> None:
+    assert error(text).unsafe
+    assert str(MAX_DEPTH) in str(error(text))
+
+
+def test_a_number_of_a_million_digits() -> None:
+    assert "digits" in str(error('{"a": ' + "9" * 1_000_000 + "}"))
+
+
+def test_a_number_beyond_a_float_is_not_finite() -> None:
+    (document,) = documents('{"a": 1e999}')
+    assert document.root is not None
+    assert decode(document.root).not_finite == (("a",),)
