@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import catalogue
-from apflint.checks import CHECKS
+from apflint.checks import ANALYSIS, CHECKS, VALIDATION
 from apflint.finding import Finding, ObjectRef, Place, Related, Report, Skipped, field_path
 from apflint.load import helm_sources, load, load_text
 from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from apflint.finding import Path, Problem, Severity, Span
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.source import Source
+    from apflint.releases import Release
 
 STDIN = "<stdin>"
 
@@ -81,11 +82,13 @@ def report(loaded: Iterable[Loaded], known: Workspace, rules: Iterable[str]) -> 
     """The findings of the rules on a workspace, sorted by place."""
     loaded = list(loaded)
     follow_ups = _follow_ups(known)
+    said = {rule: list(CHECKS[rule](known)) for rule in CHECKS if rule in VALIDATION}
+    accepted = known.without(_rejected(said))
     findings = [
         _finding(rule, problem)
         for rule in rules
-        for problem in CHECKS[rule](known)
-        if not (follow_ups and _is_follow_up(problem, follow_ups))
+        for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
+        if not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
     ]
     findings.sort(key=lambda found: (found.file, found.span, found.rule, found.message))
     return Report(
@@ -99,6 +102,16 @@ def report(loaded: Iterable[Loaded], known: Workspace, rules: Iterable[str]) -> 
     )
 
 
+def _rejected(said: Mapping[str, list[Problem]]) -> set[int]:
+    """The ids of the documents that the API server rejects."""
+    return {
+        id(problem.place.document)
+        for problems in said.values()
+        for problem in problems
+        if problem.apiserver is not None and isinstance(problem.place, Place)
+    }
+
+
 def _templates(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
     for part in loaded:
         if count := sum(trouble.what == "template" for trouble in part.troubles):
@@ -108,11 +121,8 @@ def _templates(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
 def _follow_ups(known: Workspace) -> dict[int, set[Path]]:
     """The mappings with a misspelt or misplaced field, by document.
 
-    Where a server is strict it stops at such a field. What is then missing beside it (`user` where `usr` was written) is
-    the same mistake told twice, so that is left out.
+    What is missing beside such a field (`user` where `usr` was written) is the same mistake told twice, so that is left out.
     """
-    if not known.release.strict_decoding:
-        return {}
     return {
         id(manifest.document): {violation.path[:-1] for violation in manifest.violations}
         for manifest in known.manifests
@@ -120,10 +130,12 @@ def _follow_ups(known: Workspace) -> dict[int, set[Path]]:
     }
 
 
-def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]]) -> bool:
+def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]], release: Release) -> bool:
     place = problem.place
-    if not isinstance(place, Place) or (problem.apiserver and problem.apiserver.reason == "BadRequest"):
+    if not isinstance(place, Place):
         return False
+    if problem.apiserver and (problem.apiserver.reason == "BadRequest" or not release.strict_decoding):
+        return False  # a server that is not strict goes on, and says this one too
     mappings = follow_ups.get(id(place.document), ())
     return place.path in mappings or (place.path[:-1] in mappings and not _is_written(place.document, place.path))
 

@@ -8,12 +8,21 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
+from apflint.model import (
+    FlowSchema,
+    LimitedPriorityLevelConfiguration,
+    LimitResponse,
+    ObjectMeta,
+    PriorityLevelConfiguration,
+    PriorityLevelConfigurationSpec,
+    flow_schema,
+    priority_level,
+)
 from apflint.releases import api_version
 from apflint.schema import Violation, violations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from apflint.evaluate.limits import Limits
     from apflint.evaluate.resolve import Configuration
@@ -65,14 +74,44 @@ class Workspace:
         self.flow_schemas = _of(FlowSchema, manifests)
         self.priority_levels = _of(PriorityLevelConfiguration, manifests)
 
+    def without(self, rejected: Collection[int]) -> Workspace:
+        """The same without the manifests whose documents have these ids: what the API server rejects is in no cluster."""
+        if not rejected:
+            return self
+        kept = tuple(manifest for manifest in self.manifests if id(manifest.document) not in rejected)
+        return Workspace(self.release, self.troubles, kept, self.context, self.world)
+
     @cached_property
     def configuration(self) -> Configuration:
         """What a server of the release would have: the manifests, the context, and the built-in objects."""
+        return self._configuration(())
+
+    @cached_property
+    def assumed(self) -> Configuration:
+        """`configuration`, and in the open world with the levels that FlowSchemas name and that are not here.
+
+        They are taken to be elsewhere, so that what their FlowSchemas do to others can be told all the same.
+        """
+        return self._configuration(self._assumed_levels())
+
+    @cached_property
+    def assumed_without_own(self) -> Configuration:
+        """`assumed` without the FlowSchemas that are the user's own: what the built-in ones would do by themselves."""
+        own = {id(schema.document) for schema in self.own_flow_schemas}
+        others = self.without(own)
+        return others._configuration(self._assumed_levels())  # noqa: SLF001  # another of the same class
+
+    def _configuration(self, more: tuple[PriorityLevelConfiguration, ...]) -> Configuration:
         from apflint import builtin
         from apflint.evaluate.resolve import configuration
 
         known = Workspace(self.release, (), (*self.context, *self.manifests))
+        known.priority_levels += more
         return configuration(known, builtin.workspace_objects(self.release), defaults=self.world.defaults)
+
+    def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
+        dangling = () if self.world.complete else self.configuration.dangling
+        return tuple({level.name: level for schema in dangling if (level := _assumed(schema)) is not None}.values())
 
     @cached_property
     def limits(self) -> Limits:
@@ -119,6 +158,20 @@ def workspace(
         manifests += (_manifest(document, release) for document in part.documents)
     known = tuple(_manifest(document, release) for part in context for document in part.documents)
     return Workspace(release, tuple(troubles), tuple(manifests), known, world)
+
+
+def _assumed(schema: FlowSchema) -> PriorityLevelConfiguration | None:
+    """A level of the name that a FlowSchema refers to, about which nothing else is known."""
+    name = schema.spec.priority_level_configuration
+    if not name:
+        return None
+    return PriorityLevelConfiguration(
+        metadata=ObjectMeta(name, "", {}, {}, (), ()),
+        spec=PriorityLevelConfigurationSpec(
+            "Limited", LimitedPriorityLevelConfiguration(30, LimitResponse("Reject", None), 0, None), None
+        ),
+        document=schema.document,
+    )
 
 
 def _of(kind: type[T], manifests: Iterable[Manifest]) -> tuple[T, ...]:

@@ -8,11 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks import (
+    capacity,
     flow_schema,
+    flows,
+    matching,
     metadata,
     objects,
     priority_level,
     queuing,
+    reachability,
+    references,
     requests,
     structure,
     subjects,
@@ -67,11 +72,40 @@ CHECKS: dict[str, Check] = {
     "APF310": priority_level.percent_out_of_range,
     "APF311": priority_level.mandatory_level_changed,
     "APF312": priority_level.forbidden_annotation,
+    "APF401": references.dangling_priority_level,
     "APF402": objects.duplicate_object,
+    "APF403": references.unused_priority_level,
     "APF404": objects.suggested_object_overwritten,
     "APF405": objects.object_deleted_by_server,
+    "APF406": references.level_after_flow_schema,
+    "APF407": references.traffic_to_catch_all,
+    "APF501": reachability.shadowed_flow_schema,
+    "APF502": reachability.shadowed_rule,
+    "APF503": reachability.precedence_tie,
+    "APF504": matching.impossible_match,
+    "APF505": matching.cluster_scope_missed,
+    "APF506": matching.namespaced_rule_for_cluster_resource,
+    "APF507": reachability.system_traffic_captured,
+    "APF508": matching.non_resource_requests_missed,
+    "APF509": flows.implicit_precedence,
+    "APF510": flows.single_flow,
+    "APF511": flows.idle_distinguisher,
+    "APF512": matching.unlisted_subject,
+    "APF601": capacity.broad_exemption,
+    "APF602": capacity.zero_share_level,
+    "APF603": capacity.seats_taken,
+    "APF604": capacity.critical_level_lends,
+    "APF605": capacity.weak_isolation,
+    "APF606": capacity.single_seat_level,
+    "APF607": capacity.oversized_queues,
     "APF701": versions.removed_api_version,
     "APF702": versions.deprecated_api_version,
     "APF703": structure.renamed_field,
     "APF704": versions.share_default_differs,
+    "APF705": references.default_object_gone,
 }
+
+VALIDATION = frozenset(rule for rule in CHECKS if rule < "APF4") | {"APF703"}
+"""Rules of which some findings mean that the API server rejects the object."""
+ANALYSIS = frozenset(rule for rule in CHECKS if "APF5" <= rule < "APF7")
+"""Rules about what objects do in a cluster: they see only those that the API server accepts."""

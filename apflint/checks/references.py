@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apflint import builtin, names
 from apflint.checks.wording import listed, quote
@@ -11,6 +11,7 @@ from apflint.finding import Elsewhere, Path, Place, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.load.document import Document
     from apflint.model import PriorityLevelConfiguration
     from apflint.workspace import Workspace
 
@@ -20,11 +21,12 @@ _NAME: Path = ("metadata", "name")
 
 def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
     """APF401."""
+    written = {doc.name for doc in _documents(workspace) if doc.kind == "PriorityLevelConfiguration"}
     for schema in workspace.flow_schemas:
         name = schema.spec.priority_level_configuration
         if not name or names.dns_subdomain(name) or name in workspace.configuration.levels:
             continue
-        if name in workspace.configuration.broken:
+        if name in workspace.configuration.broken or name in written:
             continue  # the level is there and has findings of its own
         gone = builtin.lifetime("PriorityLevelConfiguration", name)
         near = _near(name, workspace.configuration.levels)
@@ -43,6 +45,19 @@ def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
         )
 
 
+def _documents(workspace: Workspace) -> Iterator[Document]:
+    """All manifests, those too that the server cannot decode: what they mean to be is there all the same."""
+    return (manifest.document for manifest in (*workspace.context, *workspace.manifests))
+
+
+def _reference(document: Document) -> str:
+    """The level that a FlowSchema names, as it is written."""
+    value: Any = document.value
+    for step in _LEVEL:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
+
+
 def _near(name: str, levels: object) -> str:
     from difflib import get_close_matches
 
@@ -53,7 +68,7 @@ def _near(name: str, levels: object) -> str:
 def unused_priority_level(workspace: Workspace) -> Iterator[Problem]:
     """APF403."""
     led_to = {schema.spec.priority_level_configuration for schema in workspace.configuration.order}
-    led_to |= {schema.spec.priority_level_configuration for schema in workspace.flow_schemas}
+    led_to |= {_reference(document) for document in _documents(workspace) if document.kind == "FlowSchema"}
     for level in workspace.priority_levels:
         if (
             not level.name
