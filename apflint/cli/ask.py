@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli import files, manifests
+from apflint.cli import manifests
 from apflint.cli.explain import Explainer, as_json, by_uid
 from apflint.cli.terminal import style
 from apflint.evaluate import records
-from apflint.evaluate.limits import compute, server_concurrency
+from apflint.evaluate.limits import server_concurrency
 from apflint.evaluate.request import Request, from_http, from_words
+from apflint.report.terminal import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apflint.cli.manifests import Manifests
-    from apflint.evaluate.limits import Limits
     from apflint.report import Style
+    from apflint.workspace import Workspace
+
+_SHOWN = 10
+"""How many lines without a request are told one by one."""
 
 
 class Question(NamedTuple):
@@ -83,20 +87,20 @@ def run(
         )
     if "-" in paths and "-" in (question.event, question.requests):
         raise ValueError("standard input can be the manifests or the requests, not both")
-    known = manifests.read(paths, kubernetes, defaults=defaults)
+    known = manifests.read(paths, kubernetes, defaults=defaults, server_concurrency=size.seats())
     if question.flow_schema_uid is not None or question.priority_level_uid is not None:
         return _uids(question, known, output)
-    explainer = Explainer(known, size.seats())
+    explainer = Explainer(known)
     if interactive:
         from apflint.cli.interactive import converse
 
         return converse(explainer, question, style(color))
     if question.requests is not None:
-        return _many(
-            explainer, question.requests, records.from_record, reasons=verbose, output="json", how=style(color)
-        )
+        return _answers(explainer, question.requests, records.from_record, reasons=verbose)
     if question.event is not None:
-        return _many(explainer, question.event, records.from_event, reasons=True, output=output, how=style(color))
+        if output == "json":
+            return _answers(explainer, question.event, records.from_event, reasons=True)
+        return _stories(explainer, question.event, records.from_event, style(color))
     _print(explainer, request(question), output, style(color))
     return 0
 
@@ -131,40 +135,53 @@ def _print(explainer: Explainer, asked: Request, output: str, how: Style) -> Non
         sys.stdout.write(story(answer, explainer, how))
 
 
-def _many(
-    explainer: Explainer, path: str, read: Callable[[object], Request], *, reasons: bool, output: str, how: Style
-) -> int:
-    """Requests from a file: a line of JSON for each, or with text the stories one after the other."""
-    (found,) = files.discover([path])
-    data = files.read(found)
-    if isinstance(data, files.Unreadable):
-        raise ValueError(f"{found.name}: {data.reason}")  # noqa: TRY004  # it is the path that is wrong
-    lines = records.json_values(data.decode("utf-8-sig", "replace"))
-    failed = 0
-    if output == "text":
-        for number, line in enumerate(lines):
-            problem = line.error
-            if problem is None:
-                try:
-                    asked = read(line.value)
-                    sys.stdout.write("\n" if number else "")
-                    _print(explainer, asked, output, how)
-                except ValueError as error:
-                    problem = str(error)
-            if problem is not None:
-                failed += 1
-                sys.stderr.write(f"apflint: {found.name}:{line.number}: {problem}\n")
-        return 2 if failed else 0
-    write, dumps = sys.stdout.write, json.JSONEncoder().encode
-    for answer in explainer.answers(lines, read, reasons=reasons):
-        write(dumps(answer) + "\n")
-        if "error" in answer:
-            failed += 1
-            sys.stderr.write(f"apflint: {found.name}:{answer['inputLine']}: {answer['error']}\n")
-    return 2 if failed else 0
+def _stories(explainer: Explainer, path: str, read: Callable[[object], Request], how: Style) -> int:
+    """The stories of all requests in a file, one after the other."""
+    from apflint.cli.answers import pieces_of
+    from apflint.cli.story import story
+
+    data = b"".join(pieces_of(path))
+    errors: list[tuple[int, str]] = []
+    gap = ""
+    for line in records.json_values(data.decode("utf-8-sig", "replace")):
+        problem = line.error
+        if problem is None:
+            try:
+                sys.stdout.write(gap + story(explainer.explain(read(line.value)), explainer, how))
+                gap = "\n"
+                continue
+            except ValueError as error:
+                problem = str(error)
+        errors.append((line.number, problem))
+    return _said(path, errors)
 
 
-def _uids(question: Question, known: Manifests, output: str) -> int:
+def _answers(explainer: Explainer, path: str, read: Callable[[object], Request], *, reasons: bool) -> int:
+    """A line of JSON for each request in a file, as they come."""
+    from apflint.cli.answers import answers, pieces_of
+
+    errors: list[tuple[int, str]] = []
+    gc.disable()  # what is remembered is bounded and without cycles; to look through it takes a fifth of the time
+    try:
+        for text, found in answers(explainer, read, pieces_of(path), reasons=reasons):
+            sys.stdout.write(text)
+            sys.stdout.flush()  # what is read from a pipe is answered at once
+            errors += found
+    finally:
+        gc.enable()
+    return _said(path, errors)
+
+
+def _said(path: str, errors: list[tuple[int, str]]) -> int:
+    name = visible("<stdin>" if path == "-" else path)
+    for line, problem in errors[:_SHOWN]:
+        sys.stderr.write(f"apflint: {name}:{line}: {visible(problem)}\n")
+    if len(errors) > _SHOWN:
+        sys.stderr.write(f"apflint: {name}: {counted(len(errors) - _SHOWN, 'more line')} without a request\n")
+    return 2 if errors else 0
+
+
+def _uids(question: Question, known: Workspace, output: str) -> int:
     found = by_uid(known, question.flow_schema_uid, question.priority_level_uid)
     if output == "json":
         named = {"flowSchema": found.flow_schema, "priorityLevel": found.priority_level}
@@ -192,21 +209,19 @@ def limits(
 
     how = style(color)
     paint = Paint(colour=how.colour)
+    seats = size.seats()
     if compare is None:
-        found = _limits(manifests.read(paths, kubernetes, defaults=defaults), size)
+        found = manifests.read(paths, kubernetes, defaults=defaults, server_concurrency=seats).limits
         if output == "json":
             sys.stdout.write(json.dumps(tables.limits_json(found), indent=2) + "\n")
         else:
             sys.stdout.write(tables.render(found, width=how.width, paint=paint))
         return 0
-    old, new = (_limits(manifests.read_one(path, kubernetes, defaults=defaults), size) for path in compare)
+    old, new = (
+        manifests.read_one(path, kubernetes, defaults=defaults, server_concurrency=seats).limits for path in compare
+    )
     if output == "json":
         sys.stdout.write(json.dumps(tables.comparison_json(old, new), indent=2) + "\n")
     else:
         sys.stdout.write(tables.render_comparison(old, new, width=how.width, paint=paint))
     return 0
-
-
-def _limits(known: Manifests, size: ServerSize) -> Limits:
-    configuration = known.configuration
-    return compute(tuple(configuration.levels.values()), configuration.order, size.seats(), known.release)

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import builtin
 from apflint.evaluate import flows, why
-from apflint.evaluate.classifier import classifier
-from apflint.evaluate.limits import LevelLimits, Limits, compute
+from apflint.evaluate.classifier import MEMORY, classifier
 from apflint.evaluate.requestinfo import long_running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
-    from apflint.cli.manifests import Manifests
-    from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.records import Line
+    from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.evaluate.match import RequestDigest, UserInfo
     from apflint.evaluate.request import Request
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.evaluate.resolve import Resolution
     from apflint.model import FlowSchema
+    from apflint.workspace import Workspace
 
 
 class Explanation(NamedTuple):
@@ -37,43 +36,36 @@ class Explanation(NamedTuple):
 class Explainer:
     """Answers requests over one configuration."""
 
-    def __init__(self, manifests: Manifests, server_concurrency: int) -> None:
-        self.manifests = manifests
-        configuration = manifests.configuration
-        self.configuration = configuration
-        self.limits: Limits = compute(
-            tuple(configuration.levels.values()), configuration.order, server_concurrency, manifests.release
-        )
+    def __init__(self, known: Workspace) -> None:
+        self.known = known
+        self.configuration = known.configuration
+        self.limits = known.limits
         self._levels = {level.name: level for level in self.limits.levels}
-        self._classify: Callable[[RequestDigest], Resolution] = classifier(configuration)
+        self._classify: Callable[[RequestDigest], Resolution] = classifier(self.configuration)
+        self._flows: dict[tuple[int, str], flows.Flow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
         """The answer; without `reasons` the FlowSchemas that were tried are not gone through again."""
         resolution = self._classify(request.digest)
-        schema, level = resolution.flow_schema, resolution.priority_level
         considered = why.considered(self.configuration, request.digest, resolution) if reasons else ()
         return Explanation(
             request,
             resolution,
-            flows.flow(schema, level, request.user.name, request.info.namespace),
-            self._levels[level.name],
+            self._flow(resolution, request.user.name, request.info.namespace),
+            self._levels[resolution.priority_level.name],
             tuple(considered),
             flows.why_unseen(request.info.verb, long_running=long_running(request.info)),
         )
 
-    def answers(
-        self, lines: Iterable[Line], read: Callable[[Any], Request], *, reasons: bool
-    ) -> Iterator[dict[str, Any]]:
-        """One JSON object for each line of a file of requests; a line that is no request gives its `error`."""
-        for line in lines:
-            problem = line.error
-            if problem is None:
-                try:
-                    yield as_json(self.explain(read(line.value), reasons=reasons), self.limits, reasons=reasons)
-                    continue
-                except ValueError as error:
-                    problem = str(error)
-            yield {"error": problem, "inputLine": line.number}
+    def _flow(self, resolution: Resolution, user: str, namespace: str) -> flows.Flow:
+        schema = resolution.flow_schema
+        key = (resolution.position, flows.whose(schema, user, namespace))
+        found = self._flows.get(key)
+        if found is None:
+            if len(self._flows) >= MEMORY:
+                self._flows.clear()
+            found = self._flows[key] = flows.flow(schema, resolution.priority_level, user, namespace)
+        return found
 
 
 def place(schema: FlowSchema) -> tuple[str, int] | None:
@@ -83,46 +75,24 @@ def place(schema: FlowSchema) -> tuple[str, int] | None:
     return schema.document.source.name, schema.document.span(("metadata", "name"), True).line
 
 
-def as_json(answer: Explanation, limits: Limits, *, reasons: bool = True) -> dict[str, Any]:
-    """The object of DESIGN: what is asked, where it goes, as which flow, with how many seats, and what was tried."""
-    request, resolution = answer.request, answer.resolution
-    schema = resolution.flow_schema
-    found = resolution.matched_by
-    where = place(schema)
-    result: dict[str, Any] = {
-        "request": _request_json(request.info),
-        "user": {"name": request.user.name, "groups": list(request.user.groups)},
-        "flowSchema": schema.name,
-        "priorityLevel": resolution.priority_level.name,
-        "matchedBy": None
-        if found is None
-        else {
-            "rule": found.rule,
-            "subject": found.subject,
-            "resourceRule": found.resource_rule,
-            "nonResourceRule": found.non_resource_rule,
-        },
+def as_json(answer: Explanation, limits: Limits) -> dict[str, Any]:
+    """The object of DESIGN: what is asked, where it goes, as which flow, with how many seats, and what was tried.
+
+    `apflint.cli.answers` joins the same parts for many requests.
+    """
+    return {
+        "request": request_json(answer.request.info),
+        "user": user_json(answer.request.user),
+        **resolution_json(answer.resolution),
         "flow": flows.flow_json(answer.flow),
-        "limits": {
-            "nominal": answer.level.nominal,
-            "min": answer.level.minimum,
-            "max": answer.level.maximum,
-            "shares": answer.level.shares,
-            "maxSeats": answer.level.max_seats,
-            "serverConcurrency": limits.server_concurrency,
-        },
-        "exempt": answer.level.type == "Exempt",
-        "unseenBecause": answer.unseen,
-        "notes": list(request.notes),
-        "file": where[0] if where else None,
-        "line": where[1] if where else None,
+        **outcome_json(answer, limits),
+        **remarks_json(answer),
+        **reasons_json(answer),
     }
-    if reasons:
-        result["considered"] = [_considered_json(tried) for tried in answer.considered]
-    return result
 
 
-def _request_json(info: RequestInfo) -> dict[str, Any]:
+def request_json(info: RequestInfo) -> dict[str, Any]:
+    """The attributes of a request, under Kubernetes' names."""
     return {
         "isResourceRequest": info.is_resource_request,
         "verb": info.verb,
@@ -135,6 +105,62 @@ def _request_json(info: RequestInfo) -> dict[str, Any]:
         "name": info.name,
         "path": info.path,
         "longRunning": long_running(info),
+    }
+
+
+def user_json(user: UserInfo) -> dict[str, Any]:
+    """Who asks, with all groups that count."""
+    return {"name": user.name, "groups": list(user.groups)}
+
+
+def resolution_json(resolution: Resolution) -> dict[str, Any]:
+    """Where the request goes and what matched; `matchedBy` is null where nothing did."""
+    found = resolution.matched_by
+    return {
+        "flowSchema": resolution.flow_schema.name,
+        "priorityLevel": resolution.priority_level.name,
+        "matchedBy": None
+        if found is None
+        else {
+            "rule": found.rule,
+            "subject": found.subject,
+            "resourceRule": found.resource_rule,
+            "nonResourceRule": found.non_resource_rule,
+        },
+    }
+
+
+def outcome_json(answer: Explanation, limits: Limits) -> dict[str, Any]:
+    """What follows from the FlowSchema and its level alone: seats, and where it was written."""
+    level, where = answer.level, place(answer.resolution.flow_schema)
+    return {
+        "limits": {
+            "nominal": level.nominal,
+            "min": level.minimum,
+            "max": level.maximum,
+            "shares": level.shares,
+            "maxSeats": level.max_seats,
+            "serverConcurrency": limits.server_concurrency,
+        },
+        "exempt": level.type == "Exempt",
+        "file": where[0] if where else None,
+        "line": where[1] if where else None,
+    }
+
+
+def remarks_json(answer: Explanation) -> dict[str, Any]:
+    """What was inferred, and why API Priority and Fairness does not see the request (null: it does)."""
+    return {"unseenBecause": answer.unseen, "notes": list(answer.request.notes)}
+
+
+def reasons_json(answer: Explanation) -> dict[str, Any]:
+    """The FlowSchemas that were tried, in order, and what may become of the request."""
+    return {
+        "fates": [
+            {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
+            for fate in flows.fates(answer.level)
+        ],
+        "considered": [_considered_json(tried) for tried in answer.considered],
     }
 
 
@@ -158,12 +184,14 @@ class HeaderNames(NamedTuple):
     priority_level: str | None
 
 
-def by_uid(manifests: Manifests, flow_schema_uid: str | None, priority_level_uid: str | None) -> HeaderNames:
+def by_uid(known: Workspace, flow_schema_uid: str | None, priority_level_uid: str | None) -> HeaderNames:
     """The names of the objects with these uids, from a dump of a cluster. ValueError for a uid that is not there."""
-    names: dict[tuple[str, Any], str] = {
-        (document.kind, (document.value.get("metadata") or {}).get("uid")): document.name
-        for document in (manifest.document for manifest in manifests.workspace.manifests)
-    }
+    names: dict[tuple[str, Any], str] = {}
+    for manifest in known.manifests:
+        metadata = manifest.document.value.get("metadata")
+        uid = metadata.get("uid") if isinstance(metadata, dict) else None
+        if isinstance(uid, str):
+            names[manifest.document.kind, uid] = manifest.document.name
 
     def name(kind: str, uid: str | None) -> str | None:
         if uid is None:

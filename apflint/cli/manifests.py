@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from apflint import builtin
 from apflint.checks import CHECKS
 from apflint.cli import files
 from apflint.engine import STDIN, load_inputs, report
-from apflint.evaluate.resolve import Configuration, configuration
-from apflint.releases import NEWEST, Release, release
-from apflint.workspace import Workspace, workspace
+from apflint.releases import NEWEST, release
+from apflint.report.terminal import visible
+from apflint.workspace import SERVER_CONCURRENCY, Workspace, World, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,39 +20,39 @@ if TYPE_CHECKING:
 _BUILT_IN = "defaults:"
 
 
-class Manifests(NamedTuple):
-    """What was read, and the configuration that a server with it would have."""
-
-    release: Release
-    workspace: Workspace
-    configuration: Configuration
-
-
-def read(paths: Iterable[str], kubernetes: str | None, *, defaults: bool = True) -> Manifests:
-    """The user's manifests for a release, with the built-in objects unless `defaults` is off.
+def read(
+    paths: Iterable[str],
+    kubernetes: str | None,
+    *,
+    defaults: bool = True,
+    server_concurrency: int = SERVER_CONCURRENCY,
+) -> Workspace:
+    """The user's manifests for a release and a server of so many seats, with the built-in objects unless `defaults` is off.
 
     ValueError, fit to be shown, for an unknown release or a path that cannot be read. What the API server would reject
     is told on standard error, and used as far as it can be read.
     """
     target = NEWEST if kubernetes is None else release(kubernetes)
     loaded = load_inputs(_inputs(paths))
-    known = workspace(loaded, target)
+    known = workspace(loaded, target, world=World(server_concurrency=server_concurrency, defaults=defaults))
     _warn(loaded, known)
-    return Manifests(target, known, configuration(known, builtin.workspace_objects(target), defaults=defaults))
+    return known
 
 
-def read_one(path: str, kubernetes: str | None, *, defaults: bool = True) -> Manifests:
+def read_one(
+    path: str, kubernetes: str | None, *, defaults: bool = True, server_concurrency: int = SERVER_CONCURRENCY
+) -> Workspace:
     """As `read` for one path, or for `defaults:1.33`: what a fresh server of that release has."""
     if path.startswith(_BUILT_IN):
-        return read((), path.removeprefix(_BUILT_IN))
-    return read((path,), kubernetes, defaults=defaults)
+        return read((), path.removeprefix(_BUILT_IN), server_concurrency=server_concurrency)
+    return read((path,), kubernetes, defaults=defaults, server_concurrency=server_concurrency)
 
 
 def _inputs(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     for found in files.discover(paths):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
-            raise ValueError(f"{found.name}: {data.reason}")  # noqa: TRY004  # it is the path that is wrong
+            raise ValueError(f"{visible(found.name)}: {data.reason}")  # noqa: TRY004  # it is the path that is wrong
         if files.may_hold_apf(data):
             yield STDIN if found.name == STDIN else found.name, data
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.cli.explain import Explanation, place
 from apflint.evaluate import flows, why
+from apflint.evaluate.request import COLLECTION_VERBS
+from apflint.evaluate.resources import lookup
 from apflint.report.terminal import Paint, cells, indented, visible, wrap
 
 if TYPE_CHECKING:
@@ -18,15 +20,19 @@ if TYPE_CHECKING:
     from apflint.report import Style
 
 _LABEL = 7  # cells of the column `Flow`, `Seats`, ...
+_NAME = 30  # the widest column of names; longer ones push their line to the right
+_LEAST = 30  # cells that a reason needs beside a name; below that it gets lines of its own
 
 
 def story(answer: Explanation, explainer: Explainer, style: Style) -> str:
-    """The whole story, ending in a newline; under 25 lines for a cluster without objects of its own."""
+    """The whole story, ending in a newline.
+
+    For a cluster without FlowSchemas of its own it has fewer than 25 lines, from 100 columns on.
+    """
     paint = Paint(colour=style.colour)
     lines = [
-        *_question(answer, style, paint),
-        "",
         *_answer(answer, style, paint),
+        *_question(answer, style, paint),
         *_facts(answer, explainer, style, paint),
         "",
         *_tried(answer, explainer, style, paint),
@@ -34,66 +40,72 @@ def story(answer: Explanation, explainer: Explainer, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _answer(answer: Explanation, style: Style, paint: Paint) -> Iterator[str]:
+    if answer.unseen:
+        yield from (paint(line, "bold") for line in wrap(answer.unseen, style.width))
+        yield from wrap("If it did, this would be the answer:", style.width)
+    schema, level = answer.resolution.flow_schema, answer.resolution.priority_level
+    where = place(schema)
+    name, target = visible(schema.name), visible(level.name)
+    origin = f"({visible(f'{where[0]}:{where[1]}')})" if where else "(built in)"
+    parts = [
+        f'FlowSchema "{paint(name, "bold")}"',
+        f'-> priority level "{paint(target, "bold")}"',
+        paint(origin, "dim"),
+    ]
+    if style.width is not None and cells(f'FlowSchema "{name}" -> priority level "{target}" {origin}') > style.width:
+        yield parts[0]
+        yield from indented(parts[1:], "  ")
+    else:
+        yield " ".join(parts)
+    if fallback := why.fallback_in_words(answer.resolution):
+        yield from wrap(visible(fallback), style.width)
+
+
 def _question(answer: Explanation, style: Style, paint: Paint) -> Iterator[str]:
-    user = answer.request.user
-    groups = ", ".join(user.groups)
-    text = visible(f'{request_in_words(answer.request.info)} as "{user.name}"' + (f" in {groups}" if groups else ""))
-    first, *rest = wrap(text, style.width, 0, 2)
-    yield paint(first, "bold")
-    yield from indented((paint(line, "bold") for line in rest), "  ")
-    for note in answer.request.notes:
-        yield from indented((paint(line, "dim") for line in wrap(visible(note), style.width, 2, 2)), "  ")
+    user, notes = answer.request.user, " ".join(answer.request.notes)
+    # Groups that were added are in the notes, and need not be told twice.
+    groups = ", ".join(group for group in user.groups if f'"{group}"' not in notes)
+    who = f'"{user.name}" in {groups}' if groups else f'"{user.name}"' if user.groups else f'"{user.name}" in no group'
+    yield from _labelled("Asked", f"{request_in_words(answer.request.info)} as {who}", style, paint)
+    if notes:
+        yield from _labelled("", notes, style, paint)
 
 
 def request_in_words(info: RequestInfo) -> str:
-    """`list pods in namespace "team-a"`, `get /healthz`."""
+    """`list pods in namespace "team-a"`, `watch pods in all namespaces`, `get nodes "n1"`, `get /healthz`."""
     if not info.is_resource_request:
         return f"{info.verb} {info.path}"
     what = info.resource + (f".{info.api_group}" if info.api_group else "")
     what += f"/{info.subresource}" if info.subresource else ""
     name = f' "{info.name}"' if info.name else ""
-    where = f' in namespace "{info.namespace}"' if info.namespace else ", in no namespace or all of them"
-    return f"{info.verb or 'a method that is no verb on'} {what}{name}{where}"
+    return f"{info.verb or '(a method without a verb)'} {what}{name}{_scope_in_words(info)}"
 
 
-def _answer(answer: Explanation, style: Style, paint: Paint) -> Iterator[str]:
-    if answer.unseen:
-        yield from wrap(answer.unseen, style.width)
-        yield "If it were seen:"
-    schema, level = answer.resolution.flow_schema, answer.resolution.priority_level
-    where = place(schema)
-    origin = f"{where[0]}:{where[1]}" if where else "built in"
-    name, target = visible(schema.name), visible(level.name)
-    plain = f'FlowSchema "{name}" -> priority level "{target}"  ({visible(origin)})'
-    if style.width is not None and cells(plain) > style.width:
-        yield f'FlowSchema "{paint(name, "bold")}"'
-        yield f'  -> priority level "{paint(target, "bold")}"'
-        yield f"  ({visible(origin)})"
-    else:
-        yield (
-            f'FlowSchema "{paint(name, "bold")}" -> priority level "{paint(target, "bold")}"'
-            f"  {paint(f'({visible(origin)})', 'dim')}"
-        )
-    if fallback := why.fallback_in_words(answer.resolution):
-        yield from wrap(visible(fallback), style.width)
+def _scope_in_words(info: RequestInfo) -> str:
+    if info.namespace:
+        return f' in namespace "{info.namespace}"'
+    known = lookup(info.resource, info.api_group)
+    if known is not None:
+        return " in all namespaces" if known.namespaced else ""
+    return ", cluster-wide" if info.verb in COLLECTION_VERBS else " in no namespace"
 
 
 def _facts(answer: Explanation, explainer: Explainer, style: Style, paint: Paint) -> Iterator[str]:
-    level = answer.level
+    if answer.unseen:
+        return  # it is in no flow, takes no seat and has no fate
+    level, info = answer.level, answer.request.info
     yield from _labelled("Flow", flows.describe_flow(answer.flow), style, paint)
-    if answer.flow.hash is not None:
-        yield from _labelled("Hash", str(answer.flow.hash), style, paint)
-    yield from _labelled("Seats", _seats(level, explainer), style, paint)
-    info = answer.request.info
+    seats = [_seats(level, explainer)]
     if note := flows.note_on_seats(info.verb, long_running=info.verb == "watch"):
-        yield from _labelled("", note, style, paint)
-    for number, fate in enumerate(flows.fates(level)):
-        label = "Fate" if number == 0 else ""
-        reason = f" (429, reason {fate.reason})" if fate.status else ""
-        if fate.reason != "cancelled":  # the client's own doing; it would only lengthen the story
-            yield from _labelled(label, f"{fate.when}{reason}", style, paint)
+        seats.append(note)
     if starving := flows.starvation(level):
-        yield from _labelled("", starving, style, paint)
+        seats.append(starving)
+    yield from _labelled("Seats", " ".join(seats), style, paint)
+    # A client that gives up is its own doing, and would only lengthen the story.
+    fates = [fate for fate in flows.fates(level) if fate.reason != "cancelled"]
+    said = (f"{fate.when[:-1]} ({fate.status}, {fate.reason})." if fate.status else fate.when for fate in fates)
+    yield from _labelled("Fate", " ".join(said), style, paint)
 
 
 def _labelled(label: str, text: str, style: Style, paint: Paint) -> Iterator[str]:
@@ -106,38 +118,47 @@ def _seats(level: LevelLimits, explainer: Explainer) -> str:
     limits = explainer.limits
     total = f"of the server's {limits.server_concurrency}"
     if level.type == "Exempt":
-        return f"no limit: requests of this level are never held back. It has {level.nominal} nominal seats {total}."
+        own = f" {level.nominal} {total} count as its own ({level.shares} shares)." if level.nominal else ""
+        return f"No limit.{own}"
     if not limits.borrowing:
         return f"{level.nominal} {total} ({level.shares} assured shares)."
-    lends = f"lends down to {level.minimum}" if level.minimum < level.nominal else "lends none"
-    borrows = f"borrows up to {level.attainable}" if level.attainable > level.nominal else "borrows none"
-    single = f" One list may take {level.max_seats}." if level.max_seats else ""
-    return f"{level.nominal} nominal {total} ({level.shares} shares), {lends}, {borrows}.{single}"
+    does = [
+        *(["lends"] if level.minimum < level.nominal else []),
+        *(["borrows"] if level.attainable > level.nominal else []),
+    ]
+    varies = (
+        f"{level.minimum} to {level.attainable} as it {' and '.join(does)}" if does else "it neither lends nor borrows"
+    )
+    single = f"; one list up to {level.max_seats}" if level.max_seats else ""
+    return f"{level.nominal} {total} ({level.shares} shares); {varies}{single}."
 
 
 def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint) -> Iterator[str]:
-    yield paint("Tried, in this order:", "dim")
     tried = answer.considered
     longest = max((cells(visible(one.flow_schema.name)) for one in tried), default=0)
-    column = min(longest, 30)
+    column = min(longest, _NAME)
+    digits = max((len(str(one.flow_schema.spec.matching_precedence)) for one in tried), default=0)
+    start = digits + 2
+    yield paint("Tried, in this order:", "dim")
     for one in tried:
         schema = one.flow_schema
         name = visible(schema.name)
-        head = f"{schema.spec.matching_precedence:>6}  {name}{' ' * max(column - cells(name), 0)}  "
-        because = f"{'matches: ' if one.matched else ''}{one.because}"
+        row = f"{schema.spec.matching_precedence:>{digits}}  {name}"
+        because = f"matches: {one.because.removeprefix('it takes ')}" if one.matched else one.because
         if not one.matched and not builtin.is_built_in(schema.document):
             because += f" ({schema.document.source.name}:{schema.document.span(one.path).line})"
-        rest_column = 8 + column + 2
-        if style.width is not None and style.width - rest_column < 30:
-            yield paint(head.rstrip(), "good") if one.matched else head.rstrip()
-            yield from indented(wrap(visible(because), style.width, 8, 8), " " * 8)
+        colour = "good" if one.matched else ""
+        hanging = start + column + 2
+        if style.width is not None and style.width - hanging < _LEAST:
+            yield paint(row, colour) if colour else row
+            yield from indented(wrap(visible(because), style.width, start, start), " " * start)
             continue
-        first, *rest = wrap(visible(because), style.width, cells(head), rest_column)
-        yield (paint(head, "good") if one.matched else head) + first
-        yield from indented(rest, " " * rest_column)
+        row += " " * max(column - cells(name), 0) + "  "
+        first, *rest = wrap(visible(because), style.width, cells(row), hanging)
+        yield (paint(row, colour) if colour else row) + first
+        yield from indented(rest, " " * hanging)
     for left_out in why.skipped(explainer.configuration):
-        yield from indented(
-            wrap(visible(f'Skipped: "{left_out.flow_schema.name}": {left_out.because}.'), style.width, 2, 4), "  "
-        )
+        text = f'"{left_out.flow_schema.name}" is skipped: {left_out.because}.'
+        yield from _labelled("", text, style, paint)
     for sentence in why.order_in_words(explainer.configuration):
-        yield from indented(wrap(visible(sentence), style.width, 2, 4), "  ")
+        yield from _labelled("", sentence, style, paint)

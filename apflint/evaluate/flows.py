@@ -52,10 +52,16 @@ def flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, names
     queuing = None if response is None or response.type != "Queue" else response.queuing
     if queuing is None or queuing.queues < 2:
         return Flow(schema.name, method, "", 0 if queuing is None else queuing.queues, None, None)
-    distinguisher = user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
+    distinguisher = whose(schema, user, namespace)
     hashed = flow_hash(schema.name, distinguisher)
     hand = deal(hashed, queuing.queues, queuing.hand_size)
     return Flow(schema.name, method, distinguisher, queuing.queues, hashed, hand)
+
+
+def whose(schema: FlowSchema, user: str, namespace: str) -> str:
+    """What tells the flows of a FlowSchema apart: of all requests with the same, `flow` says the same."""
+    method = schema.spec.distinguisher_method
+    return user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
 
 
 def flow_json(each: Flow) -> dict[str, Any]:
@@ -69,22 +75,22 @@ def flow_json(each: Flow) -> dict[str, Any]:
 
 
 def describe_flow(each: Flow) -> str:
-    """The flow in one or two sentences. Names stand in quotes as they are: the caller makes them fit for a terminal."""
+    """The flow, which is one of its FlowSchema, in a few words. Names stand in quotes as they are: the caller makes them fit for a terminal."""
     if each.queues == 0:
         return "The priority level has no queues, so flows make no difference."
     if each.queues == 1:
         return "The priority level has 1 queue, so all its requests wait in line together, whatever flow they are of."
     if each.method == BY_USER:
-        whose = f'All requests of user "{each.distinguisher}" under FlowSchema "{each.flow_schema}" are one flow.'
+        whose = f'User "{each.distinguisher}" is one flow'
     elif each.method == BY_NAMESPACE and each.distinguisher:
-        whose = f'All requests in namespace "{each.distinguisher}" under FlowSchema "{each.flow_schema}" are one flow.'
+        whose = f'Namespace "{each.distinguisher}" is one flow'
     elif each.method == BY_NAMESPACE:
-        whose = f'All requests without a namespace under FlowSchema "{each.flow_schema}" are one flow.'
+        whose = "All requests without a namespace are one flow"
     else:
-        whose = f'All requests under FlowSchema "{each.flow_schema}" are one flow.'
+        whose = "All requests are one flow"
     hand = ", ".join(map(str, each.hand or ()))
     which = f"queue {hand}" if len(each.hand or ()) == 1 else f"the shortest of queues {hand}"
-    return f"{whose} They wait in {which} (of {each.queues}, counted from 0)."
+    return f"{whose}: it waits in {which} (of {each.queues}, from 0). Hash {each.hash}."
 
 
 class Fate(NamedTuple):
@@ -96,7 +102,7 @@ class Fate(NamedTuple):
     reason: Reason | None
     """What `apiserver_flowcontrol_rejected_requests_total` counts a rejection under."""
     when: str
-    """A sentence: when this happens, and what the client sees."""
+    """A sentence: when this happens. Those of a level, read one after the other, tell the whole."""
 
 
 def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tuple[Fate, ...]:
@@ -105,9 +111,7 @@ def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tup
     `wait_seconds` is how long a request may wait: a quarter of the server's `--request-timeout`.
     """
     if level.type == "Exempt":
-        return (
-            Fate("dispatched", None, None, "The level is exempt: every request is executed at once, never held back."),
-        )
+        return (Fate("dispatched", None, None, "Executed at once, always: the level is exempt."),)
     if level.response != "Queue":
         return (
             Fate("dispatched", None, None, f"Executed at once while {_free(level)}."),
@@ -115,7 +119,7 @@ def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tup
                 "rejected",
                 429,
                 "concurrency-limit",
-                "Rejected at once when no seat is free: this level has no queues (limitResponse Reject).",
+                "Otherwise rejected at once: the level has no queues (limitResponse Reject).",
             ),
         )
     length, wait = level.queue_length_limit or 0, f"{wait_seconds:g} seconds"
@@ -125,15 +129,15 @@ def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tup
             "queued",
             None,
             None,
-            f"Waits when no seat is free: {_queues(level)}, for up to {wait} (a quarter of --request-timeout).",
+            f"Otherwise waits up to {wait} (a quarter of --request-timeout) {_queues(level)}.",
         ),
         Fate(
             "rejected",
             429,
             "queue-full",
-            f"Rejected at once when no seat is free and {_full(level)} {counted(length, 'request')} waiting.",
+            f"Rejected at once if even that queue has {length} waiting.",
         ),
-        Fate("rejected", 429, "time-out", f"Rejected when it has waited {wait} and no seat became free for it."),
+        Fate("rejected", 429, "time-out", f"Rejected after {wait}."),
         Fate(
             "rejected", 429, "cancelled", "Dropped from its queue when the client gives up or its own timeout runs out."
         ),
@@ -149,23 +153,15 @@ def _free(level: LevelLimits) -> str:
     if level.attainable == 0:
         # Recorded: a Reject level without seats lets through one request at a time.
         return "no other request of this level is executing (it has no seats)"
-    if level.attainable > level.nominal:
-        return f"a seat is free ({level.nominal} of its own, up to {level.attainable} with borrowed ones)"
-    return f"a seat is free (of {level.nominal})"
+    return "a seat is free"
 
 
 def _queues(level: LevelLimits) -> str:
     if level.queues == 1:
         return "in the level's one queue"
     if level.hand_size == 1:
-        return "in its flow's one queue"
-    return f"in the shortest of its flow's {level.hand_size} queues"
-
-
-def _full(level: LevelLimits) -> str:
-    if level.queues == 1:
-        return "the queue has"
-    return "its flow's queue has" if level.hand_size == 1 else "even the shortest of its flow's queues has"
+        return "in its one queue"
+    return f"in the shortest of its {level.hand_size} queues"
 
 
 def starvation(level: LevelLimits) -> str | None:
@@ -201,5 +197,5 @@ def why_unseen(verb: str, *, long_running: bool) -> str | None:
 def note_on_seats(verb: str, *, long_running: bool) -> str | None:
     """A sentence for a request that holds its seat for less time than it lasts; None for all others."""
     if long_running and verb == "watch":
-        return "A watch holds its seats only until it has sent what already exists, not for as long as it lasts."
+        return "A watch holds its seats only until it has sent what already exists."
     return None

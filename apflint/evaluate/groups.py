@@ -38,25 +38,32 @@ def effective_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...
     added: list[str] = []
     notes: list[str] = []
 
-    def add(why: str, *names: str) -> None:
-        missing = [name for name in names if name not in groups]
-        if missing:
-            added.extend(missing)
-            quoted = " and ".join(f'"{name}"' for name in missing)
-            notes.append(f"Added the {'group' if len(missing) == 1 else 'groups'} {quoted}: {why}.")
+    def add(*names: str) -> None:
+        added.extend(name for name in names if name not in groups)
 
     if user == ANONYMOUS:
-        add("the server puts requests without credentials there", UNAUTHENTICATED)
-        return (*groups, *added), tuple(notes)
+        add(UNAUTHENTICATED)
+        return (*groups, *added), tuple(map(_added_in_words, [added] if added else []))
     account = service_account(user)
     if account is not None:
-        add("every service account has them", SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{account[0]}")
+        add(SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{account[0]}")
         if groups and added:
-            notes.append("(A request that kubectl sends with --as and --as-group does not get them.)")
+            notes.append("(With kubectl --as and --as-group a service account does not get its own two.)")
     elif user.startswith(SERVICE_ACCOUNT_PREFIX):
         notes.append(f'"{user}" is no valid name of a service account, so it gets no groups of service accounts.')
     elif user.startswith(NODE_PREFIX) and not groups:
-        add("the certificate of every node names it", NODES)
+        add(NODES)
     if UNAUTHENTICATED not in groups:
-        add("every user who has authenticated is in it", AUTHENTICATED)
+        add(AUTHENTICATED)
+    if added:
+        notes.insert(0, _added_in_words(added))
     return (*groups, *added), tuple(notes)
+
+
+def _added_in_words(added: list[str]) -> str:
+    *others, last = (f'"{name}"' for name in added)
+    return (
+        f"Authentication adds the groups {', '.join(others)} and {last}."
+        if others
+        else f"Authentication adds the group {last}."
+    )

@@ -87,7 +87,7 @@ def subject_miss(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mis
 
 
 def subject_in_words(subject: Subject) -> str:
-    """A subject as a noun: `group "dev"`, `service account "ci/runner"`, `a service account of namespace "ci"`."""
+    """A subject as a noun: `group "dev"`, `service account "ci/runner"`, `a service account in "ci"`."""
     account = subject.service_account
     if subject.kind == "Group" and subject.group is not None:
         return "everybody" if subject.group == ALL else f'group "{subject.group}"'
@@ -95,7 +95,7 @@ def subject_in_words(subject: Subject) -> str:
         return "everybody" if subject.user == ALL else f'user "{subject.user}"'
     if subject.kind == "ServiceAccount" and account is not None:
         if account.name == ALL:
-            return f'a service account of namespace "{account.namespace}"'
+            return f'a service account in "{account.namespace}"'
         return f'service account "{account.namespace}/{account.name}"'
     return f'a subject of kind "{subject.kind}" that names nobody'
 

@@ -172,6 +172,8 @@ def _infer_group(word: str) -> Target:
             f' "{word}.example.com".'
         )
     known = found[0]
+    if word == known.name and not known.group and len(found) == 1:
+        return Target("", known.version, known.name, known, ())  # as it was written: nothing was inferred
     read = "is" if word == known.name else f'is read as "{known.name}"'
     note = f'"{word}" {read} in {group_in_words(known.group)}.'
     if len(found) > 1:
@@ -229,9 +231,7 @@ def _namespace(verb: str, namespace: str | None, namespaced: bool | None, notes:
     if namespace:
         return namespace
     if verb in COLLECTION_VERBS:
-        if namespace is None:
-            notes.append("No namespace was given: the request is for all namespaces.")
-        return ""
+        return ""  # of all namespaces
     if namespaced is None:
         notes.append("No namespace was given: the resource is taken to be cluster-scoped.")
         return ""

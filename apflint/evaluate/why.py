@@ -144,4 +144,4 @@ def _match_in_words(schema: FlowSchema, found: MatchedBy) -> tuple[str, Path]:
 
 
 def _verbs(verbs: Sequence[str]) -> str:
-    return "every verb" if verbs == (ALL,) else f"verbs {quoted(verbs)}"
+    return "all verbs" if verbs == (ALL,) else f"verbs {quoted(verbs)}"

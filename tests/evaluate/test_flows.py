@@ -57,21 +57,21 @@ def test_a_recorded_flow() -> None:
         "hand": [55, 62, 126, 125, 105, 1],
     }
     assert flows.describe_flow(found) == (
-        'All requests of user "alice" under FlowSchema "global-default" are one flow.'
-        " They wait in the shortest of queues 55, 62, 126, 125, 105, 1 (of 128, counted from 0)."
+        'User "alice" is one flow: it waits in the shortest of queues'
+        " 55, 62, 126, 125, 105, 1 (of 128, from 0). Hash 17644606172554983095."
     )
 
 
 @pytest.mark.parametrize(
     ("method", "level", "distinguisher", "words"),
     [
-        ("ByUser", _queue(), "alice", 'All requests of user "alice"'),
-        ("ByNamespace", _queue(), "dev", 'All requests in namespace "dev"'),
-        (None, _queue(), "", "All requests under FlowSchema"),
+        ("ByUser", _queue(), "alice", 'User "alice" is one flow'),
+        ("ByNamespace", _queue(), "dev", 'Namespace "dev" is one flow'),
+        (None, _queue(), "", "All requests are one flow"),
         ("ByUser", _queue(1, 1), "", "1 queue, so all its requests wait in line together"),
         ("ByUser", _reject(), "", "no queues"),
         ("ByUser", _EXEMPT, "", "no queues"),
-        ("ByUser", _queue(8, 1), "alice", "They wait in queue "),
+        ("ByUser", _queue(8, 1), "alice", "it waits in queue "),
     ],
 )
 def test_what_tells_flows_apart(
@@ -133,27 +133,26 @@ def test_fates_of_a_queueing_level() -> None:
         ("rejected", 429, "cancelled"),
     ]
     assert [fate.when for fate in found] == [
-        "Executed at once while a seat is free (50 of its own, up to 75 with borrowed ones) and nobody is waiting.",
-        "Waits when no seat is free: in the shortest of its flow's 6 queues, for up to 15 seconds (a quarter of --request-timeout).",
-        "Rejected at once when no seat is free and even the shortest of its flow's queues has 50 requests waiting.",
-        "Rejected when it has waited 15 seconds and no seat became free for it.",
+        "Executed at once while a seat is free and nobody is waiting.",
+        "Otherwise waits up to 15 seconds (a quarter of --request-timeout) in the shortest of its 6 queues.",
+        "Rejected at once if even that queue has 50 waiting.",
+        "Rejected after 15 seconds.",
         "Dropped from its queue when the client gives up or its own timeout runs out.",
     ]
 
 
 def test_fates_follow_the_queues_and_the_timeout() -> None:
     one = " ".join(fate.when for fate in flows.fates(_limits(_queue(1, 1)), wait_seconds=2.5))
-    assert "in the level's one queue, for up to 2.5 seconds" in one
-    assert "the queue has 50 requests waiting" in one
+    assert "up to 2.5 seconds (a quarter of --request-timeout) in the level's one queue" in one
+    assert "that queue has 50 waiting" in one
     single = " ".join(fate.when for fate in flows.fates(_limits(_queue(8, 1))))
-    assert "in its flow's one queue" in single
-    assert "and its flow's queue has 50 requests waiting" in single
+    assert "in its one queue" in single
 
 
 def test_fates_of_levels_without_queues() -> None:
     reject = flows.fates(_limits(_reject(borrowingLimitPercent=0)))
     assert [(fate.outcome, fate.reason) for fate in reject] == [("dispatched", None), ("rejected", "concurrency-limit")]
-    assert reject[0].when == "Executed at once while a seat is free (of 50)."
+    assert reject[0].when == "Executed at once while a seat is free."
     exempt = flows.fates(_limits(_EXEMPT))
     assert [(fate.outcome, fate.status, fate.reason) for fate in exempt] == [("dispatched", None, None)]
 

@@ -66,16 +66,14 @@ def test_a_custom_resource_has_no_version_that_anybody_could_know() -> None:
 
 
 def test_what_was_inferred_is_said() -> None:
-    assert words("watch deploy").notes[:2] == (
-        '"deploy" is read as "deployments" in the API group "apps".',
-        "No namespace was given: the request is for all namespaces.",
-    )
+    assert words("watch deploy").notes[0] == '"deploy" is read as "deployments" in the API group "apps".'
+    assert words("watch deploy").info.namespace == ""
     assert words("get po a").notes[1] == 'No namespace was given: the request is for the namespace "default".'
-    assert words("list pods", all_namespaces=True).notes[0] == '"pods" is in the core API group "".'
-    assert '"n" is not used' in words("list nodes", namespace="n").notes[1]
+    assert words("list deployments", all_namespaces=True).notes[0] == '"deployments" is in the API group "apps".'
+    assert '"n" is not used' in words("list nodes", namespace="n").notes[0]
     assert '"events.events.k8s.io"' in words("list ev").notes[0]
-    assert '"web-0" is no subresource of "pods"' in words("get pods/web-0", namespace="x").notes[1]
-    assert '"list"' in words("get pods", namespace="x").notes[1]
+    assert '"web-0" is no subresource of "pods"' in words("get pods/web-0", namespace="x").notes[0]
+    assert '"list"' in words("get pods", namespace="x").notes[0]
     assert '"foo" itself' in words("get ns foo").notes[1]
     assert 'in the API group "apps", not in the group "extensions"' in words("list deployments.extensions").notes[0]
 

@@ -61,7 +61,7 @@ PODS = "/api/v1/namespaces/dev/pods"
         ),
         (
             [subject(serviceAccount={"namespace": "ci", "name": "*"})],
-            'the user is not a service account of namespace "ci"',
+            'the user is not a service account in "ci"',
             "subjects[0]",
         ),
         ([], "the rule has no subjects", "subjects"),
@@ -265,7 +265,7 @@ def test_the_rule_that_came_closest_is_the_one_explained() -> None:
 
 def test_a_match_says_by_what() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
-    assert (found.matched, found.because) == (True, "it takes everybody, every verb on all resources")
+    assert (found.matched, found.because) == (True, "it takes everybody, all verbs on all resources")
     assert field_path(found.path) == "spec.rules[0].resourceRules[0]"
     assert found.misses == ()
     found = tried(

@@ -1,0 +1,205 @@
+"""`apflint explain --requests`: lines of JSON in, lines of JSON out, many of them a second.
+
+Three things make it fast: a line that was seen before has the same answer, parts of an answer that depend on little (the
+user, the FlowSchema, the flow) are written once, and nothing but the piece at hand is in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import chain
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from apflint.cli.explain import (
+    outcome_json,
+    reasons_json,
+    remarks_json,
+    request_json,
+    resolution_json,
+    user_json,
+)
+from apflint.cli.files import SIZE_LIMIT
+from apflint.evaluate.classifier import MEMORY
+from apflint.evaluate.flows import flow_json
+from apflint.evaluate.records import json_values
+from apflint.evaluate.requestinfo import request_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from apflint.cli.explain import Explainer, Explanation
+    from apflint.evaluate.flows import Flow
+    from apflint.evaluate.match import UserInfo
+    from apflint.evaluate.request import Request
+    from apflint.evaluate.resolve import MatchedBy
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_PIECE = 1 << 20
+_encode = json.JSONEncoder().encode
+_REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(request_info("GET", "/"))) + "}"
+"""A request in JSON without its values, which are texts and truth values: filled in twice as fast as encoded."""
+
+
+class Answers:
+    """Turns lines of requests into lines of answers."""
+
+    def __init__(self, explainer: Explainer, read: Callable[[Any], Request], *, reasons: bool) -> None:
+        self._explainer = explainer
+        self._read = read
+        self._reasons = reasons
+        self.errors: list[tuple[int, str]] = []
+        """What was no request since somebody last looked: the line, and a sentence."""
+        self.seen: dict[bytes, str] = {}
+        """Lines and their answers."""
+        self._users: dict[UserInfo, str] = {}
+        self._flows: dict[Flow, str] = {}
+        self._remarks: dict[tuple[str | None, tuple[str, ...]], str] = {}
+        self._ends: dict[tuple[int, MatchedBy | None], tuple[str, str]] = {}
+
+    def line(self, number: int, line: bytes) -> str:
+        """The answers to one line, each ending in a newline; none for a blank one, several for a list."""
+        text = line.decode("utf-8", "replace")
+        try:
+            value = json.loads(text)
+            if isinstance(value, dict) and "items" not in value:
+                return _remember(self.seen, line, self._answer(self._read(value)))
+        except (ValueError, RecursionError):
+            pass
+        return self.text(number, text)  # a list, or what has to be told with its line number
+
+    def text(self, number: int, text: str) -> str:
+        """The answers to a text that begins on line `number`: one JSON value, or one a line."""
+        answers = []
+        for value in json_values(text):
+            problem = value.error
+            if problem is None:
+                try:
+                    answers.append(self._answer(self._read(value.value)))
+                    continue
+                except ValueError as error:
+                    problem = str(error)
+            at = number + value.number - 1
+            self.errors.append((at, problem))
+            answers.append(_encode({"error": problem, "inputLine": at}) + "\n")
+        return "".join(answers)
+
+    def _answer(self, request: Request) -> str:
+        """`apflint.cli.explain.as_json` as a line, from parts that were written before."""
+        answer = self._explainer.explain(request, reasons=self._reasons)
+        info = request_json(request.info)
+        user = self._users.get(request.user)
+        if user is None:
+            user = _remember(self._users, request.user, _encode(user_json(request.user)))
+        flow = self._flows.get(answer.flow)
+        if flow is None:
+            flow = _remember(self._flows, answer.flow, _encode(flow_json(answer.flow)))
+        resolution = answer.resolution
+        ends = self._ends.get((resolution.position, resolution.matched_by))
+        if ends is None:
+            ends = self._end(answer)
+        remarks = self._remarks.get((answer.unseen, request.notes))
+        if remarks is None:
+            remarks = _remember(self._remarks, (answer.unseen, request.notes), _members(remarks_json(answer)))
+        more = f", {_members(reasons_json(answer))}" if self._reasons else ""
+        return f'{{"request": {_REQUEST % tuple(map(_scalar, info.values()))}, "user": {user}, {ends[0]}, "flow": {flow}, {ends[1]}, {remarks}{more}}}\n'
+
+    def _end(self, answer: Explanation) -> tuple[str, str]:
+        resolution = answer.resolution
+        parts = _members(resolution_json(resolution)), _members(outcome_json(answer, self._explainer.limits))
+        return _remember(self._ends, (resolution.position, resolution.matched_by), parts)
+
+
+def _scalar(value: str | bool) -> str:
+    return encode_basestring_ascii(value) if isinstance(value, str) else "true" if value else "false"
+
+
+def _members(value: dict[str, Any]) -> str:
+    return _encode(value)[1:-1]
+
+
+def _remember(memory: dict[K, V], key: K, value: V) -> V:
+    if len(memory) >= MEMORY:
+        memory.clear()
+    memory[key] = value
+    return value
+
+
+def answers(
+    explainer: Explainer, read: Callable[[Any], Request], pieces: Iterable[bytes], *, reasons: bool
+) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """For each piece of an input the lines of answers to it, and the lines in it that are no request, with a sentence each.
+
+    An input is one JSON value or one a line. Raises ValueError for text that is not UTF-8 and for an endless line.
+    """
+    known = Answers(explainer, read, reasons=reasons)
+    batches = _batches(pieces)
+    head: list[list[bytes]] = []
+    opening = b""
+    for batch in batches:
+        head.append(batch)
+        opening = next((line for line in batch if line.strip()), b"")
+        if opening:
+            break
+    if _is_beginning(opening):
+        size = 0
+        for batch in batches:
+            head.append(batch)
+            size += sum(map(len, batch))
+            if size > SIZE_LIMIT:  # too much for one value: a log that begins in the middle of a line
+                break
+        else:
+            text = b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace")
+            yield known.text(1, text), known.errors
+            return
+    number = 1
+    for batch in chain(head, batches):
+        seen = known.seen.get
+        lines = [seen(line) or known.line(at, line) for at, line in enumerate(batch, number)]
+        number += len(batch)
+        yield "".join(lines), known.errors
+        known.errors = []
+
+
+def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The whole lines of each piece, without their newlines."""
+    rest = b""
+    for at, piece in enumerate(pieces):
+        if at == 0 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ValueError("the requests are in UTF-16; write them in UTF-8")
+        *lines, rest = (rest + (piece.removeprefix(b"\xef\xbb\xbf") if at == 0 else piece)).split(b"\n")
+        if len(rest) > SIZE_LIMIT:
+            raise ValueError(f"a line of the requests is longer than {SIZE_LIMIT >> 20} MiB")
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]
+
+
+def _is_beginning(line: bytes) -> bool:
+    """Whether a line is only the beginning of a JSON value that goes on below: what is missing is missing at its end."""
+    text = line.decode("utf-8", "replace").strip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text)
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+def pieces_of(path: str) -> Iterator[bytes]:
+    """The bytes of a file, or of standard input for `-`, as they come. Raises OSError where they cannot be had."""
+    if path == "-":
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise ValueError("standard input is closed: connect it to a pipe or a file")
+        while piece := stream.read1(_PIECE):
+            yield piece
+        return
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(_PIECE):
+            yield piece

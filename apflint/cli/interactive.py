@@ -1,0 +1,251 @@
+"""`apflint explain` without a request, on a terminal: asks step by step, answers, and asks again.
+
+What is asked and what is offered is worked out here without a terminal; `_Prompts` alone knows prompt_toolkit, which is
+imported only for a conversation.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli.story import story
+from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.request import COLLECTION_VERBS, VERBS, from_words, infer_resource
+from apflint.evaluate.resources import RESOURCES
+from apflint.report.terminal import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import NoReturn
+
+    from apflint.cli.ask import Question
+    from apflint.cli.explain import Explainer
+    from apflint.evaluate.request import Request
+    from apflint.evaluate.resolve import Configuration
+    from apflint.model import PolicyRulesWithSubjects, Subject
+    from apflint.report import Style
+
+    Ask = Callable[["Step", str], str]
+    """Asks for one thing; the second argument is what counts where nothing is typed. Returns what counts.
+
+    Raises EOFError or KeyboardInterrupt where whoever is asked wants to leave."""
+
+_USERS = (
+    ANONYMOUS,
+    "system:apiserver",
+    "system:kube-controller-manager",
+    "system:kube-proxy",
+    "system:kube-scheduler",
+    "system:node:",
+    SERVICE_ACCOUNT_PREFIX,
+)
+_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
+_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
+"""What every cluster has. Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints"."""
+
+NOTHING = "-"
+"""Typed for nothing at all, where Enter would keep what was there."""
+
+_WELCOME = "Which request? Tab completes, the arrow keys edit and recall, Ctrl-D leaves."
+_AGAIN = f"Another request? Enter keeps what is in brackets, {NOTHING} empties it, Ctrl-D leaves."
+
+
+class Vocabulary(NamedTuple):
+    """What completion offers for each thing that is asked, sorted."""
+
+    users: tuple[str, ...]
+    groups: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    resources: tuple[str, ...]
+    """Resources with their group and subresources, and paths."""
+
+
+class Step(NamedTuple):
+    """One thing to ask for."""
+
+    label: str
+    hint: str
+    """What is to be typed, for people; shown where there is nothing from the last request."""
+    offers: tuple[str, ...] = ()
+    several: bool = False
+    """More than one may be named, with commas between them."""
+
+
+class Draft(NamedTuple):
+    """A request as far as it was typed: what the next one starts from."""
+
+    user: str = ""
+    groups: str = ""
+    verb: str = ""
+    what: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+def converse(explainer: Explainer, question: Question, style: Style) -> int:
+    """Asks and answers until Ctrl-D (status 0) or Ctrl-C (130). `question` has what the command line says already."""
+    start = Draft(
+        user=question.user or "",
+        groups=", ".join(question.groups),
+        namespace=question.namespace or "",
+    )
+    try:
+        _talk(_Prompts(colour=style.colour).ask, explainer, start, style, sys.stdout.write)
+    except EOFError:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _talk(ask: Ask, explainer: Explainer, draft: Draft, style: Style, write: Callable[[str], object]) -> NoReturn:
+    """The conversation. It ends only by what `ask` raises."""
+    words = vocabulary(explainer.configuration)
+    write(f"{_WELCOME}\n")
+    while True:
+        draft = ask_for_draft(ask, draft, words)
+        try:
+            asked = request(draft)
+        except ValueError as error:
+            write(f"{visible(str(error))}\n")
+            continue
+        write(f"\n{story(explainer.explain(asked), explainer, style)}\n{_AGAIN}\n")
+
+
+def ask_for_draft(ask: Ask, draft: Draft, words: Vocabulary) -> Draft:
+    """Asks for a whole request. What the last one had is the default of each step, unless it no longer fits."""
+    user = ""
+    while not user:
+        user = ask(Step("User", "such as alice", words.users), draft.user)
+    # Groups belong to a user: another one has others.
+    groups = draft.groups if user == draft.user or not draft.user else ""
+    groups = ask(Step("Groups", "with commas, or none", words.groups, several=True), groups)
+    verb = what = ""
+    while not verb:
+        verb = ask(Step("Verb", "such as list", VERBS), draft.verb)
+    while not what:
+        what = ask(Step("Resource or path", "such as pods or /healthz", words.resources), draft.what)
+    new = Draft(user, groups, verb, what, draft.namespace, draft.name if what == draft.what else "")
+    if what.startswith("/"):
+        return new._replace(name="")
+    if _namespaced(what):
+        hint = "none: all" if verb.lower() in COLLECTION_VERBS else "none: default"
+        new = new._replace(namespace=ask(Step("Namespace", hint, words.namespaces), new.namespace))
+    if "/" in what or verb.lower() not in (*COLLECTION_VERBS, "create"):
+        return new._replace(name=ask(Step("Name", "of the object", ()), new.name))
+    return new._replace(name="")
+
+
+def request(draft: Draft) -> Request:
+    """The request of a draft. ValueError, fit to be shown, for what is none."""
+    namespace = None if draft.what.startswith("/") or not _namespaced(draft.what) else draft.namespace or None
+    return from_words(
+        (draft.verb, draft.what, *([draft.name] if draft.name else [])),
+        user=draft.user,
+        groups=tuple(group for part in draft.groups.split(",") if (group := part.strip())),
+        namespace=namespace,
+    )
+
+
+def _namespaced(what: str) -> bool:
+    """Whether to ask for a namespace: for all but what is known to be cluster-scoped."""
+    try:
+        known = infer_resource(what.partition("/")[0]).known
+    except ValueError:  # it is told when the request is made
+        return True
+    return known is None or known.namespaced
+
+
+def vocabulary(configuration: Configuration) -> Vocabulary:
+    """The names in the FlowSchemas of a configuration, and those that every cluster has."""
+    rules = [rule for schema in (*configuration.order, *configuration.dangling) for rule in schema.spec.rules]
+    subjects = [subject for rule in rules for subject in rule.subjects]
+    return Vocabulary(
+        users=_offers(_USERS, (name for subject in subjects for name in _users(subject))),
+        groups=_offers(_GROUPS, (subject.group or "" for subject in subjects)),
+        namespaces=_offers(_NAMESPACES, (name for rule in rules for name in _namespaces(rule))),
+        resources=_offers(_known_resources(), (name for rule in rules for name in _targets(rule)), _PATHS),
+    )
+
+
+def _offers(*names: Iterable[str]) -> tuple[str, ...]:
+    """What can be typed: no wildcards, nothing that a terminal cannot show."""
+    return tuple(sorted({name for some in names for name in some if name and ALL not in name and name.isprintable()}))
+
+
+def _users(subject: Subject) -> Iterator[str]:
+    account = subject.service_account
+    if subject.user:
+        yield subject.user
+    if account is not None and account.namespace != ALL:
+        yield f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{'' if account.name == ALL else account.name}"
+
+
+def _namespaces(rule: PolicyRulesWithSubjects) -> Iterator[str]:
+    for subject in rule.subjects:
+        if subject.service_account is not None:
+            yield subject.service_account.namespace
+    for each in rule.resource_rules:
+        yield from each.namespaces
+
+
+def _known_resources() -> Iterator[str]:
+    for resource in RESOURCES:
+        yield resource.qualified_name
+        for subresource in resource.subresources:
+            yield f"{resource.qualified_name}/{subresource}"
+
+
+def _targets(rule: PolicyRulesWithSubjects) -> Iterator[str]:
+    for each in rule.resource_rules:
+        for group in each.api_groups:
+            for name in each.resources:
+                resource, slash, subresource = name.partition("/")
+                yield f"{resource}.{group}{slash}{subresource}" if group else name
+    for other in rule.non_resource_rules:
+        yield from (url for url in other.non_resource_urls if url.startswith("/"))
+
+
+def matching(typed: str, step: Step) -> tuple[int, list[str]]:
+    """What may complete the text, and how many of its last characters that replaces. Beginnings come before the rest."""
+    word = typed.rpartition(",")[2].lstrip() if step.several else typed
+    lower = word.lower()
+    found = [offer for offer in step.offers if lower in offer.lower() and offer != word]
+    return len(word), sorted(found, key=lambda offer: not offer.lower().startswith(lower))
+
+
+class _Prompts:
+    """Prompts on the terminal; each kind of step has a history of its own."""
+
+    def __init__(self, *, colour: bool) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.output import ColorDepth
+
+        self._session: Callable[[], PromptSession[str]] = lambda: PromptSession(
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            complete_while_typing=True,
+            reserve_space_for_menu=6,
+        )
+        self._sessions: dict[str, PromptSession[str]] = {}
+
+    def ask(self, step: Step, default: str) -> str:
+        from prompt_toolkit.completion import Completer, Completion
+
+        if TYPE_CHECKING:
+            from prompt_toolkit.completion import CompleteEvent
+            from prompt_toolkit.document import Document
+
+        class Offers(Completer):
+            def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
+                size, found = matching(document.text_before_cursor, step)
+                return (Completion(offer, start_position=-size) for offer in found)
+
+        session = self._sessions.get(step.label)
+        if session is None:
+            session = self._sessions[step.label] = self._session()
+        hint = f" ({step.hint})" if not default else ""
+        kept = f" [{visible(default)}]" if default else ""
+        typed = session.prompt(f"{step.label}{hint}{kept}: ", completer=Offers()).strip()
+        return "" if typed == NOTHING else typed or default
