@@ -9,7 +9,7 @@ from apflint.checks import ANALYSIS, CHECKS, VALIDATION
 from apflint.finding import Finding, ObjectRef, Place, Related, Report, Skipped, field_path
 from apflint.load import helm_sources, load, load_text
 from apflint.releases import NEWEST, release
-from apflint.workspace import Workspace, workspace
+from apflint.workspace import Workspace, World, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +30,7 @@ class Options(NamedTuple):
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    world: World = World()
 
 
 def enabled(options: Options) -> tuple[str, ...]:
@@ -52,8 +53,12 @@ def _expand(selectors: Iterable[str]) -> set[str]:
     return {rule for selector in selectors for rule in catalogue.matching(selector)}
 
 
-def check(inputs: Iterable[tuple[str, bytes]], options: Options | None = None) -> Report:
+def check(
+    inputs: Iterable[tuple[str, bytes]], options: Options | None = None, context: Iterable[tuple[str, bytes]] = ()
+) -> Report:
     """Checks inputs, each a name and its bytes (`<stdin>` may be the output of `helm template`), as one configuration.
+
+    `context` is read like them and never reported on.
 
     Raises ValueError for an unknown release or selector, and never for an input.
     """
@@ -61,7 +66,7 @@ def check(inputs: Iterable[tuple[str, bytes]], options: Options | None = None) -
     rules = enabled(options)
     target = release(options.kubernetes)
     loaded = load_inputs(inputs)
-    return report(loaded, workspace(loaded, target), rules)
+    return report(loaded, workspace(loaded, target, load_inputs(context), options.world), rules)
 
 
 def load_inputs(inputs: Iterable[tuple[str, bytes]]) -> list[Loaded]:

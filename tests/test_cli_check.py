@@ -30,6 +30,16 @@ spec:
 """
 BAD = GOOD.replace("870", "0x10000")
 WARNED = GOOD.replace("name: nightly", "name: nightly\n  namespace: nights")
+LEVEL = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: nights}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 34
+    limitResponse: {type: Queue, queuing: {queues: 64, handSize: 6}}
+"""
 OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {about: FlowSchema}\n"
 
 
@@ -236,3 +246,27 @@ def test_colours_are_asked_for_or_not_there(
                 patch.setenv(environment, "1")
             run(["check", "--color", color])
             assert ("\x1b[" in capsys.readouterr().out) == coloured, (color, environment)
+
+
+def test_context_is_known_and_never_reported_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=GOOD.replace("workload-low", "nights"))
+    folder.joinpath("rest").mkdir()
+    level = BAD + "---\n" + LEVEL
+    folder.joinpath("rest", "level.yaml").write_text(level, encoding="utf-8")
+    assert [f["rule"] for f in report(capsys, "a.yaml")["findings"]] == ["APF401"]
+    assert report(capsys, "--context", "rest", "a.yaml")["findings"] == []
+
+
+def test_a_closed_world_is_more_severe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=GOOD.replace("workload-low", "nights"))
+    assert run(["check", "a.yaml"]) == 0
+    assert run(["check", "--complete", "a.yaml"]) == 1
+    capsys.readouterr()
+    assert [f["severity"] for f in report(capsys, "--complete", "a.yaml")["findings"]] == ["error"]
+
+
+def test_seats_are_those_of_the_servers_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=LEVEL + "---\n" + GOOD.replace("workload-low", "nights"))
+    assert "takes 74 of 600 seats" in report(capsys, "--select", "APF603")["findings"][0]["message"]
+    few = report(capsys, "--select", "APF603", "--server-concurrency", "60")["findings"][0]["message"]
+    assert "takes 8 of 60 seats" in few

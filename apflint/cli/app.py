@@ -52,11 +52,28 @@ class PageFormat(StrEnum):
     json = "json"
 
 
+class GraphFormat(StrEnum):
+    """How the configuration is drawn."""
+
+    mermaid = "mermaid"
+    dot = "dot"
+    svg = "svg"
+    html = "html"
+
+
 class DefaultsFormat(StrEnum):
     """How built-in objects are printed."""
 
     yaml = "yaml"
     json = "json"
+
+
+class DiffFormat(StrEnum):
+    """How differences are printed."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
 
 
 Kubernetes = Annotated[
@@ -156,6 +173,14 @@ def check(
     stdin_filename: Annotated[
         str | None, typer.Option(metavar="FILE", help="The name that findings show for standard input.")
     ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="More manifests of the cluster: known, not reported on; repeatable."),
+    ] = None,
+    complete: Annotated[bool, typer.Option("--complete", help="The manifests are all that the cluster has.")] = False,
+    server_concurrency: Annotated[
+        int, typer.Option("--server-concurrency", metavar="N", min=1, help="Seats of one API server.")
+    ] = 600,
     require_objects: Annotated[
         bool, typer.Option("--require-objects", help="Exit with 2 where there is no FlowSchema and no level at all.")
     ] = False,
@@ -172,15 +197,21 @@ def check(
     from apflint.cli import check as command
     from apflint.engine import Options
     from apflint.releases import NEWEST
+    from apflint.workspace import World
 
     inputs = command.Inputs(
-        tuple(paths or ["."]), tuple(exclude or ()), force_exclude=force_exclude, stdin_filename=stdin_filename
+        tuple(paths or ["."]),
+        tuple(exclude or ()),
+        force_exclude=force_exclude,
+        stdin_filename=stdin_filename,
+        context=tuple(context or ()),
     )
     options = Options(
         kubernetes=kubernetes or NEWEST.name,
         select=_rules(select) if select is not None else None,
         extend_select=_rules(extend_select),
         ignore=_rules(ignore),
+        world=World(complete=complete, server_concurrency=server_concurrency),
     )
     printing = command.Printing(
         output.value, color.value, quiet=quiet, verbose=verbose, statistics=statistics, fail_on=fail_on.value
@@ -345,6 +376,42 @@ def limits(
 
 
 @app.command(
+    epilog="Examples: apflint diff main/ branch/ · apflint diff defaults:1.33 defaults:1.36 · apflint diff --format markdown"
+    " old.yaml new.yaml. Exit status: 1 when a request or a level fares differently, otherwise 0; 2 as everywhere."
+)
+def diff(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A file, a directory, -, or defaults:X.Y.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The same.")],
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    output: Annotated[DiffFormat, typer.Option("--format", help="markdown: for a comment.")] = DiffFormat.text,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even when something changes.")] = False,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    color: Color = Colour.auto,
+) -> int:
+    """Show which requests change FlowSchema or priority level, a request as proof of each, and how seats change."""
+    from apflint.cli import ask
+    from apflint.cli import diff as command
+
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    return _said(
+        lambda: command.run(
+            old,
+            new,
+            kubernetes,
+            seats,
+            defaults=not no_defaults,
+            output=output.value,
+            color=color.value,
+            exit_zero=exit_zero,
+        )
+    )
+
+
+@app.command(
     epilog="Examples: apflint shards --hand-size 8 --queues 64 · apflint shards --recommend 0.001 --elephants 4"
     " · apflint shards --flow-schema global-default --distinguisher alice --queues 128 --hand-size 6"
 )
@@ -370,6 +437,60 @@ def shards(
 
     asked = sharding.Asked(hand_size, queues, elephants, flow_schema, distinguisher, recommend, max_queues)
     return _said(lambda: sharding.run(asked, output.value, color.value))
+
+
+@app.command(
+    epilog="Examples: apflint graph manifests/ (Mermaid, for a ```mermaid block on GitHub)"
+    " · apflint graph --format html manifests/ > apf.html · apflint graph --format dot | dot -Tpdf > apf.pdf"
+)
+def graph(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Manifests (default .).")] = None,
+    output: Annotated[
+        GraphFormat, typer.Option("--format", help="svg and html need no network; dot is for Graphviz.")
+    ] = GraphFormat.mermaid,
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+) -> int:
+    """Draw the FlowSchemas in matching order, their levels with seats, and what is never reached."""
+    from apflint.cli import ask
+    from apflint.cli import graph as command
+
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    return _said(
+        lambda: command.run(tuple(paths or ["."]), kubernetes, seats, defaults=not no_defaults, output=output.value)
+    )
+
+
+class ResultFormat(StrEnum):
+    """How the results of suites are printed."""
+
+    text = "text"
+    json = "json"
+    junit = "junit"
+
+
+@app.command("test", epilog="Examples: apflint test apf-test.yaml · apflint test --format junit policy/*.yaml > results.xml")
+def expectations(
+    suites: Annotated[list[str], typer.Argument(metavar="FILE|-...", help="Suites of expectations, in YAML or JSON.")],
+    filename: Annotated[
+        list[str] | None,
+        typer.Option("-f", "--filename", metavar="PATH", help="Manifests, in place of those that the suites name."),
+    ] = None,
+    kubernetes: Kubernetes = None,
+    server_concurrency: Seats = None,
+    output: Annotated[ResultFormat, typer.Option("--format", help="How results are printed.")] = ResultFormat.text,
+    color: Color = Colour.auto,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only what does not hold.")] = False,
+) -> int:
+    """Test what must hold of a configuration: examples, and properties that are proved for all requests."""
+    from apflint.cli import test as command
+
+    overrides = command.Overrides(tuple(filename or ()), kubernetes, server_concurrency)
+    return _said(lambda: command.run(tuple(suites), overrides, output.value, color.value, quiet=quiet))
 
 
 def _rules(values: list[str] | None) -> tuple[str, ...]:

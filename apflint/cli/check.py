@@ -27,6 +27,8 @@ class Inputs(NamedTuple):
     exclude: tuple[str, ...] = ()
     force_exclude: bool = False
     stdin_filename: str | None = None
+    context: tuple[str, ...] = ()
+    """Paths that are read for what they define, and never reported on."""
 
 
 class Printing(NamedTuple):
@@ -43,7 +45,8 @@ class Printing(NamedTuple):
 def run(inputs: Inputs, options: Options, printing: Printing, *, require_objects: bool) -> int:
     """Checks and prints. ValueError, fit to be shown, for an unknown release or rule."""
     unreadable: list[str] = []
-    report = check(_read(inputs, unreadable), options)
+    context = _read(inputs._replace(paths=inputs.context), unreadable) if inputs.context else ()
+    report = check(_read(inputs, unreadable), options, context)
     how = style(printing.color, quiet=True, verbose=printing.verbose, statistics=printing.statistics)
     sys.stdout.write(render(report, printing.format, how))
     sys.stdout.flush()
