@@ -1,0 +1,657 @@
+"""The rules that look at all objects together: open and closed world, context, built-in objects, and what was seen in the wild.
+
+The pages in `rules/` have an example of each rule; here is what a page cannot show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint import builtin, catalogue
+from apflint.checks import CHECKS
+from apflint.cli.app import run
+from apflint.engine import load_inputs, report
+from apflint.evaluate import shards
+from apflint.evaluate.limits import compute
+from apflint.releases import NEWEST, RELEASES, Release, release
+from apflint.workspace import Workspace, World, workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.finding import Finding
+
+OPEN, CLOSED = World(), World(complete=True)
+ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+READ_PODS = {
+    "verbs": ["get", "list", "watch"],
+    "apiGroups": [""],
+    "resources": ["pods"],
+    "clusterScope": True,
+    "namespaces": ["*"],
+}
+
+
+def account(namespace: str, name: str) -> dict[str, Any]:
+    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
+
+
+def user(name: str) -> dict[str, Any]:
+    return {"kind": "User", "user": {"name": name}}
+
+
+def group(name: str) -> dict[str, Any]:
+    return {"kind": "Group", "group": {"name": name}}
+
+
+def flow_schema(
+    name: str,
+    level: str = "workload-low",
+    precedence: int | None = 2000,
+    *,
+    subjects: list[dict[str, Any]] | None = None,
+    resources: list[dict[str, Any]] | None = None,
+    paths: list[dict[str, Any]] | None = None,
+    by: str | None = None,
+    version: str = "v1",
+) -> dict[str, Any]:
+    """A manifest; by default a service account that reads pods."""
+    if resources is None and paths is None:
+        resources = [READ_PODS]
+    spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": level}}
+    if precedence is not None:
+        spec["matchingPrecedence"] = precedence
+    if by is not None:
+        spec["distinguisherMethod"] = {"type": by}
+    rule = {
+        "subjects": subjects or [account("ci", "runner")],
+        "resourceRules": resources,
+        "nonResourceRules": paths,
+    }
+    spec["rules"] = [{key: value for key, value in rule.items() if value is not None}]
+    return {
+        "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
+        "kind": "FlowSchema",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def level(
+    name: str, shares: int = 10, queuing: dict[str, int] | None = None, *, version: str = "v1", **limited: Any
+) -> dict[str, Any]:
+    """A manifest; by default a level that rejects."""
+    response: dict[str, Any] = {"type": "Queue", "queuing": queuing} if queuing else {"type": "Reject"}
+    spec = {
+        "type": "Limited",
+        "limited": {"nominalConcurrencyShares": shares, "limitResponse": response, **limited},
+    }
+    return {
+        "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def known(
+    *objects: Any, context: tuple[Any, ...] = (), world: World = OPEN, kubernetes: str = NEWEST.name
+) -> Workspace:
+    """The workspace of these manifests; each is a file of its own: `0.json`, `1.json`, ..., `context-0.json`, ..."""
+    inputs = [(f"{number}.json", json.dumps(value).encode()) for number, value in enumerate(objects)]
+    others = [(f"context-{number}.json", json.dumps(value).encode()) for number, value in enumerate(context)]
+    return workspace(load_inputs(inputs), release(kubernetes), load_inputs(others), world)
+
+
+def findings(
+    *objects: Any,
+    only: str = "",
+    context: tuple[Any, ...] = (),
+    world: World = OPEN,
+    kubernetes: str = NEWEST.name,
+) -> list[Finding]:
+    """What all rules find, or those whose ids begin with `only`."""
+    read = known(*objects, context=context, world=world, kubernetes=kubernetes)
+    return [found for found in report([], read, CHECKS).findings if found.rule.startswith(only)]
+
+
+def ids(found: list[Finding]) -> list[str]:
+    return [finding.rule for finding in found]
+
+
+# Open and closed world.
+
+DANGLING = flow_schema("ci", "batch")
+UNUSED = level("batch")
+SHADOWED = flow_schema("agent", precedence=1000, subjects=[account("kube-system", "agent")])
+
+
+@pytest.mark.parametrize(
+    ("rule", "manifest", "opened", "closed"),
+    [
+        ("APF401", DANGLING, "warning", "error"),
+        ("APF403", UNUSED, "info", "warning"),
+        ("APF501", SHADOWED, "warning", "error"),
+    ],
+)
+def test_a_closed_world_is_severer(rule: str, manifest: dict[str, Any], opened: str, closed: str) -> None:
+    in_open = findings(manifest, only=rule)
+    in_closed = findings(manifest, only=rule, world=CLOSED)
+    assert [found.severity for found in in_open] == [opened] == [catalogue.rule(rule).severity]
+    assert [found.severity for found in in_closed] == [closed]
+
+
+@pytest.mark.parametrize(("rule", "manifest"), [("APF401", DANGLING), ("APF403", UNUSED)])
+def test_only_an_open_world_asks_for_context(rule: str, manifest: dict[str, Any]) -> None:
+    assert "--context" in findings(manifest, only=rule)[0].message
+    assert "--context" not in findings(manifest, only=rule, world=CLOSED)[0].message
+
+
+def test_other_rules_are_the_same_in_both_worlds() -> None:
+    objects = (
+        level("jail", 0, borrowingLimitPercent=0),
+        flow_schema("a", "jail", subjects=[group("sso:dev")], by="ByUser"),
+        flow_schema("b", "catch-all", subjects=[user("alice")]),
+        flow_schema("c", "exempt", 3000, subjects=[group("system:serviceaccounts")]),
+    )
+    told = findings(*objects)
+    assert told == findings(*objects, world=CLOSED)
+    assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(ids(told))
+
+
+# Context: known, and never reported on.
+
+
+def test_a_level_of_the_context_is_there() -> None:
+    assert ids(findings(DANGLING, only="APF401")) == ["APF401"]
+    assert findings(DANGLING, context=(UNUSED,)) == []
+
+
+def test_a_flow_schema_of_the_context_uses_a_level() -> None:
+    assert ids(findings(UNUSED, only="APF403")) == ["APF403"]
+    assert not findings(UNUSED, context=(DANGLING,), only="APF403")
+
+
+def test_the_context_has_no_findings() -> None:
+    context = (
+        flow_schema("a", "nowhere", None),
+        flow_schema("b", "catch-all", 9000, subjects=[group("system:authenticated")], by="ByUser"),
+        level("c", 0),
+        level("d", 300, {"queues": 2, "handSize": 1, "queueLengthLimit": 100_000}),
+        SHADOWED,
+    )
+    assert len(findings(*context)) > len(context)
+    assert findings(flow_schema("mine", subjects=[account("prod", "deployer")]), context=context) == []
+
+
+def test_a_flow_schema_of_the_context_shadows() -> None:
+    earlier = flow_schema("everything", precedence=1500, resources=[ALL], paths=[PATHS])
+    assert findings(flow_schema("mine")) == []
+    (found,) = findings(flow_schema("mine"), context=(earlier,))
+    assert (found.rule, found.file) == ("APF501", "0.json")
+    assert '"everything"' in found.message
+    assert [(other.file, other.span.line) for other in found.related] == [("context-0.json", 1)]
+
+
+def test_a_level_elsewhere_is_taken_to_be_there_in_the_open_world_only() -> None:
+    everything = flow_schema("everything", "elsewhere", 1500, resources=[ALL], paths=[PATHS])
+    assert ids(findings(everything, flow_schema("mine"))) == ["APF401", "APF501"]
+    assert ids(findings(everything, flow_schema("mine"), world=CLOSED)) == ["APF401"]
+
+
+def test_what_the_server_rejects_shadows_nothing_and_is_not_shadowed() -> None:
+    everything = flow_schema("everything", precedence=1500, resources=[ALL], paths=[PATHS])
+    assert ids(findings(everything, flow_schema("mine"))) == ["APF501"]
+    everything["spec"]["distinguisherMethod"] = {"type": "ByVibes"}
+    assert ids(findings(everything, flow_schema("mine"))) == ["APF203"]
+    late = flow_schema("late", precedence=1_000_000)
+    assert ids(findings(late)) == ["APF201"]
+
+
+def test_a_tie_with_the_context() -> None:
+    (found,) = findings(
+        flow_schema("zebra"), context=(flow_schema("ape", resources=[ALL], paths=[PATHS]),), only="APF503"
+    )
+    assert '"ape" sorts before "zebra"' in found.message
+
+
+def test_what_a_level_of_the_context_takes_is_not_new() -> None:
+    context = (level("theirs", 55),)
+    alone, beside = (findings(level("mine", 45), context=seen, only="APF603")[0].message for seen in ((), context))
+    assert "workload-low 245 -> 207" in alone  # 600 * 100 / 245 and / 290
+    assert "workload-low 200 -> 174" in beside  # / 300 and / 345
+    assert "theirs 110 -> 96" in beside
+
+
+# The objects that every server has.
+
+
+def _of_every_release() -> list[Any]:
+    return [pytest.param(one, id=one.name) for one in RELEASES]
+
+
+@pytest.mark.parametrize("target", _of_every_release())
+@pytest.mark.parametrize("world", [OPEN, CLOSED], ids=["open", "closed"])
+def test_exact_copies_of_the_built_in_objects_have_no_findings(target: Release, world: World) -> None:
+    copies = builtin.manifest(target, target.newest_version)
+    assert copies
+    told = [found for found in findings(*copies, kubernetes=target.name, world=world) if found.rule not in _VERSIONS]
+    assert told == []
+
+
+@pytest.mark.parametrize("target", _of_every_release())
+def test_copies_without_annotations_have_none_either(target: Release) -> None:
+    copies = builtin.manifest(target, target.newest_version)
+    for copy in copies:
+        copy["metadata"].pop("annotations", None)
+    assert [found for found in findings(*copies, kubernetes=target.name) if found.rule not in _VERSIONS] == []
+
+
+_VERSIONS = ("APF701", "APF702")
+"""Old releases serve only API versions that are deprecated, or off unless they are asked for."""
+
+
+@pytest.mark.parametrize("target", _of_every_release())
+def test_a_server_with_its_own_objects_only_has_no_findings(target: Release) -> None:
+    assert findings(kubernetes=target.name, world=CLOSED) == []
+
+
+def test_the_objects_of_the_release_before_are_gone_or_the_same() -> None:
+    """The objects of 1.33 checked for 1.34: the two FlowSchemas that it dropped."""
+    told = findings(*builtin.manifest(release("1.33"), "v1"), kubernetes="1.34", only="APF7")
+    assert [found.message.split(" created ")[1].split(" and ")[0] for found in told] == [
+        'a FlowSchema "endpoint-controller"',
+        'a FlowSchema "workload-leader-election"',
+    ]
+    assert {found.severity for found in told} == {"warning"}
+
+
+def test_an_object_of_a_later_release_is_like_any_other() -> None:
+    assert not findings(flow_schema("system-node-high", version="v1beta1"), kubernetes="1.21", only="APF705")
+
+
+# Messages name the other object.
+
+
+def test_a_missing_level_of_another_release_is_named() -> None:
+    (found,) = findings(flow_schema("a", "node-high", version="v1beta1"), kubernetes="1.21", only="APF401")
+    assert "in Kubernetes 1.22 to" in found.message
+
+
+def test_a_missing_level_with_a_near_one() -> None:
+    (found,) = findings(flow_schema("a", "global-defaults"), only="APF401")
+    assert 'Did you mean "global-default"' in found.message
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_missing_level_with_none_near(complete: bool) -> None:
+    (found,) = findings(flow_schema("a", "qqq"), only="APF401", world=World(complete=complete))
+    assert "Did you mean" not in found.message
+    assert '"qqq"' in found.message
+
+
+def test_a_level_that_is_refused_is_not_missing() -> None:
+    broken = level("batch", queuing={"queues": 4, "handSize": 8, "queueLengthLimit": 50})
+    assert not findings(broken, DANGLING, only="APF401")
+    assert findings(broken, DANGLING)
+
+
+def test_all_that_shadow_are_named() -> None:
+    reads = flow_schema("reads", precedence=1100, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
+    writes = flow_schema("writes", precedence=1200, resources=[{**ALL, "verbs": ["create", "update", "patch"]}])
+    other = flow_schema(
+        "bystander", precedence=1300, subjects=[account("ci", "deployer")], resources=[ALL], paths=[PATHS]
+    )
+    dead = flow_schema("dead", resources=[{**READ_PODS, "verbs": ["get", "create"]}])
+    (found,) = findings(dead, other, writes, reads)
+    assert found.rule == "APF501"
+    assert '"reads" (1100)' in found.message
+    assert '"writes" (1200)' in found.message
+    assert "bystander" not in found.message
+    assert [related.file for related in found.related] == ["3.json", "2.json"]
+
+
+def test_a_dangling_flow_schema_shadows_nothing_and_is_not_shadowed() -> None:
+    everything = flow_schema("everything", "nowhere", 1500, resources=[ALL], paths=[PATHS])
+    assert not findings(everything, flow_schema("mine"), only="APF50", world=CLOSED)
+    everything["spec"]["priorityLevelConfiguration"]["name"] = "workload-low"
+    assert ids(findings(everything, flow_schema("mine"), only="APF50", world=CLOSED)) == ["APF501"]
+    assert not findings(everything, DANGLING, only="APF50", world=CLOSED)
+
+
+@pytest.mark.parametrize(("first", "second"), [("ape", "zebra"), ("a10", "a2"), ("a-2", "a10"), ("a.b", "ab")])
+def test_the_name_that_wins_a_tie_is_the_one_that_the_server_takes(first: str, second: str) -> None:
+    (found,) = findings(flow_schema(second), flow_schema(first, resources=[ALL], paths=[PATHS]), only="APF503")
+    assert f'"{first}" sorts before "{second}"' in found.message
+    order = [schema.name for schema in known(flow_schema(second), flow_schema(first)).configuration.order]
+    assert order.index(first) < order.index(second)
+
+
+def test_no_tie_where_no_request_matches_both() -> None:
+    assert not findings(flow_schema("a"), flow_schema("b", subjects=[account("ci", "deployer")]), only="APF503")
+    assert not findings(flow_schema("a"), flow_schema("b", paths=[PATHS]), only="APF503")
+
+
+def test_a_level_after_its_flow_schema_points_at_the_level() -> None:
+    (found,) = findings({"kind": "List", "apiVersion": "v1", "items": [DANGLING, UNUSED]}, only="APF406")
+    assert found.field == "spec.priorityLevelConfiguration.name"
+    assert [related.message for related in found.related] == ["the level"]
+    assert not findings({"kind": "List", "apiVersion": "v1", "items": [UNUSED, DANGLING]}, only="APF406")
+    assert not findings(DANGLING, UNUSED, only="APF406")  # in two files the order is not that of the names
+
+
+# Witnesses: what a finding says, `explain` says too.
+
+
+def _explained(message: str, folder: Path, capsys: pytest.CaptureFixture[str], *objects: Any) -> dict[str, Any]:
+    """What `apflint explain` answers to the command in a message, with these manifests."""
+    for number, value in enumerate(objects):
+        (folder / f"{number}.json").write_text(json.dumps(value), encoding="utf-8")
+    command = re.search(r"`apflint explain (.*?)`", message)
+    assert command is not None, message
+    assert run(["explain", *shlex.split(command[1]), "-f", str(folder), "--format", "json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_the_witness_of_a_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = (flow_schema("zebra"), flow_schema("ape", resources=[ALL], paths=[PATHS]))
+    (found,) = findings(*objects, only="APF503")
+    assert _explained(found.message, tmp_path, capsys, *objects)["flowSchema"] == "ape"
+
+
+@pytest.mark.parametrize(
+    ("subject", "rule", "protected"),
+    [
+        (user("system:kube-scheduler"), {"resources": [READ_PODS]}, "kube-scheduler"),
+        (group("system:nodes"), {"resources": [{**READ_PODS, "resources": ["nodes/status"]}]}, "system-node-high"),
+        (group("system:nodes"), {"resources": [READ_PODS]}, "system-nodes"),
+        (
+            user("system:kube-controller-manager"),
+            {"paths": [{"verbs": ["get"], "nonResourceURLs": ["/apis"]}]},
+            "kube-controller-manager",
+        ),
+    ],
+)
+def test_the_witness_of_a_capture(
+    subject: dict[str, Any],
+    rule: dict[str, Any],
+    protected: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mine = flow_schema("mine", "workload-low", 50, subjects=[subject], **rule)
+    captures = {found.message.split('FlowSchema "')[1].split('"')[0]: found for found in findings(mine, only="APF507")}
+    assert protected in captures
+    answer = _explained(captures[protected].message, tmp_path, capsys, mine)
+    assert (answer["flowSchema"], answer["priorityLevel"]) == ("mine", "workload-low")
+    assert findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 850}}, only="APF507") == []
+
+
+def test_taking_traffic_to_the_same_level_is_no_capture() -> None:
+    mine = flow_schema("mine", "workload-high", 750, subjects=[user("system:kube-scheduler")])
+    assert not findings(mine, only="APF507")
+
+
+# Seen in the wild: manifests of our own that make the same mistakes.
+
+
+def test_an_exemption_that_comes_after_the_service_accounts_of_kube_system() -> None:
+    mine = flow_schema(
+        "node-simulator",
+        "exempt",
+        1000,
+        subjects=[account("kube-system", "node-simulator")],
+        resources=[ALL],
+        paths=[PATHS],
+    )
+    (found,) = findings(mine)
+    assert found.rule == "APF501"
+    assert '"kube-system-service-accounts" (900)' in found.message
+    assert not findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 899}})
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("queue-visibility", "queue-visibility"), ("visibility", "service-accounts")]
+)
+def test_a_flow_schema_at_the_precedence_of_service_accounts(name: str, first: str) -> None:
+    mine = flow_schema(
+        name,
+        "global-default",
+        9000,
+        subjects=[group("system:authenticated")],
+        resources=[{**ALL, "apiGroups": ["visibility.example.com"]}],
+        by="ByUser",
+    )
+    mine["metadata"]["namespace"] = "queueing-system"
+    told = findings(mine)
+    assert sorted(ids(told)) == ["APF104", "APF503"]
+    tie = next(found for found in told if found.rule == "APF503")
+    assert '"service-accounts"' in tie.message
+    assert f'"{first}" sorts before' in tie.message
+
+
+def test_a_controller_that_lists_without_cluster_scope() -> None:
+    lists = {"verbs": ["list", "watch"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
+    writes = {
+        "verbs": ["create", "delete"],
+        "apiGroups": ["wgpolicyk8s.io"],
+        "resources": ["policyreports"],
+        "namespaces": ["*"],
+    }
+    (found,) = findings(flow_schema("reports", subjects=[account("policy", "reports")], resources=[lists, writes]))
+    assert (found.rule, found.field) == ("APF505", "spec.rules[0].resourceRules[0].namespaces")
+
+
+HEALTH = ["/healthz", "/livez", "/readyz"]
+
+
+def test_health_checks_for_strangers_come_after_probes() -> None:
+    get = flow_schema(
+        "strangers",
+        "global-default",
+        1000,
+        subjects=[group("system:unauthenticated")],
+        by="ByUser",
+        paths=[{"verbs": ["get"], "nonResourceURLs": HEALTH}],
+    )
+    (found,) = findings(get)
+    assert found.rule == "APF501"
+    assert '"probes" (2)' in found.message
+
+
+def test_health_checks_for_strangers_with_all_methods_get_what_is_not_get(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = flow_schema(
+        "strangers",
+        "global-default",
+        1000,
+        subjects=[group("system:unauthenticated")],
+        by="ByUser",
+        paths=[{"verbs": ["*"], "nonResourceURLs": HEALTH}],
+    )
+    assert not findings(every, only="APF501")
+    answers = [
+        _explained(f"`apflint explain {method} /healthz --as system:anonymous`", tmp_path, capsys, every)["flowSchema"]
+        for method in ("get", "head")
+    ]
+    assert answers == ["probes", "strangers"]
+
+
+def test_a_jail_with_zero_shares() -> None:
+    told = findings(
+        level("jail", 0, lendablePercent=0, borrowingLimitPercent=0),
+        flow_schema(
+            "jail-agent",
+            "jail",
+            1000,
+            subjects=[account("monitoring", "agent")],
+            resources=[{key: value for key, value in ALL.items() if key != "clusterScope"}],
+            by="ByUser",
+        ),
+    )
+    assert sorted(ids(told)) == ["APF505", "APF508", "APF511", "APF602"]
+    (jail,) = (found for found in told if found.rule == "APF602")
+    assert "one request at a time" in jail.message
+    assert "RBAC" in jail.message
+
+
+def test_mistakes_that_the_server_refuses_are_told_by_its_own_rules() -> None:
+    deck = level("deck", 10, {"queues": 128, "handSize": 12, "queueLengthLimit": 50})
+    exempt = {**level("mine"), "spec": {"type": "Exempt"}}
+    rbac = flow_schema("rbac", subjects=[{"kind": "User", "name": "alice"}])
+    assert "APF306" in ids(findings(deck))
+    assert "APF605" not in ids(findings(deck))
+    assert "APF301" in ids(findings(exempt))
+    assert "APF101" in ids(findings(rbac))
+
+
+def test_assured_shares_under_v1beta3() -> None:
+    manifest = level("batch", version="v1beta3")
+    limited = manifest["spec"]["limited"]
+    limited["assuredConcurrencyShares"] = limited.pop("nominalConcurrencyShares")
+    assert "APF703" in ids(findings(manifest, kubernetes="1.31"))
+
+
+def test_objects_of_other_groups_are_not_ours() -> None:
+    foreign = {
+        "apiVersion": "operator.openshift.io/v1",
+        "kind": "FlowSchema",
+        "metadata": {"name": "a"},
+        "spec": {"x": 1},
+    }
+    assert findings(foreign) == []
+
+
+# Capacity: the figures are those of the evaluator.
+
+
+@pytest.mark.parametrize(
+    ("shares", "total"), [(1, 600), (10, 600), (30, 600), (100, 600), (30, 1200), (5, 60), (400, 3000)]
+)
+def test_seats_taken_are_what_limits_says(shares: int, total: int) -> None:
+    world = World(server_concurrency=total)
+    objects = (level("batch", shares), flow_schema("ci", "batch"))
+    (found,) = findings(*objects, only="APF603", world=world)
+    order, levels = known(*objects).configuration.order, known(*objects).configuration.levels
+    after = compute(tuple(levels.values()), order, total, NEWEST)
+    before = compute(tuple(one for one in levels.values() if one.name != "batch"), order, total, NEWEST)
+    losses = {
+        one.name: (one.nominal, now.nominal)
+        for one in before.levels
+        if (now := after.level(one.name)) is not None and now.nominal < one.nominal
+    }
+    told = {name: (int(then), int(now)) for name, then, now in re.findall(r"([a-z-]+) (\d+) -> (\d+)", found.message)}
+    batch = after.level("batch")
+    assert batch is not None
+    assert told == losses
+    assert f"takes {batch.nominal} of {total} seats" in found.message
+    assert found.severity == ("warning" if any(now < 0.75 * then for then, now in losses.values()) else "info")
+
+
+def test_seats_are_taken_by_new_levels_only() -> None:
+    tuned = level("workload-low", 300)
+    tuned["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "false"}
+    assert not findings(tuned, only="APF603")
+
+
+@pytest.mark.parametrize(
+    ("queues", "hand"), [(2, 1), (4, 4), (8, 2), (16, 4), (32, 2), (50, 3), (64, 1), (64, 6), (128, 6), (100, 8)]
+)
+def test_isolation_is_what_shards_says(queues: int, hand: int) -> None:
+    objects = (
+        level("batch", 10, {"queues": queues, "handSize": hand, "queueLengthLimit": 50}),
+        flow_schema("ci", "batch"),
+    )
+    told = findings(*objects, only="APF605")
+    risk = shards.squish_probability(hand, queues, 4)
+    assert bool(told) == (risk > 0.01)
+    for found in told:
+        better = re.search(r"queues (\d+) (?:with|and) handSize (\d+) brings", found.message)
+        assert better is not None
+        assert shards.squish_probability(int(better[2]), int(better[1]), 4) <= 0.01
+        assert shards.admitted(int(better[1]), int(better[2]))
+
+
+@pytest.mark.parametrize(
+    ("shares", "total", "nominal"), [(1, 600, 3), (1, 400, 2), (1, 200, 1), (2, 200, 2), (3, 200, 3)]
+)
+def test_single_seats_are_what_limits_says(shares: int, total: int, nominal: int) -> None:
+    world = World(server_concurrency=total)
+    objects = (level("batch", shares), flow_schema("ci", "batch"))
+    limits = known(*objects, world=world).limits.level("batch")
+    assert limits is not None
+    assert limits.nominal == nominal
+    told = findings(*objects, only="APF606", world=world)
+    assert [found.severity for found in told] == (["warning"] if nominal < 3 else [])
+    assert all(f"{nominal} of {total} seats" in found.message for found in told)
+
+
+@pytest.mark.parametrize(
+    ("queues", "length", "found"), [(1000, 100, 0), (1000, 101, 1), (1, 100_000, 0), (1, 100_001, 1)]
+)
+def test_oversized_queues_begin_above_100000(queues: int, length: int, found: int) -> None:
+    objects = (
+        level("batch", 10, {"queues": queues, "handSize": min(queues, 6), "queueLengthLimit": length}),
+        flow_schema("ci", "batch"),
+    )
+    told = findings(*objects, only="APF607")
+    assert len(told) == found
+    assert all(f"{queues * length:,}" in one.message for one in told)
+
+
+@pytest.mark.parametrize("percent", [50, 51])
+@pytest.mark.parametrize("name", ["leader-election", "node-high", "system", "workload-low"])
+def test_critical_levels_lend_half_at_most(name: str, percent: int) -> None:
+    told = findings(level(name, lendablePercent=percent), only="APF604")
+    assert len(told) == (percent > 50 and name != "workload-low")
+
+
+@pytest.mark.parametrize(
+    ("limited", "queuing", "words"),
+    [
+        ({"borrowingLimitPercent": 0}, None, "one request at a time"),
+        ({}, None, "one request at a time"),
+        ({"borrowingLimitPercent": 0}, {"queues": 64, "handSize": 6}, "429"),
+        ({}, {"queues": 64, "handSize": 6}, "borrows"),
+    ],
+)
+def test_what_a_level_without_shares_does(limited: dict[str, Any], queuing: dict[str, int] | None, words: str) -> None:
+    objects = (level("jail", 0, queuing, **limited), flow_schema("ci", "jail"))
+    (found,) = findings(*objects, only="APF602")
+    assert words in found.message
+
+
+def test_zero_shares_are_refused_before_they_are_a_jail() -> None:
+    assert ids(findings(level("jail", 0), flow_schema("ci", "jail"), kubernetes="1.29", only="APF304")) == ["APF304"]
+    assert not findings(level("jail", 0), flow_schema("ci", "jail"), kubernetes="1.29", only="APF602")
+
+
+@pytest.mark.parametrize(
+    ("subject", "broad"),
+    [
+        (group("system:authenticated"), True),
+        (group("system:unauthenticated"), True),
+        (group("system:serviceaccounts"), True),
+        (group("*"), True),
+        (user("*"), True),
+        (group("system:serviceaccounts:ci"), False),
+        (group("sso:admins"), False),
+        (user("alice"), False),
+        (account("ci", "*"), False),
+    ],
+)
+def test_broad_exemptions(subject: dict[str, Any], broad: bool) -> None:
+    assert bool(findings(flow_schema("a", "exempt", subjects=[subject]), only="APF601")) == broad
+    assert not findings(flow_schema("a", "workload-low", subjects=[subject]), only="APF601")
+    health = {"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/livez", "/version"]}
+    assert not findings(flow_schema("a", "exempt", subjects=[subject], paths=[health]), only="APF601")
+    more = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/healthzy"]}
+    assert bool(findings(flow_schema("a", "exempt", subjects=[subject], paths=[more]), only="APF601")) == broad
