@@ -9,7 +9,7 @@ What a *request* is here: one that API Priority and Fairness classifies. Long-ru
 - `"authenticated"` (default): groups are what authentication gives. Everybody is in `system:authenticated`, but
   `system:anonymous` in `system:unauthenticated` and nowhere else; a service account is in its three groups and in no
   other, and nobody else is in groups of service accounts; user names that begin with `system:serviceaccount:` are those
-  of service accounts; `system:node:...` is in `system:nodes`. All other groups may be anybody else's.
+  of service accounts. All other groups may be anybody else's, or not: a node may lack `system:nodes`.
 - `"any"`: every user name with every set of groups, as impersonation can make many of them.
 
 A part of a FlowSchema *decides* about a request when the FlowSchema takes it (the first in the order that matches) and
@@ -23,6 +23,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.evaluate.reach import comparison
+from apflint.evaluate.reach.analysis import Analysis
+from apflint.evaluate.reach.meeting import may_overlap
 from apflint.evaluate.reach.parts import Move, Part, Witness, World
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ def reachable(
 
     The request that falls back to `catch-all` because nothing matches (in the world `any`) counts for `catch-all`.
     """
-    raise NotImplementedError
+    return _analysis(configuration, world).reachable(target)
 
 
 def unreachable(
@@ -64,23 +67,29 @@ def unreachable(
 
     A FlowSchema without rules is one of them, too.
     """
-    raise NotImplementedError
+    return _analysis(configuration, world).unreachable(configuration.order if schemas is None else schemas)
 
 
 def overlap(
     configuration: Configuration, a: FlowSchema, b: FlowSchema, world: World = "authenticated"
 ) -> Witness | None:
     """A request that both match and that really goes to the earlier of the two; None if there is none."""
-    raise NotImplementedError
+    return _analysis(configuration, world).overlap(a, b) if may_overlap(a, b, world) else None
 
 
-def moved(old: Configuration, new: Configuration, world: World = "authenticated") -> Iterator[Move]:
+def moved(
+    old: Configuration,
+    new: Configuration,
+    world: World = "authenticated",
+    *,
+    leaving: Collection[FlowSchema] | None = None,
+) -> Iterator[Move]:
     """Every pair of FlowSchemas such that a request goes to one in `old` and to the other in `new`.
 
     Only pairs that differ in the name of the FlowSchema or of the level; each once, with a request. Finite: at most one
-    for each pair.
+    for each pair. With `leaving` (FlowSchemas of `old`), only what goes away from these, which is faster.
     """
-    raise NotImplementedError
+    return comparison.moved(old, new, world, leaving)
 
 
 def captures(
@@ -94,7 +103,7 @@ def captures(
 
     To know all that the user's objects take from a suggested FlowSchema, `moved(without, configuration)` is faster.
     """
-    raise NotImplementedError
+    return comparison.captures(configuration, without, schema, protected, world)
 
 
 def found(
@@ -107,7 +116,7 @@ def found(
 
     For "such requests never reach this level", pass the FlowSchemas of the level; for "always", all the others.
     """
-    raise NotImplementedError
+    return comparison.found(configuration, condition, schemas, world)
 
 
 def blockers(
@@ -117,7 +126,7 @@ def blockers(
 
     Empty if it matches nothing by itself. ValueError for one that is reachable.
     """
-    raise NotImplementedError
+    return tuple(part.schema for part in shadows(configuration, Part(schema), world))
 
 
 def shadows(configuration: Configuration, target: Part, world: World = "authenticated") -> tuple[Part, ...]:
@@ -125,4 +134,19 @@ def shadows(configuration: Configuration, target: Part, world: World = "authenti
 
     Empty if the part matches nothing by itself. ValueError for a part that decides.
     """
-    raise NotImplementedError
+    return _analysis(configuration, world).shadows(target)
+
+
+_REMEMBERED: list[Analysis] = []
+_MANY = 4
+"""So many configurations are remembered: the rules ask about one or two, in both worlds."""
+
+
+def _analysis(configuration: Configuration, world: World) -> Analysis:
+    for known in _REMEMBERED:
+        if known.configuration is configuration and known.world == world:
+            return known
+    made = Analysis(configuration, world)
+    _REMEMBERED.insert(0, made)
+    del _REMEMBERED[_MANY:]
+    return made

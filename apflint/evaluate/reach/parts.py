@@ -20,16 +20,16 @@ class Part(NamedTuple):
     schema: FlowSchema
     rule: int | None = None
     member: Member | None = None
-    index: int | None = None
+    entry: int | None = None
 
     @property
     def path(self) -> Path:
         """The field: `("spec", "rules", 0, "subjects", 1)`; `("metadata", "name")` for the FlowSchema as a whole."""
         if self.rule is None:
             return ("metadata", "name")
-        if self.member is None or self.index is None:
+        if self.member is None or self.entry is None:
             return ("spec", "rules", self.rule)
-        return ("spec", "rules", self.rule, self.member, self.index)
+        return ("spec", "rules", self.rule, self.member, self.entry)
 
 
 class Witness(NamedTuple):

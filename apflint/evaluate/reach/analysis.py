@@ -1,0 +1,296 @@
+"""One configuration, asked many times: requests that are guessed answer most questions, the solver the others.
+
+A guess that the classifier confirms is a proof that something is reached. Only what no guess reaches needs the solver,
+and only its "no" says that something is not. Requests that the solver finds are held against the classifier, too.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.classifier import classifier
+from apflint.evaluate.reach.encode import Encoding
+from apflint.evaluate.reach.guesses import Fresh, fresh, guesses
+from apflint.evaluate.reach.parts import Member, Part
+from apflint.evaluate.reach.vocabulary import vocabulary
+from apflint.evaluate.reach.witness import as_point, digest, ordinary, witness
+from apflint.evaluate.resolve import CATCH_ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from apflint.evaluate.reach.encode import Point
+    from apflint.evaluate.reach.parts import Witness, World
+    from apflint.evaluate.resolve import Configuration, Resolution
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+
+_Key = tuple[int, int | None, Member | None, int | None]
+"""Position, rule, member, entry: a part by number."""
+
+
+class NotReplayedError(AssertionError):
+    """The formula says something about a request that the classifier does not: a bug here."""
+
+
+class Resolver:
+    """Where requests go in one configuration, by position in its order."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self._classify = classifier(configuration)
+        self._positions = {id(schema): at for at, schema in enumerate(configuration.order)}
+
+    def __call__(self, point: Point) -> Resolution:
+        """What becomes of the request."""
+        return self._classify(digest(point))
+
+    def position(self, schema: FlowSchema) -> int:
+        """The place of a FlowSchema in the order. ValueError if it is not there (it may dangle)."""
+        at = self._positions.get(id(schema))
+        if at is None:
+            at = next((at for at, each in enumerate(self.configuration.order) if each == schema), None)
+        if at is None:
+            raise ValueError(f'the FlowSchema "{schema.name}" is not effective in this configuration')
+        return at
+
+
+class Goes:
+    """Literals for where requests go in one configuration."""
+
+    def __init__(self, encoding: Encoding, configuration: Configuration) -> None:
+        self._encoding = encoding
+        self._order = configuration.order
+        self.taken = encoding.taken(configuration.order)
+        self._fallback = max(
+            (at for at, schema in enumerate(configuration.order) if schema.name == CATCH_ALL), default=None
+        )
+
+    def to(self, position: int) -> int:
+        """True when a request goes to the FlowSchema at this position."""
+        formula = self._encoding.formula
+        taken = formula.all_of((self._encoding.schema(self._order[position]), -self.taken[position]))
+        return formula.any_of((taken, -self.taken[-1])) if position == self._fallback else taken
+
+    def among(self, positions: Iterable[int]) -> int:
+        """True when a request goes to one of the FlowSchemas at these positions."""
+        return self._encoding.formula.any_of(self.to(position) for position in positions)
+
+
+class Sweep:
+    """A formula that is gone through in matching order: "no earlier one matches" is a fact in it, not an assumption.
+
+    Facts make it smaller, so that thousands of questions in order cost a fraction of what they do otherwise.
+    """
+
+    def __init__(self, configuration: Configuration, world: World) -> None:
+        self._order = configuration.order
+        self._world = world
+        self._position = 0
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return Encoding(vocabulary(rules_of(self._order), self._world))
+
+    def up_to(self, position: int) -> Encoding:
+        """The formula in which nothing before `position` matches. Positions must not go down."""
+        encoding = self._encoding
+        for schema in self._order[self._position : position]:
+            encoding.formula.clause(-encoding.schema(schema))
+        self._position = position
+        return encoding
+
+
+class Analysis:
+    """What can be asked of one configuration in one world."""
+
+    def __init__(self, configuration: Configuration, world: World) -> None:
+        self.configuration = configuration
+        self.world = world
+        self.resolve = Resolver(configuration)
+        self._reached: dict[_Key, Point] = {}
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return Encoding(vocabulary(rules_of(self.configuration.order), self.world))
+
+    @cached_property
+    def _goes(self) -> Goes:
+        return Goes(self._encoding, self.configuration)
+
+    def reachable(self, target: FlowSchema | Part) -> Witness | None:
+        """See `apflint.evaluate.reach.reachable`."""
+        key = self._key(target)
+        self._guess(key[0])
+        if not self._decides(key):
+            return None
+        return self.shown(self._reached[key], lambda point: key in _keys(self.resolve(point)))
+
+    def unreachable(self, schemas: Iterable[FlowSchema]) -> Iterator[Part]:
+        """See `apflint.evaluate.reach.unreachable`."""
+        positions = sorted(self.resolve.position(schema) for schema in schemas)
+        for position in positions:
+            self._guess(position)
+        done = Sweep(self.configuration, self.world)
+        for position in positions:
+            schema = self.configuration.order[position]
+            if not self._decides((position, None, None, None), done):
+                yield Part(schema)
+                continue
+            for at, rule in enumerate(schema.spec.rules):
+                if not self._decides((position, at, None, None), done):
+                    yield Part(schema, at)
+                    continue
+                for member, entries in members(rule):
+                    for index in range(len(entries)):
+                        if not self._decides((position, at, member, index), done):
+                            yield Part(schema, at, member, index)
+
+    def overlap(self, a: FlowSchema, b: FlowSchema) -> Witness | None:
+        """See `apflint.evaluate.reach.overlap`."""
+        first, second = sorted((self.resolve.position(a), self.resolve.position(b)))
+        order = self.configuration.order
+        if first == second:
+            return self.reachable(a)
+        both = [self._encoding.schema(order[first]), self._encoding.schema(order[second])]
+        if not self._encoding.formula.solve([*both, -self._goes.taken[first]]):
+            return None
+        other = Resolver(self.configuration._replace(order=(order[second],)))
+        return self.shown(
+            self._encoding.point(),
+            lambda point: _matches(self.resolve(point), first) and other(point).matched_by is not None,
+        )
+
+    def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
+        """See `apflint.evaluate.reach.shadows`."""
+        key = self._key(target)
+        position = key[0]
+        order, encoding = self.configuration.order, self._encoding
+        wanted, siblings = self._claim(key, encoding)
+        before = {-encoding.schema(order[at]): Part(order[at]) for at in range(position - 1, -1, -1)}
+        before |= {-literal: part for literal, part in siblings.items()}
+        solve = encoding.formula.solve
+        if solve([*wanted, *before]):
+            raise ValueError(f'"{order[position].name}" is reachable')
+        if not solve(wanted):
+            return ()
+        # One that takes all by itself is the best thing to say. The latest sibling first: it is the nearest.
+        for literal in reversed(before):
+            if not solve([*wanted, literal]):
+                return (before[literal],)
+        solve([*wanted, *before])
+        needed = [literal for literal in before if literal in encoding.formula.core()]
+        for literal in tuple(needed):
+            fewer = [each for each in needed if each != literal]
+            if not solve([*wanted, *fewer]):
+                needed = fewer
+        found = [before[literal] for literal in needed]
+        return tuple(
+            sorted(found, key=lambda part: (self.resolve.position(part.schema), part.rule or 0, part.entry or 0))
+        )
+
+    def shown(self, point: Point, holds: Callable[[Point], bool]) -> Witness:
+        """The witness for a claim that a point proves; the claim is tested on the point itself and on what is shown."""
+        return shown(point, holds, self.world)
+
+    def _key(self, target: FlowSchema | Part) -> _Key:
+        part = target if isinstance(target, Part) else Part(target)
+        return (self.resolve.position(part.schema), part.rule, part.member, part.entry)
+
+    def _guess(self, position: int) -> None:
+        """Remember what guessed requests reach, here and elsewhere."""
+        for point in guesses(self.configuration.order[position], self._fresh, self.world):
+            self._note(point)
+
+    @cached_property
+    def _fresh(self) -> Fresh:
+        return fresh(rules_of(self.configuration.order))
+
+    def _note(self, point: Point) -> None:
+        for key in _keys(self.resolve(point)):
+            self._reached.setdefault(key, point)
+
+    def _decides(self, key: _Key, sweep: Sweep | None = None) -> bool:
+        """Whether there is a request about which a part decides; it is remembered then."""
+        if key in self._reached:
+            return True
+        position = key[0]
+        encoding = self._encoding if sweep is None else sweep.up_to(position)
+        before = () if sweep is not None else (-self._goes.taken[position],)
+        wanted, siblings = self._claim(key, encoding)
+        found = encoding.formula.solve((*wanted, *before, *(-literal for literal in siblings)))
+        if not found and key[1] is None and self.configuration.order[position].name == CATCH_ALL:
+            later = (-encoding.schema(schema) for schema in self.configuration.order[position:])
+            found = encoding.formula.solve((*before, *later))
+        if not found:
+            return False
+        self._note(encoding.point())
+        if key not in self._reached:
+            raise NotReplayedError(f"{encoding.point()} does not reach {key}")
+        return True
+
+    def _claim(self, key: _Key, encoding: Encoding) -> tuple[list[int], dict[int, Part]]:
+        """What must hold for a part to match, and the parts of its FlowSchema that would decide before it."""
+        position, at, member, index = key
+        schema = self.configuration.order[position]
+        if at is None:
+            return [encoding.schema(schema)], {}
+        rule = schema.spec.rules[at]
+        wanted = [encoding.rule(rule)]
+        earlier = {encoding.rule(each): Part(schema, number) for number, each in enumerate(schema.spec.rules[:at])}
+        if member is None or index is None:
+            return wanted, earlier
+        literals = _literals(encoding, rule, member)
+        wanted.append(literals[index])
+        earlier |= {literal: Part(schema, at, member, number) for number, literal in enumerate(literals[:index])}
+        return wanted, earlier
+
+
+def shown(point: Point, holds: Callable[[Point], bool], world: World) -> Witness:
+    """The most ordinary witness for a claim that a point proves. NotReplayedError if it does not hold for the point."""
+    if not holds(point):
+        raise NotReplayedError(str(point))
+    found = witness(ordinary(point, holds, world))
+    if not holds(as_point(found)):
+        raise NotReplayedError(str(found))
+    return found
+
+
+def rules_of(order: Sequence[FlowSchema]) -> list[PolicyRulesWithSubjects]:
+    """All rules of some FlowSchemas."""
+    return [rule for schema in order for rule in schema.spec.rules]
+
+
+def members(rule: PolicyRulesWithSubjects) -> tuple[tuple[Member, Sequence[object]], ...]:
+    """The three lists of a rule."""
+    return (
+        ("subjects", rule.subjects),
+        ("resourceRules", rule.resource_rules),
+        ("nonResourceRules", rule.non_resource_rules),
+    )
+
+
+def _literals(encoding: Encoding, rule: PolicyRulesWithSubjects, member: Member) -> list[int]:
+    if member == "subjects":
+        return [encoding.subject(each) for each in rule.subjects]
+    if member == "resourceRules":
+        return [encoding.resource_rule(each) for each in rule.resource_rules]
+    return [encoding.non_resource_rule(each) for each in rule.non_resource_rules]
+
+
+def _keys(resolution: Resolution) -> tuple[_Key, ...]:
+    """All parts that decide about a request."""
+    position, found = resolution.position, resolution.matched_by
+    schema: _Key = (position, None, None, None)
+    if found is None:
+        return (schema,)
+    what: _Key
+    if found.resource_rule is not None:
+        what = (position, found.rule, "resourceRules", found.resource_rule)
+    else:
+        what = (position, found.rule, "nonResourceRules", found.non_resource_rule)
+    return (schema, (position, found.rule, None, None), (position, found.rule, "subjects", found.subject), what)
+
+
+def _matches(resolution: Resolution, position: int) -> bool:
+    return resolution.position == position and resolution.matched_by is not None

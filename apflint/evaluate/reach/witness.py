@@ -1,0 +1,291 @@
+"""From a point of the vocabulary to a request that people recognise, and to the words that `apflint explain` takes.
+
+A solver's model is any request that does; the one that is shown should have few groups, an ordinary verb and a resource
+that exists. So each attribute in turn is replaced with something more ordinary as long as the claim still holds, which
+the classifier says, not the solver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES, effective_groups
+from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo, rs_join
+from apflint.evaluate.reach.encode import Point
+from apflint.evaluate.reach.parts import Witness
+from apflint.evaluate.reach.vocabulary import NAMESPACES, USERS
+from apflint.evaluate.reach.worlds import (
+    HTTP_VERBS,
+    VERBS,
+    authentic,
+    authentic_user,
+    forced_groups,
+    is_resource_path,
+    legal_http_verb,
+    legal_resource,
+    legal_segment,
+    legal_text,
+    path_traits,
+    resource_traits,
+    usual_groups,
+    verb_traits,
+)
+from apflint.evaluate.request import COLLECTION_VERBS, METHODS, from_http, from_words
+from apflint.evaluate.requestinfo import RequestInfo
+from apflint.evaluate.resources import RESOURCES, lookup, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from apflint.evaluate.reach.parts import World
+    from apflint.evaluate.request import Request
+
+NAME = "example"
+"""The name of the object that a witness is about, where it needs one."""
+_ORDINARY = (
+    ("", "pods"),
+    ("", "configmaps"),
+    ("apps", "deployments"),
+    ("", "nodes"),
+    ("coordination.k8s.io", "leases"),
+    ("", "secrets"),
+)
+_MANY = 24
+
+
+class Origin(NamedTuple):
+    """Where a request comes from: the arguments of `explain` before user and groups, and the request they mean."""
+
+    words: tuple[str, ...]
+    info: RequestInfo
+
+
+def digest(point: Point) -> RequestDigest:
+    """What is matched against FlowSchemas, in the least that it takes: no name, no path of a resource."""
+    user = UserInfo(point.user, point.groups)
+    if not point.is_resource:
+        return RequestDigest(RequestInfo(False, point.verb, "", "", "", "", "", "", "", point.path), user)
+    resource, _, subresource = point.resource.partition("/")
+    return RequestDigest(
+        RequestInfo(True, point.verb, "", point.api_group, "", point.namespace, resource, subresource, "", ""), user
+    )
+
+
+def as_point(found: Witness) -> Point:
+    """What FlowSchemas look at in the request that is shown."""
+    info, user = found.digest
+    if not info.is_resource_request:
+        return Point(user.name, user.groups, False, info.verb, path=info.path)
+    resource = rs_join(info.resource, info.subresource)
+    return Point(user.name, user.groups, True, info.verb, info.api_group, resource, info.namespace)
+
+
+def possible(point: Point, world: World) -> bool:
+    """Whether there is such a request in this world, and API Priority and Fairness classifies it."""
+    if world == "authenticated" and not authentic(point.user, point.groups):
+        return False
+    if not point.is_resource:
+        return (
+            point.path.startswith("/")
+            and not is_resource_path(point.path)
+            and legal_text(point.path)
+            and legal_http_verb(point.verb)
+            and (point.verb == "watch" or not path_traits(point.path).watch_only)
+        )
+    traits, verb = resource_traits(point.resource), verb_traits(point.verb)
+    return (
+        point.verb in VERBS
+        and legal_segment(point.api_group)
+        and legal_resource(point.resource)
+        and legal_segment(point.namespace)
+        and (verb.watch_only or not traits.watch_only)
+        and not (traits.no_namespace and point.namespace)
+        and not (traits.no_collection and verb.no_collection)
+    )
+
+
+def ordinary(point: Point, holds: Callable[[Point], bool], world: World) -> Point:
+    """A request as ordinary as can be for which the claim holds, too. It must hold for the point itself."""
+
+    def first(points: Iterable[Point]) -> Point:
+        nonlocal point
+        point = next((each for each in points if each == point or (possible(each, world) and holds(each))), point)
+        return point
+
+    first(_users(point, world))
+    for group in tuple(point.groups):
+        first((point._replace(groups=tuple(each for each in point.groups if each != group)), point))
+    first((*_plain_requests(point), point))
+    if not point.is_resource:
+        first(point._replace(verb=verb) for verb in (*HTTP_VERBS, point.verb))
+        return point
+    first(_things(point))
+    first(each for verb in VERBS for each in (_in_scope(point._replace(verb=verb)), point._replace(verb=verb)))
+    first(_things(point))
+    return point
+
+
+def _users(point: Point, world: World) -> Iterator[Point]:
+    """Other users with the groups that come with them, the most ordinary first; then the point itself."""
+    free = set(point.groups) - set(forced_groups(point.user)) if authentic_user(point.user) else set(point.groups)
+    usual = [user for user in USERS if NODES not in free][:1]
+    usual += [f"{NODE_PREFIX}node-1"] if NODES in point.groups else []
+    kin = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
+    for user in (*usual, *kin, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
+        forced = forced_groups(user)
+        yield point._replace(user=user, groups=usual_groups(user))
+        yield point._replace(user=user, groups=forced)
+        for group in sorted(free):
+            yield point._replace(user=user, groups=(*(each for each in (group,) if each not in forced), *forced))
+        if world == "authenticated":
+            yield point._replace(user=user, groups=(*sorted(free.difference(forced)), *forced))
+    yield point
+
+
+def _plain_requests(point: Point) -> Iterator[Point]:
+    """Requests by the same user for what everybody knows."""
+    return (_in_scope(Point(*point[:2], True, VERBS[0], group, resource)) for group, resource in _ORDINARY)
+
+
+def _things(point: Point) -> Iterator[Point]:
+    """Other resources, those that exist first, in a scope that is theirs; then the point itself."""
+    name = point.resource.partition("/")[0]
+    known = [(each.group, point.resource) for each in RESOURCES if each.name == name]
+    known += [(each.group, each.name) for each in RESOURCES if each.group == point.api_group][:_MANY]
+    for group, resource in dict.fromkeys((*_ORDINARY, *known, (point.api_group, point.resource))):
+        other = point._replace(api_group=group, resource=resource)
+        yield from dict.fromkeys((_in_scope(other), _in_scope(other, "kube-system"), other))
+
+
+def _in_scope(point: Point, usual: str = NAMESPACES[0]) -> Point:
+    """The point in some namespace if its resource lives in one, otherwise in none."""
+    resource = point.resource.partition("/")[0]
+    known = lookup(resource, point.api_group)
+    if known is None or (
+        resource == "namespaces" and not point.api_group and point.verb not in (*COLLECTION_VERBS, "create")
+    ):
+        return point._replace(namespace=point.namespace or usual)
+    return point._replace(namespace=(point.namespace or usual) if known.namespaced else "")
+
+
+def witness(point: Point) -> Witness:
+    """The request in the words of `explain`, and as a line of a requests file. The words give back the very same point."""
+    origin = next(each for each in _origins(point) if _same(each.info, point))
+    user = UserInfo(point.user, point.groups)
+    extra = _extra_groups(point)
+    words = None
+    if extra is not None:
+        user = UserInfo(point.user, effective_groups(point.user, extra)[0])
+        words = (*origin.words, *_option("--as", point.user))
+        for group in extra:
+            words += _option("--as-group", group)
+    method, path = _http(point)
+    record = {"user": user.name, "groups": list(user.groups), "method": method, "path": path}
+    return Witness(RequestDigest(origin.info, user), words, record)
+
+
+def _extra_groups(point: Point) -> tuple[str, ...] | None:
+    """The groups to name so that with those that authentication adds there are all; None if it adds one too many."""
+    wanted = set(point.groups)
+    for left_out in (set(effective_groups(point.user, ())[0]), set(effective_groups(point.user, ("",))[0]), set()):
+        extra = tuple(group for group in point.groups if group not in left_out)
+        if set(effective_groups(point.user, extra)[0]) == wanted:
+            return extra
+    return None
+
+
+def _origins(point: Point) -> Iterator[Origin]:
+    """Ways to ask for it, the plainest first; the last is method and path, by which everything can be asked for."""
+    words = _resource_words(point) if point.is_resource else _path_words(point)
+    if words is not None:
+        try:
+            namespace = point.namespace if "-n" in words else None
+            plain = words if namespace is None else words[: words.index("-n")]
+            request: Request = from_words(plain, user=ANONYMOUS, namespace=namespace)
+            yield Origin(words, request.info)
+        except ValueError:
+            pass
+    method, path = _http(point)
+    yield Origin(("--method", method, "--path", path), from_http(method, path, user=ANONYMOUS).info)
+
+
+def _resource_words(point: Point) -> tuple[str, ...] | None:
+    resource, slash, subresource = point.resource.partition("/")
+    if not point.verb or not resource or "." in resource or resource.startswith("-"):
+        return None
+    known = named(resource)
+    if known and (known[0].name, known[0].group) == (resource, point.api_group):
+        what = resource
+    else:
+        what = f"{resource}.{point.api_group}"
+    own = resource == "namespaces" and not point.api_group and point.namespace
+    words = [point.verb, f"{what}{slash}{subresource}"]
+    if subresource or point.verb not in (*COLLECTION_VERBS, "create"):
+        words.append(point.namespace if own else NAME)
+    if point.namespace and not own:
+        if point.namespace.startswith("-"):
+            return None
+        words += ["-n", point.namespace]
+    return tuple(words)
+
+
+def _path_words(point: Point) -> tuple[str, ...] | None:
+    return None if point.verb.startswith("-") else (point.verb, _quoted(point.path))
+
+
+def _same(info: RequestInfo, point: Point) -> bool:
+    if info.is_resource_request != point.is_resource or info.verb != point.verb:
+        return False
+    if not point.is_resource:
+        return info.path == point.path
+    return (info.api_group, rs_join(info.resource, info.subresource), info.namespace) == (
+        point.api_group,
+        point.resource,
+        point.namespace,
+    )
+
+
+def _http(point: Point) -> tuple[str, str]:
+    """Method and URL of the request."""
+    if not point.is_resource:
+        return point.verb.upper(), _quoted(point.path)
+    resource, _, subresource = point.resource.partition("/")
+    known = lookup(resource, point.api_group)
+    version = known.version if known else "v1"
+    folder = f"/apis/{_quoted(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
+    collection = point.verb in COLLECTION_VERBS
+    # With a subresource, or without the name of a resource, a watch is only told by the old prefix.
+    if point.verb == "watch" and (subresource or not resource):
+        folder += "/watch"
+    own = resource == "namespaces" and not point.api_group
+    whole = (
+        own
+        and point.namespace
+        and not collection
+        and point.verb != "create"
+        and subresource in ("", "status", "finalize")
+    )
+    if point.namespace and not whole:
+        folder += f"/namespaces/{_quoted(point.namespace)}"
+    elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
+        # A first segment of this name would be taken for something else.
+        folder += "/namespaces/"
+    parts = [resource]
+    if subresource:
+        parts += ["" if point.verb in ("list", "deletecollection") else NAME, subresource]
+    elif not resource or not (collection or point.verb == "create"):
+        parts.append(point.namespace if whole else NAME)
+    if whole and subresource:
+        parts[1] = point.namespace
+    query = "?watch=true" if point.verb == "watch" and "/watch" not in folder else ""
+    path = "/".join((folder, *(_quoted(part) for part in parts)))
+    return METHODS.get(point.verb, "OPTIONS"), path + query
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="/:@!$&'()*+,;=~")
+
+
+def _option(option: str, value: str) -> tuple[str, ...]:
+    return (f"{option}={value}",) if value.startswith("-") else (option, value)
