@@ -75,10 +75,9 @@ def load_inputs(inputs: Iterable[tuple[str, bytes]]) -> list[Loaded]:
 
 
 def _load(name: str, data: bytes) -> Iterator[Loaded]:
-    whole = load(name, data)
-    sources = helm_sources(whole.source.text) if name == STDIN else None
+    sources = helm_sources(data.decode("utf-8", "replace")) if name == STDIN else None
     if sources is None:
-        yield whole
+        yield load(name, data)
     else:
         yield from map(load_text, sources)
 

@@ -18,10 +18,11 @@ _PLAIN_WORDS = {
     "could not find expected ':'": "this line has no `: ` after its key (a blank must follow the colon)",
     "found character that cannot start any token": "this character cannot start a value. Values that start with @, ` or %"
     " need quotes",
+    "block sequence entries are not allowed": "a list item cannot start here",
+    "did not find expected comment or line break": "nothing may follow `|` or `>` but a comment",
     "found unknown escape character": "this is no escape in double quotes. Use single quotes, or `\\\\` for one backslash",
     "found a tab": "a tab cannot indent in YAML. Use blanks",
     "found unexpected end of stream": "a quote that is opened here is never closed",
-    "found unexpected document indicator": "a quote that is opened here is not closed before the next document",
     "did not find expected alphabetic or numeric character": "`*` and `&` mean alias and anchor in YAML."
     " For the wildcard write it in quotes: '*'",
     "did not find expected ',' or ']'": "a list in brackets goes on here without a `,` or its closing `]`",

@@ -26,8 +26,8 @@ _ESCAPED_LETTER = re.compile(r"\\(?:u00|x|U000000)[4-7]")
 _KIND = re.compile(r"^kind:[ \t]+[\"']?(\w+)", re.MULTILINE)
 _SOMETHING = re.compile(r"^[ \t]*[^\s#-]", re.MULTILINE)
 _LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
-_KUSTOMIZE = "it was not checked; check what it renders to: kustomize build DIR | apflint check -"
-_ENVSUBST = "it was not checked; fill it in first: envsubst < FILE | apflint check -"
+_KUSTOMIZE = "and was not checked. Check what it makes: kustomize build DIR | apflint check -"
+_ENVSUBST = "a placeholder, and this was not checked. Fill it in first: envsubst < FILE | apflint check -"
 
 What = Literal["syntax", "unsafe", "template", "not-ours"]
 
@@ -95,7 +95,7 @@ class Objects:
         elif not self._templated:
             # Once a file: the pieces between its directives are no documents.
             self._templated = True
-            message = f"this is {template.what}, not a manifest yet: it was not checked; {template.render}"
+            message = f"this is {template.what} and was not checked. {template.render}"
             self._trouble("template", template.start, template.end, message)
 
     def _trouble(self, what: What, start: int, end: int, message: str, *, rejected: bool = True) -> None:
@@ -120,10 +120,10 @@ class Objects:
             for number, item in enumerate(items):
                 self._object(whole, item, (*path, "items", number), child)
         elif kind in KINDS and (placeholder := templates.in_name(api_version)):
-            message = f"apiVersion is `{shown(placeholder)}`: this is a template, not a manifest yet: {_ENVSUBST}"
-            self._at(whole, path, "kind", "template", message)
+            message = f"apiVersion is `{shown(placeholder)}`, {_ENVSUBST}"
+            self._at(whole, path, "apiVersion", "template", message)
         elif kind in KINDS and group == GROUP and templates.is_patch(value):
-            self._at(whole, path, "kind", "template", f"this is a patch for a {kind}, not the {kind}: {_KUSTOMIZE}")
+            self._at(whole, path, "kind", "template", f"this is a patch for a {kind} {_KUSTOMIZE}")
         elif kind in KINDS and group == GROUP:
             self.documents.append(whole.document(self.source, value, path, api_version, kind))
         elif near := _near_miss(group, api_version, kind):
@@ -179,6 +179,8 @@ def _near_miss(group: str, api_version: str, kind: str) -> tuple[str, str] | Non
         close = get_close_matches(kind, (*KINDS, *_LISTS), 1, 0.6)
         hint = f"did you mean {close[0]}?" if close else f"its kinds are {KINDS[0]} and {KINDS[1]}."
         return "kind", f"kind `{shown(kind)}`: the group {GROUP} has no such kind; {hint}"
+    if kind in KINDS and not api_version:
+        return "kind", f"this {kind} has no apiVersion, so kubectl refuses it. Write `apiVersion: {GROUP}/v1`."
     if kind in KINDS and _resembles(group, api_version):
         message = f"{kind} is in the group {GROUP}, as in `{GROUP}/v1`. No API server knows this one."
         return "apiVersion", f"apiVersion `{shown(api_version)}`: {message}"

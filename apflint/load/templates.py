@@ -29,21 +29,21 @@ def in_text(text: str, start: int, end: int) -> Template | None:
     if found := _GO.search(text, start, end):
         return Template(
             "a Helm or Go template",
-            "render it first: helm template CHART | apflint check -",
+            "Render it first: helm template CHART | apflint check -",
             found.start(),
             found.end(),
         )
     if found := _HEREDOC.search(text, start, end):
         return Template(
             "a shell script",
-            "let it print the manifest and pipe that: ... | apflint check -",
+            "Let it print the manifest and pipe that: ... | apflint check -",
             found.start(),
             found.end(),
         )
     if found := _VARIABLE.search(text, start, end):
         return Template(
             "a text with placeholders",
-            "fill them in first: envsubst < FILE | apflint check -",
+            "Fill them in first: envsubst < FILE | apflint check -",
             found.start(),
             found.end(),
         )
