@@ -87,26 +87,37 @@ def run(
         )
     if "-" in paths and "-" in (question.event, question.requests):
         raise ValueError("standard input can be the manifests or the requests, not both")
+    in_files = question.requests is not None or question.event is not None
+    uids = question.flow_schema_uid is not None or question.priority_level_uid is not None
+    # What is wrong with the question itself is told before anything is read.
+    asked = None if interactive or in_files or uids else request(question)
     known = manifests.read(paths, kubernetes, defaults=defaults, server_concurrency=size.seats())
-    if question.flow_schema_uid is not None or question.priority_level_uid is not None:
+    if uids:
         return _uids(question, known, output)
     explainer = Explainer(known)
-    if interactive:
-        from apflint.cli.interactive import converse
-
-        return converse(explainer, question, style(color))
+    if asked is not None:
+        _print(explainer, asked, output, style(color))
+        return 0
     if question.requests is not None:
         return _answers(explainer, question.requests, records.from_record, reasons=verbose)
     if question.event is not None:
         if output == "json":
             return _answers(explainer, question.event, records.from_event, reasons=True)
         return _stories(explainer, question.event, records.from_event, style(color))
-    _print(explainer, request(question), output, style(color))
-    return 0
+    from apflint.cli.interactive import converse
+
+    return converse(explainer, question, style(color))
 
 
 def request(question: Question) -> Request:
-    """The request in a question of words or HTTP. ValueError for what is none."""
+    """The request in a question of words or HTTP. ValueError, fit for a terminal, for what is none."""
+    try:
+        return _request(question)
+    except ValueError as error:
+        raise ValueError(visible(str(error))) from None
+
+
+def _request(question: Question) -> Request:
     user = question.user
     if user is None:
         raise ValueError(
@@ -215,7 +226,7 @@ def limits(
         if output == "json":
             sys.stdout.write(json.dumps(tables.limits_json(found), indent=2) + "\n")
         else:
-            sys.stdout.write(tables.render(found, width=how.width, paint=paint))
+            sys.stdout.write(tables.render(found, width=how.width, paint=paint, unicode=_shows("█░")))
         return 0
     old, new = (
         manifests.read_one(path, kubernetes, defaults=defaults, server_concurrency=seats).limits for path in compare
@@ -225,3 +236,12 @@ def limits(
     else:
         sys.stdout.write(tables.render_comparison(old, new, width=how.width, paint=paint))
     return 0
+
+
+def _shows(characters: str) -> bool:
+    """Whether standard output takes these characters in its encoding."""
+    try:
+        characters.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -58,17 +58,27 @@ def _inputs(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _warn(loaded: list[Loaded], known: Workspace) -> None:
+    """Says what of the input no cluster can have, and whether the answers count it in all the same."""
     if not known.manifests and not known.troubles:
         return
     findings = report(loaded, known, (rule for rule in CHECKS if rule < "APF4")).findings
-    rejected = {finding.object or finding.file for finding in findings if finding.apiserver}
-    templates = sum(finding.rule == "APF003" for finding in findings)
-    if count := len(rejected) - templates:
-        what = (
-            "1 object or document that the API server rejects" if count == 1 else f"{count} that the API server rejects"
-        )
-        sys.stderr.write(
-            f"apflint: among the manifests is {what}: see `apflint check`. Used as far as they can be read\n"
-        )
-    if templates:
+    if any(finding.rule == "APF003" for finding in findings):
         sys.stderr.write("apflint: templates among the manifests are not used: render them first\n")
+    rejected = {
+        (finding.file, finding.object or finding.span): finding
+        for finding in reversed(findings)  # of each object the first is told
+        if finding.apiserver and finding.rule != "APF003"
+    }
+    if not rejected:
+        return
+    first = next(reversed(rejected.values()))
+    what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"
+    place = f"{what} ({first.file}:{first.span.line})"
+    if len(rejected) == 1:
+        told = f"{place} would be rejected by the API server. It is used here as far as it can be decoded"
+    else:
+        told = (
+            f"{len(rejected)} objects or documents would be rejected by the API server, the first of them {place}."
+            " They are used here as far as they can be decoded"
+        )
+    sys.stderr.write(f"apflint: {visible(told)}: see `apflint check`\n")

@@ -145,7 +145,8 @@ def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
         name = visible(schema.name)
         row = f"{schema.spec.matching_precedence:>{digits}}  {name}"
         because = f"matches: {one.because.removeprefix('it takes ')}" if one.matched else one.because
-        if not one.matched and not builtin.is_built_in(schema.document):
+        built_in = builtin.is_built_in(schema.document)
+        if not one.matched and not built_in:
             because += f" ({schema.document.source.name}:{schema.document.span(one.path).line})"
         colour = "good" if one.matched else ""
         hanging = start + column + 2
@@ -155,6 +156,9 @@ def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
             continue
         row += " " * max(column - cells(name), 0) + "  "
         first, *rest = wrap(visible(because), style.width, cells(row), hanging)
+        if rest and built_in and one.misses and one.misses[0].condition == "subject":
+            # Which subjects the server's own objects have is the least of what is asked here.
+            first, *rest = wrap(visible(because.partition(": ")[0]), style.width, cells(row), hanging)
         yield (paint(row, colour) if colour else row) + first
         yield from indented(rest, " " * hanging)
     for left_out in why.skipped(explainer.configuration):

@@ -123,13 +123,15 @@ def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tup
             ),
         )
     length, wait = level.queue_length_limit or 0, f"{wait_seconds:g} seconds"
+    # Recorded: without any seat a level with queues executes nothing, while one without queues lets one request through.
+    at_once = Fate("dispatched", None, None, f"Executed at once while {_free(level)} and nobody is waiting.")
     return (
-        Fate("dispatched", None, None, f"Executed at once while {_free(level)} and nobody is waiting."),
+        *((at_once,) if level.attainable else ()),
         Fate(
             "queued",
             None,
             None,
-            f"Otherwise waits up to {wait} (a quarter of --request-timeout) {_queues(level)}.",
+            f"{'Otherwise waits' if level.attainable else 'Waits'} up to {wait} (a quarter of --request-timeout) {_queues(level)}.",
         ),
         Fate(
             "rejected",

@@ -117,7 +117,7 @@ def _not_among(subjects: Sequence[Subject]) -> str:
         names = [subject.user or "" for subject in subjects]
         one, more = f'the user is not "{names[0]}"', f"the user is not among {quoted(names)}"
     else:
-        one, more = f"the user is not {shown}", f"the user is none of: {shown}"
+        one, more = f"the user is not {shown}", f"the user is none of the {len(subjects)} subjects: {shown}"
     return one if len(subjects) == 1 else more
 
 

@@ -134,13 +134,19 @@ def _match_in_words(schema: FlowSchema, found: MatchedBy) -> tuple[str, Path]:
         covered = rule.resource_rules[found.resource_rule]
         field, at = "resourceRules", found.resource_rule
         resources = "all resources" if covered.resources == (ALL,) else f"resources {quoted(covered.resources)}"
-        what = f"{_verbs(covered.verbs)} on {resources}"
+        what = _both(_verbs(covered.verbs), resources)
     else:
         field, at = "nonResourceRules", found.non_resource_rule or 0
         paths = rule.non_resource_rules[at]
         urls = "all paths" if ALL in paths.non_resource_urls else f"paths {quoted(paths.non_resource_urls)}"
-        what = f"{_verbs(paths.verbs)} on {urls}"
+        what = _both(_verbs(paths.verbs), urls)
     return f"it takes {who}, {what}", (*path, field, at)
+
+
+def _both(verbs: str, what: str) -> str:
+    if verbs.startswith("all ") and what.startswith("all "):
+        return f"{verbs} and {what.removeprefix('all ')}"
+    return f"{verbs} on {what}"
 
 
 def _verbs(verbs: Sequence[str]) -> str:

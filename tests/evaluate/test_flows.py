@@ -179,6 +179,13 @@ def test_a_reject_level_without_any_seat_lets_one_through() -> None:
     assert first.when == "Executed at once while no other request of this level is executing (it has no seats)."
 
 
+def test_a_queueing_level_without_any_seat_executes_nothing() -> None:
+    # Recorded from 1.36.2: such a request waits 15 seconds and is answered with 429.
+    found = flows.fates(_limits(_queue(shares=0, borrowingLimitPercent=0)))
+    assert "dispatched" not in [fate.outcome for fate in found]
+    assert found[0].when.startswith("Waits up to 15 seconds")
+
+
 def test_what_is_not_seen() -> None:
     assert flows.why_unseen("get", long_running=False) is None
     assert flows.why_unseen("watch", long_running=True) is None

@@ -56,7 +56,7 @@ PODS = "/api/v1/namespaces/dev/pods"
         ),
         (
             [subject(user={"name": "bob"}), subject(group={"name": "ops"})],
-            'the user is none of: user "bob", group "ops"',
+            'the user is none of the 2 subjects: user "bob", group "ops"',
             "subjects",
         ),
         (
@@ -67,7 +67,7 @@ PODS = "/api/v1/namespaces/dev/pods"
         ([], "the rule has no subjects", "subjects"),
         (
             [subject(user={"name": "bob"}), subject(group={"name": "Dev"})],
-            'the user is none of: user "bob", group "Dev"; "Dev" and "dev" differ in upper and lower case',
+            'the user is none of the 2 subjects: user "bob", group "Dev"; "Dev" and "dev" differ in upper and lower case',
             "subjects[1]",
         ),
         (
@@ -265,7 +265,7 @@ def test_the_rule_that_came_closest_is_the_one_explained() -> None:
 
 def test_a_match_says_by_what() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
-    assert (found.matched, found.because) == (True, "it takes everybody, all verbs on all resources")
+    assert (found.matched, found.because) == (True, "it takes everybody, all verbs and resources")
     assert field_path(found.path) == "spec.rules[0].resourceRules[0]"
     assert found.misses == ()
     found = tried(

@@ -1,0 +1,398 @@
+"""What `apflint explain` prints: the story for people, held by snapshots, and the JSON, field by field."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.cli import manifests
+from apflint.cli.answers import answers
+from apflint.cli.app import run
+from apflint.cli.ask import Question, request
+from apflint.cli.explain import Explainer, as_json
+from apflint.cli.story import story
+from apflint.evaluate.records import from_record
+from apflint.report import Style
+from apflint.report.terminal import cells
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+DEFAULT_CLUSTER = {
+    "a user": Question(("list", "pods"), user="alice", groups=("dev",), namespace="team-a"),
+    "a service account watches": Question(("watch", "po"), user="system:serviceaccount:ci:runner"),
+    "a probe": Question(("get", "/healthz"), user="system:anonymous"),
+    "a path": Question(("get", "/version"), user="system:anonymous"),
+    "a node": Question(("get", "nodes", "n1"), user="system:node:n1"),
+    "the scheduler": Question(
+        ("update", "leases", "kube-scheduler"), user="system:kube-scheduler", namespace="kube-system"
+    ),
+    "long-running": Question(("create", "pods/exec", "web-0"), user="alice", namespace="team-a"),
+    "an administrator": Question(method="DELETE", path="/apis/apps/v1/namespaces/a/deployments/b", user="root",
+                                 groups=("system:masters",)),
+    "a custom resource": Question(("list", "widgets.example.com"), user="alice"),
+    "without credentials": Question(("list", "nodes"), user="nobody", groups=("system:unauthenticated",)),
+}  # fmt: skip
+
+CLUSTER = r"""
+apiVersion: v1
+kind: List
+items:
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: PriorityLevelConfiguration
+  metadata: {name: tenants, uid: level-uid}
+  spec:
+    type: Limited
+    limited:
+      nominalConcurrencyShares: 0
+      borrowingLimitPercent: 0
+      limitResponse: {type: Queue, queuing: {queues: 8, handSize: 2, queueLengthLimit: 5}}
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: FlowSchema
+  metadata: {name: pods-only, uid: schema-uid}
+  spec:
+    priorityLevelConfiguration: {name: tenants}
+    matchingPrecedence: 500
+    distinguisherMethod: {type: ByNamespace}
+    rules:
+    - subjects: [{kind: Group, group: {name: dev}}]
+      resourceRules:
+      - {verbs: [get, list], apiGroups: [""], resources: [pods], namespaces: ["*"]}
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: FlowSchema
+  metadata: {name: lost}
+  spec:
+    priorityLevelConfiguration: {name: nowhere}
+    matchingPrecedence: 400
+    rules:
+    - subjects: [{kind: User, user: {name: "*"}}]
+      nonResourceRules: [{verbs: ["*"], nonResourceURLs: ["*"]}]
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: FlowSchema
+  metadata: {name: hostile}
+  spec:
+    priorityLevelConfiguration: {name: tenants}
+    matchingPrecedence: 600
+    rules:
+    - subjects: [{kind: User, user: {name: "e\e[31mvil\u202e"}}]
+      resourceRules:
+      - {verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true}
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configuration above, as the only file of the current directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apf.yaml").write_text(CLUSTER)
+    return tmp_path
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current directory with nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def explainer(*paths: str, kubernetes: str = "1.36", **more: Any) -> Explainer:
+    return Explainer(manifests.read(paths, kubernetes, **more))
+
+
+def told(question: Question, by: Explainer, **style: Any) -> str:
+    return story(by.explain(request(question)), by, Style(**style))
+
+
+@pytest.mark.parametrize("name", DEFAULT_CLUSTER)
+def test_the_story_in_a_default_cluster(name: str, snapshot: SnapshotAssertion) -> None:
+    assert told(DEFAULT_CLUSTER[name], explainer(), width=100) == snapshot
+
+
+@pytest.mark.parametrize("kubernetes", ["1.20", "1.22", "1.25", "1.28", "1.36", "1.37"])
+@pytest.mark.parametrize("name", DEFAULT_CLUSTER)
+def test_it_is_short_and_has_the_answer_first(name: str, kubernetes: str) -> None:
+    question, by = DEFAULT_CLUSTER[name], explainer(kubernetes=kubernetes)
+    for width in (100, 120, None):
+        text = told(question, by, width=width)
+        assert text.count("\n") < 25, text
+        first = "API Priority and Fairness does not see" if name == "long-running" else "FlowSchema "
+        assert text.startswith(first)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_it_fits_the_terminal(width: int) -> None:
+    for question in DEFAULT_CLUSTER.values():
+        for line in told(question, explainer(), width=width).splitlines():
+            # A name is never broken, so a line may be longer by its only word.
+            assert cells(line) <= width or len(line.split()) == 1, line
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "kubernetes"),
+    [
+        ("matched", DEFAULT_CLUSTER["a user"], "1.36"),
+        ("missed by scope", Question(("list", "pods"), user="alice", groups=("dev",)), "1.36"),
+        ("hostile", Question(("list", "nodes"), user="e\x1b[31mvil\u202e"), "1.36"),
+        ("before borrowing", DEFAULT_CLUSTER["a user"], "1.20"),
+    ],
+)
+@pytest.mark.usefixtures("cluster")
+def test_the_story_with_a_users_configuration(
+    name: str, question: Question, kubernetes: str, snapshot: SnapshotAssertion
+) -> None:
+    # 1.20 serves v1alpha1 and v1beta1 only, which is another story: `check` tells it.
+    text = told(question, explainer(".", kubernetes=kubernetes), width=100)
+    assert text == snapshot, name
+    assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_narrow_and_coloured(snapshot: SnapshotAssertion) -> None:
+    assert told(DEFAULT_CLUSTER["a user"], explainer("."), width=50, colour=True) == snapshot
+
+
+@pytest.mark.usefixtures("cluster")
+def test_without_the_built_in_objects_the_server_imagines_some() -> None:
+    text = told(Question(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
+    assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
+    assert 'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.' in text
+    assert '"lost" is skipped: the priority level "nowhere" does not exist.' in text
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_json_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "explain list pods -n team-a --as alice --as-group dev --kubernetes 1.36 --format json"
+    assert run(command.split()) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    found = json.loads(printed.out)
+    considered = found.pop("considered")
+    fates = found.pop("fates")
+    assert found == {
+        "request": {
+            "isResourceRequest": True,
+            "verb": "list",
+            "apiPrefix": "api",
+            "apiGroup": "",
+            "apiVersion": "v1",
+            "namespace": "team-a",
+            "resource": "pods",
+            "subresource": "",
+            "name": "",
+            "path": "/api/v1/namespaces/team-a/pods",
+            "longRunning": False,
+        },
+        "user": {"name": "alice", "groups": ["dev", "system:authenticated"]},
+        "flowSchema": "pods-only",
+        "priorityLevel": "tenants",
+        "matchedBy": {"rule": 0, "subject": 0, "resourceRule": 0, "nonResourceRule": None},
+        "flow": {
+            "distinguisherMethod": "ByNamespace",
+            "distinguisher": "team-a",
+            "hash": found["flow"]["hash"],
+            "hand": found["flow"]["hand"],
+        },
+        "limits": {"nominal": 0, "min": 0, "max": 0, "shares": 0, "maxSeats": 1, "serverConcurrency": 600},
+        "exempt": False,
+        "unseenBecause": None,
+        "notes": ['Authentication adds the group "system:authenticated".'],
+        "file": "apf.yaml",
+        "line": 16,
+    }
+    assert found["flow"]["hash"].isdecimal()
+    assert len(set(found["flow"]["hand"])) == 2
+    assert [fate["reason"] for fate in fates] == [None, "queue-full", "time-out", "cancelled"]
+    assert [(tried["flowSchema"], tried["matched"], tried["line"]) for tried in considered][-2:] == [
+        ("system-node-high", False, None),
+        ("pods-only", True, 24),
+    ]
+    assert considered[0] == {
+        "flowSchema": "exempt",
+        "matchingPrecedence": 1,
+        "matched": False,
+        "because": 'the user is not in the group "system:masters"',
+        "file": None,
+        "line": None,
+    }
+
+
+RECORDS = st.fixed_dictionaries(
+    {
+        "user": st.sampled_from(["alice", "e\x1b[31mvil\u202e", "system:kube-scheduler", "\ud800", "é"]),
+        "groups": st.lists(st.sampled_from(["dev", "system:nodes", "system:authenticated"]), max_size=2),
+        "method": st.sampled_from(["GET", "PUT", "OPTIONS"]),
+        "path": st.sampled_from(
+            [
+                "/api/v1/pods",
+                "/api/v1/namespaces/a/pods/b",
+                "/apis/coordination.k8s.io/v1/namespaces/x/leases/%00\u2028",
+                "/api/v1/namespaces/a/pods/b/log",
+                "/healthz",
+                "/api/v1/nodes/n/status",
+                "no path",
+            ]
+        ),
+    }
+)
+
+
+@given(RECORDS)
+def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> None:
+    by = explainer()
+    try:
+        asked = from_record(record)
+    except ValueError:
+        return
+    found = as_json(by.explain(asked), by.limits)
+    *missed, last = found["considered"]
+    assert not any(tried["matched"] for tried in missed)
+    if found["matchedBy"] is None:
+        assert not last["matched"]
+        assert found["flowSchema"] == "catch-all"
+    else:
+        assert last["matched"]
+        assert last["flowSchema"] == found["flowSchema"]
+
+
+@given(st.lists(RECORDS, max_size=8), st.booleans(), st.integers(1, 50))
+def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]], reasons: bool, size: int) -> None:
+    by = explainer()
+    data = "".join(json.dumps(record) + "\n" for record in [*records, *records]).encode()
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    lines = []
+    for text, _ in answers(by, from_record, pieces, reasons=reasons):
+        assert text == "" or text.endswith("\n")
+        lines += text.splitlines()
+    assert len(lines) == 2 * len(records)
+    for number, (line, record) in enumerate(zip(lines, [*records, *records], strict=True), 1):
+        try:
+            wanted = as_json(by.explain(from_record(record)), by.limits)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            problem = ""
+        if problem:
+            assert json.loads(line) == {"error": problem, "inputLine": number}
+            continue
+        if not reasons:
+            del wanted["considered"], wanted["fates"]
+        assert json.loads(line) == wanted
+        assert list(json.loads(line)) == list(wanted)
+        assert line.isascii()
+
+
+@pytest.mark.usefixtures("empty")
+def test_requests_of_every_shape(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    one = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "po", "name": "x"}
+    line = json.dumps(one)
+    shapes = {
+        line: 1,
+        f"\ufeff\n\n{line}\r\n{line}": 2,
+        json.dumps(one, indent=2): 1,
+        json.dumps([one, one], indent=2): 2,
+        json.dumps({"kind": "List", "items": [one]}): 1,
+        f"[{line}, {line}]\n{line}\n": 3,
+        "\n \n": 0,
+        "": 0,
+    }
+    for text, count in shapes.items():
+        (tmp_path / "requests.jsonl").write_text(text)
+        assert run(["explain", "--requests", "requests.jsonl"]) == 0, text
+        found = [json.loads(answer) for answer in capsys.readouterr().out.splitlines()]
+        assert [answer["request"]["resource"] for answer in found] == ["pods"] * count
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_line_without_a_request_does_not_hide_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    good = '{"user": "alice", "groups": [], "method": "GET", "path": "/healthz"}\n'
+    (tmp_path / "r").write_text(good + "ba\x1bd\n" + good + '{"user": 3}\n' + "x\n" * 20)
+    assert run(["explain", "--requests", "r"]) == 2
+    printed = capsys.readouterr()
+    found = [json.loads(line) for line in printed.out.splitlines()]
+    assert [answer.get("inputLine") for answer in found[:4]] == [None, 2, None, 4]
+    told_lines = printed.err.splitlines()
+    assert told_lines[1] == 'apflint: r:4: "user" is a number; it has to be a text.'
+    assert told_lines[-1] == "apflint: r: 12 more lines without a request"
+    assert len(told_lines) == 11
+    assert "\x1b" not in printed.err
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_audit_event(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    event = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "verb": "list",
+        "requestURI": "/api/v1/namespaces/team-a/pods",
+        "user": {"username": "alice", "groups": ["dev", "system:authenticated"]},
+    }
+    (tmp_path / "event.log").write_text(json.dumps(event, indent=1))
+    assert run(["explain", "--event", "event.log"]) == 0
+    assert capsys.readouterr().out.startswith('FlowSchema "pods-only" -> priority level "tenants" (apf.yaml:16)')
+    assert run(["explain", "--event", "event.log", "--format", "json"]) == 0
+    assert [tried["matched"] for tried in json.loads(capsys.readouterr().out)["considered"]] == [False] * 4 + [True]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "--flow-schema-uid", "schema-uid", "--priority-level-uid", "level-uid"]) == 0
+    assert capsys.readouterr().out == "FlowSchema: pods-only\npriority level: tenants\n"
+    assert run(["explain", "--flow-schema-uid", "schema-uid", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"flowSchema": "pods-only", "priorityLevel": None}
+    assert run(["explain", "--priority-level-uid", "schema-uid"]) == 2
+    assert 'no PriorityLevelConfiguration in these manifests has the uid "schema-uid"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["explain"], "which request? For example: apflint explain list pods"),
+        (["explain", "list", "pods"], "who asks? Name the user with --as"),
+        (["explain", "list", "--as", "a"], '"list" what? Name a verb and a resource'),
+        (["explain", "list", "po\x1b[31m", "--as", "a"], r'"po\x1b[31m" is no resource of Kubernetes itself'),
+        (["explain", "lst", "pods", "--as", "a"], '"lst" is no verb'),
+        (["explain", "--method", "GET", "--as", "a"], "--method needs --path"),
+        (["explain", "--path", "/api/v1/watch", "--as", "a"], "the server cannot tell which resource is meant"),
+        (["explain", "list", "pods", "--as", "a", "--event", "e"], "name one request"),
+        (["explain", "--requests", "-", "-f", "-"], "standard input can be the manifests or the requests"),
+        (["explain", "--requests", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
+        (["explain", "--requests", "."], ".: Is a directory"),
+        (["explain", "list", "pods", "--as", "a", "-f", "nowhere"], "nowhere: There is no such file"),
+        (["explain", "list", "pods", "--as", "a", "--kubernetes", "1.99"], '"1.99" is too new'),
+        (["explain", "list", "pods", "--as", "a", "--server-concurrency", "0"], "must be at least 1"),
+        (
+            ["explain", "list", "pods", "--as", "a", "--server-concurrency", "9", "--max-requests-inflight", "9"],
+            "give it or them, not both",
+        ),
+        (["explain", "--flow-schema-uid", "x"], 'no FlowSchema in these manifests has the uid "x"'),
+    ],
+)
+@pytest.mark.usefixtures("empty")
+def test_what_cannot_be_answered_is_one_sentence(
+    command: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("apflint: ")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.err.rstrip("\n").isprintable()
+
+
+def test_what_no_server_would_take_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apf.yaml").write_text(CLUSTER.replace("handSize: 2", "handSize: 9"))
+    assert run(["explain", "list", "pods", "--as", "alice"]) == 0
+    assert capsys.readouterr().err == (
+        'apflint: PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server.'
+        " It is used here as far as it can be decoded: see `apflint check`\n"
+    )
