@@ -1,0 +1,298 @@
+"""The format of suites: what is read, and what is said of mistakes, with their places. The JSON Schema agrees."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
+from apflint.policy import words
+from apflint.policy.reading import Mistake, Reading, read
+from apflint.policy.suite import Example, Property, Suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL = ("*",)
+
+
+def reading(text: str, name: str = "suite.yaml") -> Reading:
+    found = read(name, text.encode())
+    assert (found.suite is None) == bool(found.mistakes)
+    return found
+
+
+def suite(text: str) -> Suite:
+    found = reading(text)
+    assert found.suite is not None, found.mistakes
+    return found.suite
+
+
+def mistakes(text: str) -> list[Mistake]:
+    return list(reading(text).mistakes)
+
+
+def marked(text: str) -> tuple[str, int, int, int]:
+    """A text without its marks, and the line and columns of what stands between them."""
+    before, inside, after = re.split("[«»]", text)
+    line = before.count("\n") + 1
+    column = len(before) - (before.rfind("\n") + 1) + 1
+    return before + inside + after, line, column, column + len(inside)
+
+
+@pytest.fixture(scope="module")
+def validator(root: Path) -> Draft202012Validator:
+    schema = json.loads((root / "schemas/apflint-test.json").read_text("utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def never(body: str) -> str:
+    return f"tests:\n- never: {{{body}, reaches: exempt}}\n"
+
+
+# What is marked is what the mistake points at; the words are a part of the message. With `by_schema` an editor sees it, too.
+MISTAKES = [
+    (
+        "«manifest»: [a]\ntests: [{unreachable: {flowSchema: x}}]",
+        '"manifest" is no key here. Did you mean "manifests"?',
+        1,
+    ),
+    ("manifests: [«1»]\ntests: [{unreachable: {flowSchema: x}}]", 'write it in quotes, "1"', 1),
+    ("«manifests»:\ntests: [{unreachable: {flowSchema: x}}]", "a text was expected here, and this is nothing", 1),
+    ('manifests: «"-"»\ntests: [{unreachable: {flowSchema: x}}]', "-f -", 0),
+    ("kubernetes: «1.30»\ntests: [{unreachable: {flowSchema: x}}]", 'write it in quotes, "1.30"', 1),
+    ('kubernetes: «"1.99"»\ntests: [{unreachable: {flowSchema: x}}]', "apflint knows Kubernetes", 0),
+    ("serverConcurrency: «0»\ntests: [{unreachable: {flowSchema: x}}]", "a whole number from 1 on", 1),
+    ("serverConcurrency: «true»\ntests: [{unreachable: {flowSchema: x}}]", "this is a boolean", 1),
+    ("world: «anybody»\ntests: [{unreachable: {flowSchema: x}}]", "authenticated, any", 1),
+    ("tests: «[]»", "there is none in it", 1),
+    ("tests: «{}»", "`tests` is a list", 1),
+    ("tests: [«list»]", "a mapping with", 1),
+    ("tests:\n- «name: nothing»", "this expects nothing", 1),
+    ("tests:\n- nevr: {}\n".replace("nevr", "«nevr»"), 'Did you mean "never"?', 1),
+    ("tests:\n- never: {reaches: a}\n  «always»: {reaches: a}", "two expectations", 1),
+    ("tests:\n- never: {reaches: a}\n  «as»: alice", "`subject`", 1),
+    ("tests:\n- never: {verbs: get}\n  «reaches»: a", "one level deeper", 1),
+    ("tests:\n- request: get /x\n  as: «yes»\n  reaches: a", 'write it in quotes, "yes"', 1),
+    ("tests:\n- request: «get /x»\n  reaches: a", "who asks?", 0),
+    ("tests:\n- request: «get /x --as bob»\n  as: alice\n  reaches: a", "twice", 0),
+    ("tests:\n- request: «lst pods»\n  as: alice\n  reaches: a", '"lst" is no verb', 0),
+    ("tests:\n- request: «list pods --ns x»\n  as: alice\n  reaches: a", '"--ns" is no part of a request', 0),
+    ("tests:\n- request: «list pods -n»\n  as: alice\n  reaches: a", "a value was expected after it", 0),
+    ("tests:\n- request: «list 'pods»\n  as: alice\n  reaches: a", "cannot be taken apart", 0),
+    ("tests:\n- «request: get /x»\n  as: alice", "`reaches` is missing", 1),
+    ("tests:\n- request: get /x\n  as: alice\n  reaches: {priorityLevel: a, «priority»: b}", "priorityLevel", 1),
+    ("tests:\n- request: get /x\n  as: alice\n  reaches: {whenFull: «shed»}", "dispatched, queued, rejected", 1),
+    ("tests:\n- request: get /x\n  as: alice\n  reaches: {minSeats: «1.5»}", "the number 1.5", 1),
+    ("tests:\n- always: {reaches: {priorityLevel: a, «distinguisher»: b}}", "with `request`", 1),
+    ("tests:\n- never: {reaches: {priorityLevel: a, «minSeats»: 3}}", "`always`", 1),
+    ("tests:\n- reachable: «exempt»", "`flowSchema` or `priorityLevel`", 1),
+    ("tests:\n- reachable: {flowSchema: «[]»}", "the list is empty", 1),
+    (never("«subjects»: {user: a}"), 'Did you mean "subject"?', 1),
+    (never("«user»: a"), "subject: {user: NAME}", 1),
+    (never("«priorityLevel»: a"), "inside `reaches`", 1),
+    (never("subject: {«kind»: User}"), "`user: NAME`", 1),
+    (never("subject: «{user: a, group: b}»"), "write a list of subjects", 1),
+    (never("subject: {serviceAccount: «builder»}"), "NAMESPACE/NAME", 0),
+    (never("subject: {serviceAccount: «CI/builder»}"), "no service account", 0),
+    (never("subject: «[]»"), "nobody is meant", 1),
+    (never("verbs: «lst»"), 'Did you mean "list"?', 0),
+    (never("nonResourceURLs: /x, verbs: [get, «list»]"), 'the verb "list"', 0),
+    (never("resources: pods, verbs: «post»"), 'the verb "post"', 0),
+    (never('verbs: «["*", get]»'), "is everything already", 0),
+    (never("nonResourceURLs: «healthz»"), "does not begin with /", 0),
+    (never("resources: «widgets»"), "name its API group too", 0),
+    (never("resources: [pods, «pods/*»]"), "is no pattern", 0),
+    (never('apiGroups: "", resources: «pod»'), 'a request is for "pods"', 0),
+    (never("apiGroups: apps, resources: «deployments.apps»"), "leave `apiGroups` out", 0),
+    (never("apiGroups: x.io, resources: «Widgets»"), "upper-case", 0),
+    (never("apiGroups: «apps/v1»"), 'write "apps" alone', 0),
+    (never("namespaces: «Team_A»"), "is no namespace", 0),
+    (never('clusterScope: «"true"»'), "true or false", 1),
+    (never("except: «{}»"), "nothing is left to say", 1),
+    (never("except: «[]»"), "excepts nothing", 1),
+    (never("except: {«reaches»: a}"), "is no key here", 1),
+    ("except: {«verb»: get}\ntests: [{unreachable: {flowSchema: x}}]", 'Did you mean "verbs"?', 1),
+    ("tests: [{unreachable: {flowSchema: x}}]\n«tests»: [{unreachable: {flowSchema: x}}]", "is here twice", 0),
+    ("tests: «[»{unreachable: {flowSchema: x}}\n", "is not closed", 0),
+    ("tests: [{unreachable: {flowSchema: x}}]\n«-»--\ntests: []", "a second document", 0),
+    ("«- request: get /x»", "a suite is a mapping", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "by_schema"), MISTAKES)
+def test_a_mistake_is_told_at_its_place(
+    text: str, message: str, by_schema: int, validator: Draft202012Validator
+) -> None:
+    plain, line, column, end = marked(text)
+    (found,) = mistakes(plain)
+    assert message in found.message
+    assert not found.message.endswith(".")
+    assert (found.span.line, found.span.column, found.span.end_column) == (line, column, end), plain
+    if by_schema:
+        assert not validator.is_valid(yaml.safe_load(plain))
+
+
+def test_all_mistakes_are_told_at_once_in_order() -> None:
+    found = mistakes("kubernetes: 1.3\ntests:\n- never: {verb: get, reaches: {level: x}}\n- {}\n")
+    assert [mistake.span.line for mistake in found] == [1, 3, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"# nothing\n", b"\xff\xfe\x00", b"tests: \xff\n", b"a: *b", b"a: &a [*a]", b"\x00"]
+)
+def test_what_is_no_text_is_a_mistake(data: bytes) -> None:
+    found = read("x.yaml", data)
+    assert found.suite is None
+    assert len(found.mistakes) == 1
+
+
+@given(st.binary(max_size=40) | st.text(max_size=60).map(str.encode))
+def test_nothing_is_raised(data: bytes) -> None:
+    for name in ("x.yaml", "x.json"):
+        found = read(name, data)
+        for mistake in found.mistakes:
+            assert mistake.span.line <= len(found.source.line_starts)
+
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-1, 3) | st.sampled_from(("", "*", "pods", "get", "/x", "a/b", "1.30"))
+)
+KEYS = st.sampled_from(
+    [
+        "tests",
+        "never",
+        "always",
+        "reachable",
+        "request",
+        "as",
+        "groups",
+        "reaches",
+        "except",
+        "subject",
+        "user",
+        "verbs",
+        "priorityLevel",
+        "flowSchema",
+        "whenFull",
+        "minSeats",
+        "resources",
+        "serviceAccount",
+        "manifests",
+        "kubernetes",
+    ]
+)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4))
+PROPERTIES = st.fixed_dictionaries({"tests": st.lists(st.fixed_dictionaries({"never": VALUES}) | VALUES, max_size=2)})
+
+
+@given(VALUES | PROPERTIES)
+def test_what_the_reader_takes_the_schema_takes(value: Any) -> None:
+    """The reader knows more (names of verbs, of resources), so the reverse does not hold."""
+    found = read("suite.json", json.dumps(value).encode())
+    if found.suite is not None:
+        assert SCHEMA.is_valid(value)
+
+
+def _schema() -> Draft202012Validator:
+    from conftest import ROOT
+
+    return Draft202012Validator(json.loads((ROOT / "schemas/apflint-test.json").read_text("utf-8")))
+
+
+SCHEMA = _schema()
+
+
+def test_the_examples_are_suites(root: Path, validator: Draft202012Validator) -> None:
+    page = (root / "docs/policy-tests.md").read_text("utf-8")
+    texts = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert len(texts) == 4
+    for text in (*texts, (root / "fixtures/policy/apf-test.yaml").read_text("utf-8")):
+        assert suite(text).tests
+        validator.validate(yaml.safe_load(text))
+
+
+def test_the_page_names_every_key(root: Path, validator: Draft202012Validator) -> None:
+    page = (root / "docs/policy-tests.md").read_text("utf-8")
+    keys = set(re.findall(r'"(\w+)": {', json.dumps(validator.schema))) - {"properties", "items", "requests", "texts"}
+    assert not {key for key in keys if f"`{key}`" not in page and f"{{{key}: " not in page}
+
+
+def test_json_is_read_as_json() -> None:
+    found = read("suite.json", b'{"tests": [{"never": {"reaches": "exempt"}}]}')
+    assert found.suite is not None
+    assert found.suite.manifests is None
+
+
+def _property(body: str) -> Property:
+    claim = suite(never(body)).tests[0].claim
+    assert isinstance(claim, Property)
+    return claim
+
+
+@pytest.mark.parametrize(
+    ("body", "resource_rules", "non_resource_rules"),
+    [
+        ("verbs: get", [(("get",), ALL, ALL, True, ALL)], [(("get",), ALL)]),
+        ("resources: nodes", [(ALL, ("",), ("nodes",), True, ALL)], []),
+        ("resources: [po, leases, no/status]", [(ALL, ("",), ("pods", "nodes/status"), True, ALL),
+                                                (ALL, ("coordination.k8s.io",), ("leases",), True, ALL)], []),
+        ("resources: events", [(ALL, ("", "events.k8s.io"), ("events",), True, ALL)], []),
+        ("resources: widgets.example.com/status", [(ALL, ("example.com",), ("widgets/status",), True, ALL)], []),
+        ('resources: widgets, apiGroups: "*"', [(ALL, ALL, ("widgets",), True, ALL)], []),
+        ('apiGroups: ["", apps]', [(ALL, ("", "apps"), ALL, True, ALL)], []),
+        ("namespaces: a", [(ALL, ALL, ALL, False, ("a",))], []),
+        ("namespaces: a, clusterScope: true", [(ALL, ALL, ALL, True, ("a",))], []),
+        ("clusterScope: true", [(ALL, ALL, ALL, True, ())], []),
+        ("clusterScope: false", [(ALL, ALL, ALL, False, ALL)], []),
+        ("nonResourceURLs: /x", [], [(ALL, ("/x",))]),
+        ("nonResourceURLs: /x, resources: pods", [(ALL, ("",), ("pods",), True, ALL)], [(ALL, ("/x",))]),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_is_everything(body: str, resource_rules: list[Any], non_resource_rules: list[Any]) -> None:
+    rule = _property(body).requests
+    assert list(rule.resource_rules) == [ResourcePolicyRule(*each) for each in resource_rules]
+    assert list(rule.non_resource_rules) == [NonResourcePolicyRule(*each) for each in non_resource_rules]
+
+
+def test_subjects_may_be_many() -> None:
+    found = _property("subject: [{user: [a, b]}, {serviceAccount: ci/*}, {group: g}]").requests.subjects
+    assert [(each.kind, each.user, each.group) for each in found] == [
+        ("User", "a", None),
+        ("User", "b", None),
+        ("ServiceAccount", None, None),
+        ("Group", None, "g"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "list pods -n team-a --as alice --as-group dev",
+        "get /healthz --as=system:anonymous",
+        "update leases.coordination.k8s.io x -n kube-system --as a",
+        "list pods -A --as a",
+        "--method OPTIONS --path '/api/v1/pods?x=a b' --as a",
+        "get /x --as=-odd --as-group=-g",
+    ],
+)
+def test_a_request_in_words_is_what_explain_takes(line: str) -> None:
+    said = words.parse(f"apflint explain {line}")
+    spoken = words.spoken(said)
+    assert words.parse(shlex.join(spoken)) == said
+    assert words.request(said).digest == words.request(words.parse(line)).digest
+
+
+def test_groups_are_taken_from_both_places() -> None:
+    claim = suite("tests:\n- {request: list pods --as-group a, as: x, groups: [b], reaches: z}").tests[0].claim
+    assert isinstance(claim, Example)
+    assert claim.request.user.groups == ("b", "a", "system:authenticated")

@@ -1,0 +1,342 @@
+"""Each kind of expectation, holding and not holding; and properties against all requests of a small world."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+from typing import Any
+
+import pytest
+from evaluate.configurations import BUILT_IN, FLOW_SCHEMAS, GROUPS, RELEASE, URLS, USERS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
+from apflint.evaluate.reach.worlds import authentic
+from apflint.evaluate.requestinfo import request_info, seen_by_apf
+from apflint.evaluate.resolve import Configuration, classify, configuration
+from apflint.finding import field_path
+from apflint.load import load
+from apflint.policy import words
+from apflint.policy.reading import read
+from apflint.policy.running import Outcome, Runner
+from apflint.policy.suite import Property, Suite
+from apflint.workspace import workspace
+
+EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+
+
+def schema(name: str, level: str, precedence: int, subject: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    rules = [{"subjects": [subject], "resourceRules": [EVERYTHING]}]
+    whole = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence, "rules": rules, **spec}
+    return {"kind": "FlowSchema", "name": name, "spec": whole}
+
+
+def level(name: str, response: dict[str, Any], **limited: Any) -> dict[str, Any]:
+    spec = {"type": "Limited", "limited": {"nominalConcurrencyShares": 20, "limitResponse": response, **limited}}
+    return {"kind": "PriorityLevelConfiguration", "name": name, "spec": spec}
+
+
+DEV = {"kind": "Group", "group": {"name": "dev"}}
+ALICE = {"kind": "User", "user": {"name": "alice"}}
+OURS = [
+    level("builds", {"type": "Reject"}),
+    level("batch", {"type": "Queue", "queuing": {"queues": 8, "handSize": 2}}, lendablePercent=50),
+    schema("dev", "builds", 500, DEV),
+    schema("alice", "batch", 510, ALICE, distinguisherMethod={"type": "ByNamespace"}),
+    schema("lost", "gone", 520, ALICE),
+    schema("late", "batch", 530, DEV),
+    schema("free", "exempt", 400, {"kind": "Group", "group": {"name": "ops"}}),
+]
+
+
+def built(values: list[dict[str, Any]]) -> Configuration:
+    """The configuration of a server that has these objects, read from text: they have places."""
+    items = [
+        {
+            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+            "kind": value["kind"],
+            "metadata": {"name": value["name"]},
+            "spec": value["spec"],
+        }
+        for value in values
+    ]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    return configuration(workspace([load("objects.json", text.encode())], RELEASE), BUILT_IN)
+
+
+CONFIGURATION = built(OURS)
+
+
+def suite(value: dict[str, Any]) -> Suite:
+    found = read("suite.json", json.dumps(value).encode())
+    assert found.suite is not None, found.mistakes
+    return found.suite
+
+
+def outcome(test: dict[str, Any], known: Configuration = CONFIGURATION, **top: Any) -> Outcome:
+    (found,) = Runner(suite({"tests": [test], **top}), known, RELEASE, 600).outcomes()
+    return found
+
+
+def example(request: str, reaches: Any) -> dict[str, Any]:
+    return {"request": request, "reaches": reaches}
+
+
+PASSING = [
+    example("list pods -n a --as bob --as-group dev", {"flowSchema": "dev", "priorityLevel": "builds"}),
+    example("list pods -n a --as bob --as-group dev", {"whenFull": "rejected", "minSeats": 1}),
+    example("list pods -n a --as alice", {"flowSchema": ["x", "alice"][1:], "distinguisher": "a", "whenFull": "queued"}),
+    example("list pods -A --as alice", {"distinguisher": ""}),
+    example("get /healthz --as system:anonymous", "exempt"),
+    example("list pods --as x --as-group system:masters", {"priorityLevel": "exempt", "minSeats": 9999}),
+    example("list pods --as x --as-group system:masters", {"whenFull": "dispatched"}),
+    {"never": {"subject": {"user": "alice"}, "reaches": "workload-low"}},
+    {"never": {"subject": {"group": "dev"}, "resources": "*", "reaches": {"flowSchema": "late"}}},
+    {"never": {"except": [{"subject": {"group": ["ops", "system:masters"]}}, {"nonResourceURLs": ["/healthz", "/livez", "/readyz"]}],
+               "reaches": "exempt"}},
+    {"always": {"subject": {"group": "ops"}, "resources": "secrets", "reaches": {"whenFull": "dispatched", "minSeats": 50}}},
+    {"always": {"subject": {"user": "alice"}, "resources": "*", "reaches": ["batch", "builds", "exempt"],
+                "except": {"subject": {"group": ["system:nodes", "system:serviceaccounts"]}}}},
+    {"reachable": {"flowSchema": ["dev", "alice"], "priorityLevel": "batch"}},
+    {"unreachable": {"flowSchema": ["late", "lost"], "priorityLevel": "catch-all"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("test", PASSING)
+def test_what_holds(test: dict[str, Any]) -> None:
+    found = outcome(test)
+    assert found.passed, (found.happened, found.why)
+    assert (found.happened, found.why) == ("", ())
+    if "request" not in test:
+        assert found.request is None
+
+
+# The test; what is pointed at; what is said to be so; and pieces of the reasons, in order.
+FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
+    (
+        example("list pods -n a --as alice --as-group dev", "batch"),
+        "reaches",
+        'the priority level is "builds"',
+        ['"dev"', "comes first", '"alice"', "matchingPrecedence is 510, not 500", '"late"', "530"],
+    ),
+    (
+        example("list pods -n a --as bob", {"flowSchema": "alice"}),
+        "reaches.flowSchema",
+        'the FlowSchema is "global-default"',
+        ["comes first", '"alice"', "does not match", "user"],
+    ),
+    (
+        example("list pods -n a --as alice", {"priorityLevel": "batch", "minSeats": 40}),
+        "reaches.minSeats",
+        "keeps 21 seats of 43, and lends the others",
+        ["20 shares", "lends 50 percent"],
+    ),
+    (
+        example("list pods -n a --as alice", {"flowSchema": "alice", "distinguisher": "alice"}),
+        "reaches.distinguisher",
+        'the distinguisher is "a"',
+        ["ByNamespace"],
+    ),
+    (
+        example("list pods -n a --as bob --as-group dev", {"flowSchema": "dev", "distinguisher": "bob"}),
+        "reaches.distinguisher",
+        'the distinguisher is ""',
+        ["no queues"],
+    ),
+    (
+        example("list pods -n a --as bob --as-group dev", {"whenFull": ["queued", "dispatched"]}),
+        "reaches.whenFull",
+        "a request without a free seat is rejected",
+        ["comes first"],
+    ),
+    (
+        example("list pods -n a --as alice --as-group dev", {"flowSchema": "lost"}),
+        "reaches.flowSchema",
+        'the FlowSchema is "dev"',
+        ["comes first", 'skips "lost"', '"gone" does not exist'],
+    ),
+    (example("get pods/log x -n a --as alice", "batch"), "request", "no priority level at all", ["long-running"]),
+    (example("list pods --as alice", "bach"), "reaches", 'no priority level "bach" in this configuration. Did you mean "batch"?', []),
+    ({"never": {"reaches": {"flowSchema": ["dev", "dave"]}}}, "never.reaches.flowSchema[1]", 'no FlowSchema "dave"', []),
+    ({"never": {"subject": {"user": "carol"}, "reaches": "exempt"}}, "never.reaches", "this request does", ["comes first"]),
+    (
+        {"always": {"subject": {"group": "dev"}, "resources": "*", "reaches": {"priorityLevel": "builds"}}},
+        "always.reaches.priorityLevel",
+        "this request does not: the priority level is",
+        ["comes first", "matches it too"],
+    ),
+    (
+        {"always": {"subject": {"user": "alice"}, "resources": "pods", "reaches": {"minSeats": 30}}},
+        "always.reaches.minSeats",
+        "this request does not",
+        ["comes first", "shares"],
+    ),
+    (
+        {"never": {"subject": {"user": "alice"}, "except": {"subject": {"user": "*"}}, "reaches": "exempt"}},
+        "never",
+        "there is no such request",
+        ["misspelt"],
+    ),
+    (
+        {"always": {"verbs": "list", "resources": "pods/exec", "reaches": "exempt"}},
+        "always",
+        "there is no such request",
+        ["misspelt"],
+    ),
+    ({"reachable": {"flowSchema": ["dev", "late"]}}, "reachable.flowSchema[1]", 'FlowSchema "late"', ["taken before", '"dev"']),
+    ({"reachable": {"flowSchema": "lost"}}, "reachable.flowSchema", 'FlowSchema "lost"', ['skips "lost"']),
+    ({"reachable": {"priorityLevel": "catch-all"}}, "reachable.priorityLevel", '"catch-all"', ["taken before"]),
+    ({"unreachable": {"flowSchema": "dev"}}, "unreachable.flowSchema", 'reaches FlowSchema "dev"', ["comes first"]),
+    ({"unreachable": {"priorityLevel": ["builds"]}}, "unreachable.priorityLevel[0]", '"builds"', ["comes first"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("test", "place", "happened", "reasons"), FAILING)
+def test_what_does_not_hold(test: dict[str, Any], place: str, happened: str, reasons: list[str]) -> None:
+    found = outcome(test)
+    assert not found.passed
+    assert field_path(found.place) == f"tests[0].{place}"
+    assert happened in found.happened
+    rest = " ".join(found.why)
+    for piece in reasons:
+        assert piece in rest, found.why
+        rest = rest[rest.index(piece) + len(piece) :]
+    if not reasons:
+        assert found.why == ()
+    if found.request is not None and found.goes is not None:
+        replayed(found, CONFIGURATION)
+
+
+def replayed(found: Outcome, known: Configuration) -> None:
+    """The request that is shown goes where it is said to go, in the words that are shown."""
+    assert found.request is not None
+    assert found.goes is not None
+    digest = found.request.digest
+    if found.request.words is not None:
+        assert words.request(words.parse(shlex.join(found.request.words))).digest == digest
+    resolution = classify(known, digest)
+    assert resolution.flow_schema is found.goes.flow_schema
+    assert resolution.priority_level.name == found.goes.level.name
+
+
+def test_what_the_suite_excepts_no_property_speaks_of() -> None:
+    masters = {"subject": {"group": "system:masters"}}
+    claim = {"always": {"subject": {"group": "system:nodes"}, "resources": "pods", "reaches": "system"}}
+    ours: dict[str, Any] = {"except": [masters, {"subject": {"group": ["dev", "ops"]}}, {"subject": {"user": "alice"}}]}
+    assert not outcome(claim).passed
+    assert outcome(claim, **ours).passed
+    # One that says what a property excepts does not lose what the suite excepts.
+    both = {"always": {**claim["always"], "except": {"verbs": "watch"}}}
+    assert outcome(both, **ours).passed
+    assert not outcome({"unreachable": {"flowSchema": "exempt"}}, **ours).passed
+
+
+def test_in_the_world_any_groups_are_taken_as_they_are() -> None:
+    claim = {"unreachable": {"priorityLevel": "catch-all"}}
+    assert outcome(claim).passed
+    found = outcome(claim, world="any")
+    assert not found.passed
+    replayed(found, CONFIGURATION)
+    assert found.request is not None
+    assert not set(found.request.digest.user.groups) & {"system:authenticated", "system:unauthenticated"}
+
+
+def test_a_test_is_called_by_its_name_or_by_what_it_expects() -> None:
+    claim = {
+        "never": {"subject": {"group": "dev"}, "verbs": ["get", "list"], "resources": "leases", "reaches": "exempt"}
+    }
+    assert outcome({**claim, "name": "no"}).name == "no"
+    expected = (
+        'no request of group "dev" to get, list for leases.coordination.k8s.io reaches the priority level "exempt"'
+    )
+    assert outcome(claim).name == expected
+
+
+def _world() -> list[RequestDigest]:
+    """Requests of the authenticated world."""
+    found = []
+    several = itertools.chain.from_iterable(itertools.combinations(GROUPS[:5], size) for size in range(3))
+    users = [(user, effective_groups(user, groups)[0]) for user, groups in itertools.product(USERS, tuple(several))]
+    for user, groups in users:
+        if not authentic(user, groups):
+            continue
+        for method, url in itertools.product(("GET", "POST", "DELETE"), URLS):
+            info = request_info(method, url)
+            if seen_by_apf(info):
+                found.append(RequestDigest(info, UserInfo(user, groups)))
+    return found
+
+
+WORLD = _world()
+CONDITIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "subject": st.sampled_from(
+            (
+                {"user": "alice"},
+                {"group": "dev"},
+                {"serviceAccount": "dev/*"},
+                [{"user": "bob"}, {"group": "system:masters"}],
+            )
+        ),
+        "verbs": st.sampled_from(("get", ["delete", "get"])),
+        "resources": st.sampled_from(("pods", ["nodes", "deployments"], "pods/log", "*")),
+        "namespaces": st.sampled_from(("dev", ["ops", "kube-system"])),
+        "nonResourceURLs": st.sampled_from(("/healthz", ["/version/", "/"], "*")),
+    },
+)
+REACHES = st.sampled_from(
+    (
+        "exempt",
+        {"flowSchema": ["exempt", "catch-all"]},
+        {"whenFull": ["queued", "dispatched"]},
+        {"priorityLevel": ["global-default", "workload-low"], "whenFull": "queued"},
+    )
+)
+
+
+@settings(max_examples=60)
+@given(
+    FLOW_SCHEMAS,
+    st.sampled_from(("never", "always")),
+    CONDITIONS,
+    st.lists(CONDITIONS.filter(bool), max_size=2),
+    REACHES,
+)
+def test_properties_agree_with_all_requests_of_a_small_world(
+    values: list[dict[str, Any]], kind: str, condition: dict[str, Any], excepted: list[dict[str, Any]], reaches: Any
+) -> None:
+    known = built(values)
+    body = {**condition, "reaches": reaches} | ({"except": excepted} if excepted else {})
+    found = outcome({kind: body}, known)
+    claim = found.test.claim
+    assert isinstance(claim, Property)
+
+    def meant(digest: RequestDigest) -> bool:
+        return matches_policy_rule(digest, claim.requests) and not any(
+            matches_policy_rule(digest, each) for each in claim.but_for
+        )
+
+    def there(digest: RequestDigest) -> bool:
+        went = classify(known, digest)
+        level = went.priority_level
+        spec = level.spec.limited
+        full = "dispatched" if spec is None else {"Queue": "queued", "Reject": "rejected"}[spec.limit_response.type]
+        wanted = {"priorityLevel": reaches} if isinstance(reaches, str) else reaches
+        is_so = {"flowSchema": went.flow_schema.name, "priorityLevel": level.name, "whenFull": full}
+        return all(is_so[key] in ([value] if isinstance(value, str) else value) for key, value in wanted.items())
+
+    refuted_by = [each for each in WORLD if meant(each) and there(each) != (kind == "always")]
+    if found.passed:
+        assert not refuted_by
+    elif found.request is not None:
+        digest = found.request.digest
+        assert meant(digest)
+        assert there(digest) != (kind == "always")
+        replayed(found, known)
+    else:
+        assert not any(map(meant, WORLD))
+        assert "no such request" in found.happened
