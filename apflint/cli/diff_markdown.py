@@ -1,0 +1,136 @@
+"""What `apflint diff` prints for a comment on a pull request. Whatever comes from manifests stands in code spans."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from apflint.cli import diff_words as words
+from apflint.evaluate.change import is_changed
+from apflint.report.terminal import counted, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.cli.diff_words import Sides
+    from apflint.evaluate.change import Difference, Group, Way
+    from apflint.evaluate.limits import LevelChange, LevelLimits
+
+_FIGURES = (("Seats", "nominal"), ("Least", "minimum"), ("Reach", "attainable"), ("Waiting", "max_queued"))
+_ROWS = 40
+"""A comment on GitHub has room for 65,536 characters: with the bounds of `diff_words` this stays below."""
+
+
+def render(found: Difference, sides: Sides) -> str:
+    """The comment, ending in a newline."""
+    parts = ["### API Priority and Fairness", *_answer(found, sides)]
+    groups = [group for group in found.groups if words.shown(group)]
+    for group in groups[: words.GROUPS]:
+        parts += _group(group, found)
+    if len(groups) > words.GROUPS:
+        left = sum(len(group.ways) for group in groups[words.GROUPS :])
+        parts.append(f"And {counted(left, 'more kind')} of requests, not shown here.")
+    parts += _levels(found)
+    parts += _objects(found)
+    return "\n\n".join(parts) + "\n"
+
+
+def code(text: str) -> str:
+    """`text` as a code span that also holds in a table: nothing in it is markup, a mention, a link or the span's end."""
+    shown = visible(text).replace("|", "\\|")
+    if not shown.strip():
+        return '""'
+    longest = max(map(len, re.findall("`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _answer(found: Difference, sides: Sides) -> Iterator[str]:
+    first, *rest = words.headline(found)
+    yield " ".join((f"**{first}**", *rest))
+    old, new = found.old.limits, found.new.limits
+    size = words.step(old.server_concurrency, new.server_concurrency)
+    kubernetes = words.step(old.kubernetes, new.kubernetes)
+    yield f"{code(sides.old)} → {code(sides.new)}, Kubernetes {_arrow(kubernetes)}, {_arrow(size)} seats in one API server"
+
+
+def _arrow(text: str) -> str:
+    return text.replace("->", "→")
+
+
+def _group(group: Group, found: Difference) -> Iterator[str]:
+    old, new = code(group.old.name), code(group.new.name)
+    names = old if old == new else f"{old} → {new}"
+    yield f"#### {names} ({words.title(group)})"
+    before, after = words.fate(group.old), words.fate(group.new)
+    lines = [f"- as before: {after}"] if before == after else [f"- before: {before}", f"- after: {after}"]
+    starving = words.trouble(group)
+    yield "\n".join([*lines, f"- {starving}"] if starving else lines)
+    rows = ["| FlowSchema before | after | for example: `apflint explain ...` |", "|---|---|---|"]
+    rows += [_row(way, group, found) for way in group.ways[: words.WAYS]]
+    if len(group.ways) > words.WAYS:
+        rows.append(f"| and {len(group.ways) - words.WAYS} more | | |")
+    yield "\n".join(rows)
+
+
+def _row(way: Way, group: Group, found: Difference) -> str:
+    old, new = (
+        f"{code(name)}{words.remark(name, found)}" for name in (way.old.flow_schema.name, way.new.flow_schema.name)
+    )
+    lines = [
+        line
+        for example in way.examples[: words.EXAMPLES]
+        for line in (
+            code(words.request(example)),
+            *(f"{verb} {code(clause)}" for verb, clause in words.among(example, found)),
+        )
+    ]
+    if len(way.examples) > words.EXAMPLES:
+        lines.append(f"and {len(way.examples) - words.EXAMPLES} more like these")
+    if flows := words.flows(way, group):
+        lines.append(f"flows: {_arrow(flows)}")
+    return f"| {old} | {new} | {'<br>'.join(lines)} |"
+
+
+def _levels(found: Difference) -> Iterator[str]:
+    changed = [change for change in found.levels if is_changed(change)]
+    if not changed:
+        return
+    rows = [
+        f"| Priority level | Change | {' | '.join(name for name, _ in _FIGURES)} |",
+        f"|---|--:|{'--:|' * len(_FIGURES)}",
+    ]
+    rows += [_level_row(change) for change in changed[:_ROWS]]
+    if len(changed) > _ROWS:
+        rows.append(f"| and {len(changed) - _ROWS} more |{' |' * (len(_FIGURES) + 1)}")
+    yield "#### Seats of each level"
+    yield "\n".join(rows)
+    yield (
+        "Seats: its own. Least: what it never lends. Reach: what it comes to while others are idle."
+        " Waiting: the most requests in its queues."
+    )
+
+
+def _level_row(change: LevelChange) -> str:
+    added = " (added)" if change.old is None else " (removed)" if change.new is None else ""
+    gain = f"{change.gain:+}" if change.gain else "0"
+    figures = (_arrow(words.step(_figure(change.old, field), _figure(change.new, field))) for _, field in _FIGURES)
+    return f"| {code(change.name)}{added} | {gain} | {' | '.join(figures)} |"
+
+
+def _figure(level: LevelLimits | None, field: str) -> str:
+    return "-" if level is None else str(getattr(level, field))
+
+
+def _objects(found: Difference) -> Iterator[str]:
+    if not found.objects:
+        return
+    lines = [
+        f"- {each.change}: {each.kind} {code(each.name)} ({', '.join(map(code, each.details))})"
+        for each in found.objects[: words.OBJECTS]
+    ]
+    if len(found.objects) > words.OBJECTS:
+        lines.append(f"- and {len(found.objects) - words.OBJECTS} more")
+    listed = "\n".join(lines)
+    yield f"<details><summary>Objects that differ: {len(found.objects)}</summary>\n\n{listed}\n\n</details>"

@@ -1,0 +1,437 @@
+"""`apflint diff`: what it says holds for the requests that it shows, and nothing that changes is left out."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apflint.cli import diff_markdown, diff_text, diff_words
+from apflint.cli.app import run
+from apflint.cli.diff_words import Sides
+from apflint.evaluate import change as changes
+from apflint.evaluate.change import Difference, Side, difference
+from apflint.evaluate.limits import compute
+from apflint.evaluate.requestinfo import seen_by_apf
+from apflint.evaluate.resolve import classify, configuration
+from apflint.report import Style
+from tests.evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, objects
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from apflint.evaluate.match import RequestDigest
+
+STORY = "fixtures/stories/move-ci"
+BOTH = Sides("old", "new")
+
+
+def level(name: str, shares: int = 30, response: dict[str, Any] | None = None) -> dict[str, Any]:
+    queuing = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
+    limited = {"nominalConcurrencyShares": shares, "limitResponse": response or {"type": "Queue", "queuing": queuing}}
+    return {"kind": "PriorityLevelConfiguration", "name": name, "spec": {"type": "Limited", "limited": limited}}
+
+
+def schema(name: str, target: str, group: str = "dev", method: str | None = "ByUser", at: int = 900) -> dict[str, Any]:
+    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    spec = {
+        "priorityLevelConfiguration": {"name": target},
+        "matchingPrecedence": at,
+        "distinguisherMethod": method and {"type": method},
+        "rules": [{"subjects": [{"kind": "Group", "group": {"name": group}}], "resourceRules": [rule]}],
+    }
+    return {"kind": "FlowSchema", "name": name, "spec": spec}
+
+
+def side(*values: dict[str, Any], defaults: bool = True, seats: int = 600) -> Side:
+    found = configuration(objects([*values]), BUILT_IN, defaults=defaults)
+    return Side(found, compute(tuple(found.levels.values()), found.order, seats, RELEASE))
+
+
+def told(found: Difference) -> set[tuple[str, str, str]]:
+    return {
+        (group.what, way.old.flow_schema.name, way.new.flow_schema.name) for group in found.groups for way in group.ways
+    }
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = run(["diff", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.fixture
+def story(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    monkeypatch.chdir(root / STORY)
+    return "before", "after"
+
+
+# What is printed
+
+
+@pytest.mark.parametrize("output", ["text", "markdown"])
+def test_a_story(
+    story: tuple[str, str], output: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    status, out, err = command(capsys, *story, "--kubernetes", "1.36", "--format", output)
+    assert (status, err) == (1, "")
+    assert out == snapshot
+
+
+@pytest.mark.parametrize("releases", [("1.33", "1.36"), ("1.18", "1.36"), ("1.25", "1.26"), ("1.23", "1.24")])
+def test_an_upgrade(releases: tuple[str, str], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    old, new = releases
+    status, out, err = command(capsys, f"defaults:{old}", f"defaults:{new}")
+    assert (status, err) == (1, "")
+    assert out == snapshot
+
+
+def test_json(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = command(capsys, *story, "--kubernetes", "1.36", "--format", "json", "--server-concurrency", "100")
+    found = json.loads(out)
+    assert status == 1
+    assert list(found) == ["schema", "changed", "complete", "old", "new", "changes", "levels", "objects"]
+    assert found["old"] == {"name": "before", "kubernetes": "1.36", "serverConcurrency": 100}
+    assert (found["schema"], found["changed"], found["complete"]) == (1, True, True)
+    first = found["changes"][0]
+    assert (first["change"], first["from"]["priorityLevel"], first["to"]["priorityLevel"]) == (
+        "priorityLevel",
+        "reporting",
+        "ci",
+    )
+    assert [fate["outcome"] for fate in first["to"]["fates"]] == ["dispatched", "rejected"]
+    (request,) = first["requests"]
+    assert request["from"]["flowSchema"] == request["to"]["flowSchema"] == "ci-runner"
+    assert (request["from"]["file"], request["from"]["line"]) == ("before/ci.yaml", 5)
+    assert [witness["from"]["matchedBy"]["resourceRule"] for witness in request["witnesses"]] == [0, 1]
+    gains = {each["name"]: each["gain"] for each in found["levels"]}
+    assert gains["ci"] == 4
+    assert sum(gains.values()) == 0
+    assert [(each["change"], each["name"]) for each in found["objects"]] == [
+        ("added", "ci"),
+        ("changed", "reporting"),
+        ("removed", "dashboards"),
+        ("added", "dashboards-and-boards"),
+        ("changed", "ci-runner"),
+        ("changed", "reports"),
+    ]
+
+
+def test_each_witness_is_what_explain_takes(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    _, text, _ = command(capsys, *story)
+    _, out, _ = command(capsys, *story, "--format", "json")
+    commands = re.findall(r"^ +apflint (explain .*)$", text, re.MULTILINE)
+    asked = 0
+    for group in json.loads(out)["changes"]:
+        for request in group["requests"]:
+            for witness in request["witnesses"]:
+                for path, end in zip(story, ("from", "to"), strict=True):
+                    assert run(["explain", *witness["words"], "-f", path, "--format", "json"]) == 0
+                    answer = json.loads(capsys.readouterr().out)
+                    assert answer["flowSchema"] == request[end]["flowSchema"]
+                    assert answer["priorityLevel"] == group[end]["priorityLevel"]
+                    assert answer["matchedBy"] == witness[end]["matchedBy"]
+                asked += 1
+                if group["change"] != "limits":
+                    assert ["explain", *witness["words"]] in map(shlex.split, commands)
+    assert asked > len(commands) > 5
+
+
+# Exit status and usage
+
+
+def test_exit_zero(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = command(capsys, *story, "--exit-zero")
+    assert (status, out) == (0, command(capsys, *story)[1])
+
+
+@pytest.mark.parametrize("output", ["text", "markdown", "json"])
+def test_nothing_changes(story: tuple[str, str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = command(capsys, story[0], story[0], "--format", output)
+    assert (status, err) == (0, "")
+    assert json.loads(out)["changes"] == [] if output == "json" else "No request changes its FlowSchema" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-", "-"], "standard input can be OLD or NEW, not both"),
+        (["before", "nowhere"], "nowhere"),
+        (["defaults:1.33", "defaults:9.99"], "9.99"),
+        (["before"], "NEW"),
+        (["before", "after", "--server-concurrency", "9", "--max-requests-inflight", "9"], "give it or them, not both"),
+    ],
+)
+def test_wrong_usage(
+    story: tuple[str, str], arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert story
+    status, out, err = command(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert "internal error" not in err
+
+
+def test_a_side_without_objects_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = command(capsys, str(tmp_path), "defaults:1.36", "--kubernetes", "1.36")
+    assert status == 0
+    assert "No request changes" in out
+    assert err == f"apflint: {tmp_path}: no FlowSchema and no PriorityLevelConfiguration in there\n"
+
+
+def test_without_the_built_in_objects(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = command(capsys, *story, "--no-defaults", "--format", "json")
+    assert {each["name"] for each in json.loads(out)["levels"]} == {"exempt", "catch-all", "reporting", "ci"}
+
+
+# What counts as a change
+
+
+def test_objects_may_differ_without_consequence() -> None:
+    found = difference(side(schema("a", "workload-low", at=900)), side(schema("a", "workload-low", at=901)))
+    assert [each.details for each in found.objects] == [("matchingPrecedence 900 -> 901",)]
+    assert not found.changed
+    assert "nothing follows from that" in diff_text.render(found, BOTH, Style())
+
+
+def test_only_seats_change() -> None:
+    found = difference(side(level("x", 30), schema("a", "x")), side(level("x", 60), schema("a", "x")))
+    assert found.changed
+    assert {what for what, _, _ in told(found)} == {"limits"}
+    assert ("limits", "a", "a") in told(found)
+    assert '"limits", "a"' not in diff_text.render(found, BOTH, Style())  # the table of levels says it
+
+
+def test_other_seats_of_the_server_are_felt_wherever_requests_wait() -> None:
+    found = difference(side(), side(seats=1200))
+    assert {way.new.priority_level.name for way in found.ways("limits")} == set(side().configuration.levels) - {
+        "exempt",  # never waits
+        "catch-all",  # nobody gets there
+    }
+
+
+def test_a_level_that_no_longer_queues_is_told_by_itself() -> None:
+    found = difference(side(level("x"), schema("a", "x")), side(level("x", 30, {"type": "Reject"}), schema("a", "x")))
+    text = diff_text.render(found, BOTH, Style())
+    assert "x  (same FlowSchema, other queues)" in text
+    assert "requests beyond that get 429 at once" in text
+    assert text.count("(same FlowSchema, other queues)") == 1
+
+
+def test_other_flows() -> None:
+    found = difference(side(schema("a", "workload-low")), side(schema("a", "workload-low", method="ByNamespace")))
+    assert told(found) == {("flow", "a", "a")}
+    assert "one for each user -> one for each namespace" in diff_text.render(found, BOTH, Style())
+
+
+def test_flows_make_no_difference_where_nobody_waits() -> None:
+    reject = level("x", 30, {"type": "Reject"})
+    found = difference(side(reject, schema("a", "x")), side(reject, schema("a", "x", method=None)))
+    assert found.objects
+    assert not found.changed
+
+
+def test_dangling_and_broken() -> None:
+    found = difference(
+        side(level("x"), level("y"), schema("a", "x"), schema("b", "y", "ops")),
+        side(level("x", 30, {"type": "Queue"}), schema("a", "x"), schema("b", "y", "ops")),
+    )
+    said = {(each.name, each.change): each.details[-1] for each in found.objects}
+    assert said["a", "changed"] == 'now without effect: its priority level "x" counts as absent'
+    assert said["b", "changed"] == 'now without effect: its priority level "y" does not exist'
+    assert said["x", "changed"].startswith("now without effect: it ")
+    assert ("y", "removed") in said
+    assert {("priorityLevel", "a", "global-default"), ("priorityLevel", "b", "global-default")} <= told(found)
+
+
+def test_each_rule_that_is_the_cause_has_a_request() -> None:
+    many = schema("a", "workload-low")
+    rules = many["spec"]["rules"][0]
+    rules["resourceRules"] = [
+        {"verbs": ["get"], "apiGroups": [""], "resources": [name], "namespaces": ["*"]} for name in ("pods", "secrets")
+    ]
+    rules["nonResourceRules"] = [{"verbs": ["get"], "nonResourceURLs": ["/version"]}]
+    (way,) = [
+        way
+        for way in difference(side(many), side()).ways("priorityLevel")
+        if way.new.flow_schema.name == "global-default"
+    ]
+    infos = [example.witness.digest.request_info for example in way.examples]
+    assert {info.resource or info.path for info in infos} == {"pods", "secrets", "/version"}
+
+
+def two_rules(name: str, target: str, resources: tuple[str, ...]) -> dict[str, Any]:
+    found = schema(name, target)
+    found["spec"]["rules"][0]["resourceRules"] = [
+        {"verbs": ["list"], "apiGroups": [""], "resources": [resource], "namespaces": ["*"]} for resource in resources
+    ]
+    return found
+
+
+def test_rules_in_another_order_change_nothing() -> None:
+    before, after = (
+        side(two_rules("a", "workload-low", order))
+        for order in (("pods", "secrets"), ("secrets", "pods", "configmaps"))
+    )
+    assert told(difference(before, after)) == {("priorityLevel", "global-default", "a")}
+    swapped = difference(before, side(two_rules("a", "workload-low", ("secrets", "pods"))))
+    assert swapped.objects
+    assert not swapped.changed
+
+
+def test_who_stays_is_found_even_where_the_first_request_moves() -> None:
+    own = two_rules("own", "x", ("pods", "secrets"))
+    thief = two_rules("thief", "workload-low", ("pods",))
+    thief["spec"]["matchingPrecedence"] = 100
+    found = difference(side(level("x", 30), own), side(level("x", 60), own, thief))
+    assert {("priorityLevel", "own", "thief"), ("limits", "own", "own")} <= told(found)
+
+
+def test_requests_are_quoted_for_a_shell() -> None:
+    found = difference(side(), side(schema("a", "workload-low", "dev $(ops)'s")))
+    text = diff_text.render(found, BOTH, Style())
+    commands = [shlex.split(line) for line in text.splitlines() if "apflint explain list pods" in line]
+    assert commands
+    assert all("dev $(ops)'s" in command for command in commands)
+
+
+# Bounds
+
+
+def many(count: int, target: str) -> list[dict[str, Any]]:
+    return [schema(f"s{number:03}", target, f"g{number:03}") for number in range(count)]
+
+
+def written(path: Path, values: list[dict[str, Any]]) -> str:
+    items = [
+        {
+            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+            "kind": value["kind"],
+            "metadata": {"name": value["name"]},
+            "spec": value["spec"],
+        }
+        for value in values
+    ]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    return str(path)
+
+
+def test_what_is_not_shown_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [written(tmp_path / f"{target}.json", many(14, target)) for target in ("workload-low", "workload-high")]
+    found = json.loads(command(capsys, *paths, "--format", "json")[1])
+    (group,) = [
+        group
+        for group in found["changes"]
+        if (group["from"]["priorityLevel"], group["to"]["priorityLevel"]) == ("workload-low", "workload-high")
+    ]
+    assert {request["from"]["flowSchema"] for request in group["requests"]} == {f"s{number:03}" for number in range(14)}
+    rest = len(group["requests"]) - diff_words.WAYS
+    assert rest >= 4
+    assert f"  and {rest} more: --format json has all\n" in command(capsys, *paths)[1]
+    assert f"| and {rest} more | | |\n" in command(capsys, *paths, "--format", "markdown")[1]
+
+
+def test_a_search_that_ends_early_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(changes, "MOST", 3)
+    monkeypatch.setattr(diff_words, "MOST", 3)
+    paths = [written(tmp_path / f"{target}.json", many(5, target)) for target in ("workload-low", "workload-high")]
+    status, out, _ = command(capsys, *paths)
+    assert status == 1
+    assert "the search ends after 3 requests" in out
+    assert json.loads(command(capsys, *paths, "--format", "json")[1])["complete"] is False
+
+
+# Names from manifests
+
+
+NASTY = "a`|<b>\x1b[31m\n@team ]("
+
+
+def test_markdown_takes_no_markup_from_manifests() -> None:
+    found = difference(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
+    text = diff_markdown.render(found, BOTH)
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+    assert "@team" in text
+    assert "@team" not in outside
+    assert "<b>" not in outside
+    assert "\x1b" not in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    # A bar without a backslash ends a cell, even in a code span.
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {4, 7}
+
+
+@given(text=st.text())
+def test_a_code_span_ends_where_it_should(text: str) -> None:
+    span = diff_markdown.code(text)
+    assert span.isprintable()
+    if span == '""':
+        return
+    fence = re.match("`+", span)
+    assert fence is not None
+    inner = span[len(fence[0]) : -len(fence[0])]
+    assert len(fence[0]) not in {len(ticks) for ticks in re.findall("`+", inner)}
+    assert "|" not in inner.replace("\\|", "")
+
+
+def test_text_shows_no_control_characters() -> None:
+    found = difference(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
+    text = diff_text.render(found, Sides("a\x1b", "b"), Style(width=60))
+    assert all(line.isprintable() for line in text.splitlines())
+
+
+# Laws
+
+
+@given(values=FLOW_SCHEMAS)
+@settings(max_examples=25)
+def test_a_configuration_does_not_differ_from_itself(values: list[dict[str, Any]]) -> None:
+    found = difference(side(*values), side(*values))
+    assert not found.changed
+    assert (found.groups, found.objects) == ((), ())
+
+
+@given(before=FLOW_SCHEMAS, after=FLOW_SCHEMAS, digests=st.lists(DIGESTS, max_size=10), shares=st.integers(0, 60))
+@settings(max_examples=60)
+def test_what_is_said_holds_and_is_complete(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], digests: list[RequestDigest], shares: int
+) -> None:
+    old, new = side(level("own"), *before), side(level("own", shares), *after)
+    found = difference(old, new, "any")
+    for group in found.groups:
+        for way in group.ways:
+            for example in way.examples:
+                here = classify(old.configuration, example.witness.digest)
+                there = classify(new.configuration, example.witness.digest)
+                assert (here, there) == (example.old, example.new)
+                assert (here.flow_schema, there.flow_schema) == (way.old.flow_schema, way.new.flow_schema)
+                assert (here.priority_level.name, there.priority_level.name) == (group.old.name, group.new.name)
+                assert (group.what == "priorityLevel") == (group.old.name != group.new.name)
+    names = {(source, target) for _, source, target in told(found)}
+    for digest in digests:
+        if not seen_by_apf(digest.request_info):
+            continue
+        here, there = classify(old.configuration, digest), classify(new.configuration, digest)
+        levels = [where.limits.level(end.priority_level.name) for where, end in ((old, here), (new, there))]
+        same = (here.flow_schema.name, levels[0] and levels[0]._replace(flow_schemas=())) == (
+            there.flow_schema.name,
+            levels[1] and levels[1]._replace(flow_schemas=()),
+        )
+        if not same:
+            assert (here.flow_schema.name, there.flow_schema.name) in names
+
+
+@given(before=FLOW_SCHEMAS, after=FLOW_SCHEMAS)
+@settings(max_examples=25)
+def test_both_directions_tell_the_same_pairs(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
+    there = difference(side(*before), side(*after))
+    back = difference(side(*after), side(*before))
+    assert told(back) == {(what, target, source) for what, source, target in told(there)}
