@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 # `1.36`, `v1.36`, `1.36.2`, and what servers of vendors call themselves: `v1.36.2-gke.100`, `v1.36.2+k3s1`.
-_SPELLING = re.compile(r"v?1\.(\d{1,3})(?:\.\d+)?(?:[-+].*)?", re.ASCII)
+_SPELLING = re.compile(r"v?1\.(0|[1-9]\d{0,2})(?:\.\d+)?(?:[-+].*)?", re.ASCII)
 OLDEST_MINOR, NEWEST_MINOR = 18, 37
 GROUP = "flowcontrol.apiserver.k8s.io"
 """The API group of both kinds."""

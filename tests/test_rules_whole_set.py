@@ -387,11 +387,17 @@ def test_the_witness_of_a_capture(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[subject], **rule)
-    captures = {found.message.split('FlowSchema "')[1].split('"')[0]: found for found in findings(mine, only="APF507")}
-    assert protected in captures
-    answer = _explained(captures[protected].message, tmp_path, capsys, mine)
+    (found,) = findings(mine, only="APF507")
+    assert f'("{protected}")' in found.message
+    answer = _explained(found.message, tmp_path, capsys, mine)
     assert (answer["flowSchema"], answer["priorityLevel"]) == ("mine", "workload-low")
     assert findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 850}}, only="APF507") == []
+
+
+@pytest.mark.parametrize("subject", [user("alice"), group("sso:sre"), account("payments", "default")])
+def test_other_clients_are_no_capture_though_nobody_keeps_them_out_of_the_nodes_group(subject: dict[str, Any]) -> None:
+    mine = flow_schema("mine", "workload-low", 50, subjects=[subject], resources=[ALL], paths=[PATHS])
+    assert not findings(mine, only="APF507")
 
 
 def test_taking_traffic_to_the_same_level_is_no_capture() -> None:
@@ -620,7 +626,7 @@ def test_critical_levels_lend_half_at_most(name: str, percent: int) -> None:
         ({"borrowingLimitPercent": 0}, None, "one request at a time"),
         ({}, None, "one request at a time"),
         ({"borrowingLimitPercent": 0}, {"queues": 64, "handSize": 6}, "429"),
-        ({}, {"queues": 64, "handSize": 6}, "borrows"),
+        ({}, {"queues": 64, "handSize": 6}, "until seats are borrowed"),
     ],
 )
 def test_what_a_level_without_shares_does(limited: dict[str, Any], queuing: dict[str, int] | None, words: str) -> None:

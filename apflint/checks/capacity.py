@@ -52,11 +52,7 @@ def broad_exemption(workspace: Workspace) -> Iterator[Problem]:
 
 def _only_health(rule: PolicyRulesWithSubjects) -> bool:
     urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
-    return all(url == path or url.startswith(f"{path}/") for url in urls for path in [_health_path(url)])
-
-
-def _health_path(url: str) -> str:
-    return next((path for path in _HEALTH if url == path or url.startswith(f"{path}/")), "-")
+    return all(any(url == path or url.startswith(f"{path}/") for path in _HEALTH) for url in urls)
 
 
 def _broad(subject: Subject) -> str | None:
@@ -91,11 +87,12 @@ def zero_share_level(workspace: Workspace) -> Iterator[Problem]:
         if limited.shares != 0:
             continue
         if limited.limit_response.type == "Reject":
-            fate = "it still executes one request at a time, and more with seats that it borrows"
+            more = "" if limited.borrowing_limit_percent == 0 else ", and more with seats that it borrows"
+            fate = f"it still executes one request at a time{more}"
         elif limited.borrowing_limit_percent == 0:
             fate = "each request waits a quarter of the request timeout (15 seconds) and is then rejected with 429"
         else:
-            fate = "it borrows seats from the other levels and serves, only later"
+            fate = "a request waits for up to 10 seconds, until seats are borrowed, and is then served"
         message = f"a level with 0 shares is no block: {fate}. To forbid requests use RBAC"
         yield Problem(Place(level.document, (*_LIMITED, "nominalConcurrencyShares")), message)
 
@@ -115,9 +112,10 @@ def seats_taken(workspace: Workspace) -> Iterator[Problem]:
         losers = [(name, before[name], after[name]) for name in before if after[name] < before[name]]
         if not taken or not losers:
             continue
-        hard = any(now < 0.75 * then for _, then, now in losers)
+        hard = [name for name, then, now in losers if now < 0.75 * then]
         shown = listed((f"{name} {then} -> {now}" for name, then, now in losers), "and")
-        message = f"this new level takes {taken} of {total} seats from the others: {shown}"
+        loss = f". {listed(hard, 'and')} lose{'s' if len(hard) == 1 else ''} more than a quarter" if hard else ""
+        message = f"this new level takes {taken} of {total} seats from the others: {shown}{loss}"
         yield Problem(Place(level.document, ("metadata", "name")), message, severity="warning" if hard else None)
 
 
@@ -148,21 +146,31 @@ def weak_isolation(workspace: Workspace) -> Iterator[Problem]:
         risk = shards.squish_probability(queuing.hand_size, queuing.queues, _ELEPHANTS)
         if risk <= _RISK:
             continue
-        better = shards.recommend(_RISK, _ELEPHANTS, max(queuing.queues, 64))
-        hint = (
-            f" queues {better[0].queues} with handSize {better[0].hand_size} brings that to {_percent(better[0].squish[_ELEPHANTS])}"
-            if better
-            else ""
-        )
+        if _as_built_in(workspace, level.name, queuing):
+            continue
+        better = shards.recommend(_RISK / 10, _ELEPHANTS, max(queuing.queues, 64))
+        hint = ""
+        if better:
+            pair = f"queues {better[0].queues} with handSize {better[0].hand_size}"
+            hint = f" {pair} brings that to {_percent(better[0].squish[_ELEPHANTS])}"
         message = (
-            f"with queues {queuing.queues} and handSize {queuing.hand_size} {_ELEPHANTS} busy clients fill all queues of a quiet one"
-            f" with a probability of {_percent(risk)}, and it is rejected or waits behind them.{hint}"
+            f"with queues {queuing.queues} and handSize {queuing.hand_size}, four busy clients fill all queues of a quiet one with a"
+            f" probability of {_percent(risk)}: its requests then wait behind theirs or are rejected.{hint}"
         )
-        yield Problem(Place(level.document, _QUEUING, key=True), message.rstrip("."))
+        yield Problem(Place(level.document, _QUEUING, key=True), message)
+
+
+def _as_built_in(workspace: Workspace, name: str, queuing: QueuingConfiguration) -> bool:
+    """Whether the server's own level of this name has the same queues: only something else is tuned."""
+    for level in builtin.workspace_objects(workspace.release).priority_levels:
+        if level.name == name and level.spec.limited is not None:
+            return level.spec.limited.limit_response.queuing == queuing
+    return False
 
 
 def _percent(probability: float | None) -> str:
-    return "0 %" if probability is None else f"{100 * probability:.2g} %"
+    percent = 100 * (probability or 0)
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 def single_seat_level(workspace: Workspace) -> Iterator[Problem]:

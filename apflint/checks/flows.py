@@ -18,8 +18,10 @@ def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
     """APF509."""
     for schema in workspace.own_flow_schemas:
         if not (schema.document.value.get("spec") or {}).get("matchingPrecedence"):
+            written = (schema.document.value.get("spec") or {}).get("matchingPrecedence")
+            said = "0 counts as not given" if written == 0 else "matchingPrecedence is not given"
             message = (
-                "matchingPrecedence is not given, so it is 1000: before service-accounts (9000) and global-default (9900),"
+                f"{said}, so it is 1000: before service-accounts (9000) and global-default (9900),"
                 " after all others that are built in. Write the number that is meant"
             )
             yield Problem(Place(schema.document, ("spec", "matchingPrecedence")), message)

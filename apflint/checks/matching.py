@@ -110,10 +110,15 @@ def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
         if rule.cluster_scope or rule.namespaces != ("*",):
             continue
         known = _known(rule)
-        if known and all(not found.namespaced for found in known):
+        if known and all(not found.namespaced and found.name != "namespaces" for found in known):
             continue  # APF506 says so
         verbs = [verb for verb in rule.verbs if verb in _MANY or verb == "*"]
-        outside = [found for found in known or () if not found.namespaced]
+        # A request for one namespace is in that namespace; creating one is in none.
+        outside = [
+            found
+            for found in known or ()
+            if not found.namespaced and (found.name != "namespaces" or "create" in rule.verbs)
+        ]
         if verbs:
             many = sorted(_MANY) if "*" in verbs else verbs
             what = f"{listed(many, 'and')} over all namespaces at once"
@@ -150,7 +155,7 @@ def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Probl
             continue
         # A request for one namespace is in that namespace for the server, so `namespaces` may go with it.
         cluster = [found for found in known if not found.namespaced and (found.name, found.group) != ("namespaces", "")]
-        said = listed((quote(found.name) for found in known), "and")
+        said = listed(map(quote, rule.resources), "and")
         if len(cluster) == len(known) and rule.namespaces and not rule.cluster_scope:
             message = (
                 f"{said}: requests for them are in no namespace, so this rule never matches. Write `clusterScope: true`"

@@ -5,17 +5,22 @@ The proofs are `apflint.evaluate.reach`'s; here they become sentences, each with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import builtin
 from apflint.checks import matching
 from apflint.checks.wording import listed, quote
+from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.match import RequestDigest, UserInfo, matches_a_subject
+from apflint.evaluate.resolve import classify
 from apflint.finding import Elsewhere, Place, Problem, field_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.evaluate.reach import Part, Witness
+    from apflint.evaluate.reach import Move, Part, Witness
+    from apflint.evaluate.requestinfo import RequestInfo
     from apflint.finding import Path
     from apflint.model import FlowSchema
     from apflint.workspace import Workspace
@@ -46,21 +51,32 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF501."""
     from apflint.evaluate import reach
 
+    told = _told(workspace)
     for part in _dead(workspace):
         if part.rule is not None:
             continue
         blockers = reach.blockers(workspace.assumed, part.schema)
         if blockers:
             taken = listed(map(_named, blockers), "and")
-            message = f"no request can ever reach this FlowSchema: {taken} {_come(blockers)} first and {_take(blockers)} all of it"
+            message = f"no request can ever reach this FlowSchema: {taken} {_come_and_take(len(blockers))} all of it"
+        elif not part.schema.spec.rules:
+            message = "no request can ever reach this FlowSchema: it has no rules"
+        elif told.get(id(part.schema.document)):
+            continue  # APF504 and APF506 say why it matches nothing
         else:
-            message = "no request can ever reach this FlowSchema: nothing that exists matches its rules"
+            message = f"no request can ever reach this FlowSchema: {_NOTHING}"
         yield Problem(
             Place(part.schema.document, part.path),
             message,
             related=tuple(_elsewhere(blockers)),
             severity="error" if workspace.world.complete else None,
         )
+
+
+_NOTHING = (
+    "no request that API Priority and Fairness sees matches its rules. It does not see long-running requests: exec, attach,"
+    " port-forward, log, proxy and /debug/pprof/"
+)
 
 
 def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
@@ -75,26 +91,28 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
         paths = told.get(id(part.schema.document), ())
         if not shadows and any(path[: len(part.path)] == part.path for path in paths):
             continue  # APF504 and APF506 say why it matches nothing
-        what = {None: "rule", "subjects": "subject"}.get(part.member, "entry")
+        what = {None: "rule", "subjects": "subject"}.get(part.member, f"entry of {part.member}")
         if shadows:
-            message = f"this {what} never decides anything: {listed(_takers(part, shadows), 'and')} come first and take all of it"
+            takers = list(dict.fromkeys(_takers(part, shadows)))
+            message = (
+                f"this {what} never decides anything: {listed(takers, 'and')} {_come_and_take(len(takers))} all of it"
+            )
         else:
-            message = f"this {what} never decides anything: no request that exists matches it"
-        yield Problem(
-            Place(part.schema.document, part.path),
-            message,
-            related=tuple(_elsewhere(shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name)),
-        )
+            message = f"this {what} never decides anything: {_NOTHING}"
+        others = (shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name)
+        yield Problem(Place(part.schema.document, part.path), message, related=tuple(_elsewhere(others)))
 
 
-def _dead(workspace: Workspace) -> Iterator[Part]:
+@lru_cache(maxsize=2)
+def _dead(workspace: Workspace) -> tuple[Part, ...]:
     """What never decides in the user's own FlowSchemas, as far as they are effective at all."""
     effective = {id(schema) for schema in workspace.assumed.order}
     own = [schema for schema in workspace.own_flow_schemas if id(schema) in effective]
-    if own:
-        from apflint.evaluate import reach
+    if not own:
+        return ()
+    from apflint.evaluate import reach
 
-        yield from reach.unreachable(workspace.assumed, own)
+    return tuple(reach.unreachable(workspace.assumed, own))
 
 
 def _told(workspace: Workspace) -> dict[int, list[Path]]:
@@ -112,12 +130,8 @@ def _named(schema: FlowSchema) -> str:
     return f"{origin} {quote(schema.name)} ({schema.spec.matching_precedence})"
 
 
-def _come(schemas: tuple[FlowSchema, ...]) -> str:
-    return "comes" if len(schemas) == 1 else "come"
-
-
-def _take(schemas: tuple[FlowSchema, ...]) -> str:
-    return "takes" if len(schemas) == 1 else "take together"
+def _come_and_take(count: int) -> str:
+    return "comes first and takes" if count == 1 else "come first and together take"
 
 
 def _takers(part: Part, shadows: tuple[Part, ...]) -> Iterator[str]:
@@ -164,26 +178,85 @@ def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[i
     )
 
 
+class _Capture(NamedTuple):
+    """Requests that a FlowSchema of the user's takes from one that keeps the cluster alive."""
+
+    protected: FlowSchema
+    move: Move
+    command: str
+
+
 def system_traffic_captured(workspace: Workspace) -> Iterator[Problem]:
-    """APF507."""
-    own = {id(schema): schema for schema in workspace.own_flow_schemas}
-    if not own:
-        return
+    """APF507. Only requests that the system itself makes count: its own users, in the groups they have."""
+    for captures in _captures(workspace).values():
+        first = captures[0].move
+        taken = listed((f"{_PROTECTED[one.protected.name]} ({quote(one.protected.name)})" for one in captures), "and")
+        shown = listed((f"`apflint explain {one.command}`" for one in captures), "and")
+        last = max(one.protected.spec.matching_precedence for one in captures)
+        yield Problem(
+            Place(first.to_schema.document, ("metadata", "name")),
+            f"this takes requests of {taken} to the level {quote(first.to_level)}, as {shown}. Name the clients that are meant, or"
+            f" take a matchingPrecedence above {last}",
+        )
+
+
+def _captures(workspace: Workspace) -> dict[int, list[_Capture]]:
+    """By the id of the FlowSchema, in the order of the protected ones."""
+    order = workspace.assumed.order
+    own = {id(schema) for schema in workspace.own_flow_schemas}
+    early = [schema for schema in order if id(schema) in own and _may_capture(schema)]
+    if not early:
+        return {}
     from apflint.evaluate import reach
 
-    for move in reach.moved(workspace.assumed_without_own, workspace.assumed):
-        schema = own.get(id(move.to_schema))
-        protected = move.from_schema.name
-        if (
-            schema is None
-            or protected not in _PROTECTED
-            or schema.name == protected
-            or move.from_level == move.to_level
-        ):
+    without = workspace.assumed_without_own
+    protected = [schema for schema in without.order if schema.name in _PROTECTED]
+    found: dict[int, list[_Capture]] = {}
+    for move in reach.moved(without, workspace.assumed, leaving=protected):
+        if id(move.to_schema) not in own or move.to_schema.name == move.from_schema.name:
             continue
-        yield Problem(
-            Place(schema.document, ("metadata", "name")),
-            f"this takes requests of {_PROTECTED[protected]} from the FlowSchema {quote(protected)}: they go to the level"
-            f" {quote(move.to_level)} instead of {quote(move.from_level)}, as {command(move.witness)}. Name the clients that are"
-            f" meant, or take a matchingPrecedence above {move.from_schema.spec.matching_precedence}",
-        )
+        if move.from_level != move.to_level and (words := _natural(workspace, move)) is not None:
+            found.setdefault(id(move.to_schema), []).append(_Capture(move.from_schema, move, words))
+    for captures in found.values():
+        captures.sort(key=lambda one: one.protected.spec.matching_precedence)
+    return found
+
+
+# Users of the system as they are: their groups are those that authentication adds, and no others.
+_SYSTEM_USERS = (
+    "system:node:node-1",
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    "system:serviceaccount:kube-system:default",
+    "system:anonymous",
+)
+
+
+def _digests(info: RequestInfo) -> Iterator[tuple[str, RequestDigest]]:
+    for user in _SYSTEM_USERS:
+        yield user, RequestDigest(info, UserInfo(user, effective_groups(user, ())[0]))
+
+
+def _may_capture(schema: FlowSchema) -> bool:
+    """Whether any of the system's users is among the subjects."""
+    return any(
+        matches_a_subject(UserInfo(user, effective_groups(user, ())[0]), rule.subjects)
+        for user in _SYSTEM_USERS
+        for rule in schema.spec.rules
+    )
+
+
+def _natural(workspace: Workspace, move: Move) -> str | None:
+    """The request of a move as one of the system's own users would make it, in words; None if none of them does."""
+    import shlex
+
+    words = move.witness.words
+    if words is None:
+        return None
+    asked = words[: words.index("--as")]
+    for user, digest in _digests(move.witness.digest.request_info):
+        before = classify(workspace.assumed_without_own, digest).flow_schema
+        after = classify(workspace.assumed, digest).flow_schema
+        if before.name == move.from_schema.name and after is move.to_schema:
+            return shlex.join((*asked, "--as", user))
+    return None

@@ -76,16 +76,10 @@ def unused_priority_level(workspace: Workspace) -> Iterator[Problem]:
             or level.name in builtin.names(workspace.release, level.document.kind)
         ):
             continue
-        limits = workspace.limits.level(level.name)
-        cost = (
-            f" It takes {limits.nominal} of {workspace.world.server_concurrency} seats from the others."
-            if limits
-            else ""
-        )
         hint = "" if workspace.world.complete else " If one is defined elsewhere, name its file with --context"
         yield Problem(
             Place(level.document, _NAME),
-            f"no FlowSchema leads to the level {quote(level.name)}.{cost}{hint}".rstrip("."),
+            f"no FlowSchema leads to the level {quote(level.name)}: its seats are taken from the others for nothing.{hint}",
             severity="warning" if workspace.world.complete else None,
         )
 
@@ -95,6 +89,8 @@ def level_after_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     seen: dict[tuple[str, str], PriorityLevelConfiguration] = {}
     position = {id(manifest.document): number for number, manifest in enumerate(workspace.manifests)}
     for level in workspace.priority_levels:
+        if level.name in builtin.names(workspace.release, level.document.kind):
+            continue  # it is there already
         seen.setdefault((level.document.source.name, level.name), level)
     for schema in workspace.flow_schemas:
         later = seen.get((schema.document.source.name, schema.spec.priority_level_configuration))
@@ -117,7 +113,7 @@ def traffic_to_catch_all(workspace: Workspace) -> Iterator[Problem]:
         yield Problem(
             Place(schema.document, _LEVEL),
             f"catch-all is the server's last resort: a level{seats} without queues, so what finds no seat is rejected with 429"
-            " at once. global-default or workload-low queue",
+            " at once. Lead to global-default or workload-low: they have queues",
         )
 
 

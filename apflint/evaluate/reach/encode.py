@@ -9,6 +9,7 @@ is two assumptions, whatever comes before it.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import finalize
 
 from apflint.evaluate.groups import AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
@@ -53,6 +54,8 @@ class Formula:
         from pysat.solvers import Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
 
         self._solver = Solver(name="minisat22")
+        # Before the interpreter takes its modules apart: python-sat's own __del__ fails after that, and says so.
+        finalize(self, self._solver.delete)
         self._new: list[list[int]] = []
         self._known: dict[tuple[str, frozenset[int]], int] = {}
         self._count = 0
