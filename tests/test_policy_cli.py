@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -151,6 +152,10 @@ def test_the_command_line_says_which_release_and_how_many_seats(folder: Path, ap
     (file,) = json.loads(ran.out)["files"]
     assert file["kubernetes"] == "1.33"
     assert "--kubernetes 1.33" in file["tests"][0]["request"]["command"]
+    assert shlex.split(file["tests"][0]["request"]["command"])[-4:-2] == [
+        "-f",
+        os.devnull,
+    ]  # nothing in the folder counts
     for wrong in (("--kubernetes", "1.99"), ("--server-concurrency", "0")):
         ran = apflint("test", name, *wrong)
         assert (ran.status, ran.out) == (2, "")

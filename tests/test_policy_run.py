@@ -90,6 +90,7 @@ PASSING = [
     example("list pods -n a --as bob --as-group dev", {"whenFull": "rejected", "minSeats": 1}),
     example("list pods -n a --as alice", {"flowSchema": ["x", "alice"][1:], "distinguisher": "a", "whenFull": "queued"}),
     example("list pods -A --as alice", {"distinguisher": ""}),
+    example("list pods -n a --as alice", {"minSeats": 21}),
     example("get /healthz --as system:anonymous", "exempt"),
     example("list pods --as x --as-group system:masters", {"priorityLevel": "exempt", "minSeats": 9999}),
     example("list pods --as x --as-group system:masters", {"whenFull": "dispatched"}),
@@ -234,8 +235,10 @@ def test_what_the_suite_excepts_no_property_speaks_of() -> None:
     assert not outcome({"unreachable": {"flowSchema": "exempt"}}, **ours).passed
 
 
-def test_in_the_world_any_groups_are_taken_as_they_are() -> None:
-    claim = {"unreachable": {"priorityLevel": "catch-all"}}
+@pytest.mark.parametrize(
+    "claim", [{"unreachable": {"priorityLevel": "catch-all"}}, {"never": {"reaches": "catch-all"}}]
+)
+def test_in_the_world_any_groups_are_taken_as_they_are(claim: dict[str, Any]) -> None:
     assert outcome(claim).passed
     found = outcome(claim, world="any")
     assert not found.passed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +56,7 @@ def command(tested: FileResult, outcome: Outcome) -> str | None:
     if outcome.request is None or outcome.request.words is None:
         return None
     words = ["apflint", "explain", *outcome.request.words]
-    for path in tested.manifests or ("/dev/null",):  # without any, `explain` reads what is in the folder
+    for path in tested.manifests or (os.devnull,):  # without any, `explain` reads what is in the folder
         words += ["-f", path]
     if tested.kubernetes != NEWEST.name:
         words += ["--kubernetes", tested.kubernetes]
