@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from apflint.evaluate.limits import compute
 from apflint.evaluate.requestinfo import seen_by_apf
 from apflint.evaluate.resolve import classify, configuration
 from apflint.report import Style
-from tests.evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, objects
 
 if TYPE_CHECKING:
     from pathlib import Path
