@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint import builtin
 from apflint.checks import matching
 from apflint.checks.wording import listed, quote
-from apflint.evaluate.groups import effective_groups
-from apflint.evaluate.match import RequestDigest, UserInfo, matches_a_subject
+from apflint.evaluate.groups import NODES, effective_groups
+from apflint.evaluate.match import RequestDigest, UserInfo, matches_a_subject, matches_flow_schema
 from apflint.evaluate.resolve import classify
 from apflint.finding import Elsewhere, Place, Problem, field_path
 
@@ -162,7 +162,7 @@ def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[i
     from apflint.evaluate import reach
 
     witness = reach.overlap(workspace.assumed, first, second)
-    if witness is None:
+    if witness is None or (shown := _usual(workspace, witness, first, second)) is None:
         return
     mine, other = (second, first) if id(second) in own else (first, second)
     precedence = mine.spec.matching_precedence
@@ -170,12 +170,32 @@ def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[i
     yield Problem(
         Place(mine.document, _PRECEDENCE),
         f"matchingPrecedence {precedence} is that of {origin} {quote(other.name)} as well, and some requests match both, as"
-        f" {command(witness)}. Then the name decides: {quote(first.name)} sorts before {quote(second.name)} and takes them."
+        f" {shown}. Then the name decides: {quote(first.name)} sorts before {quote(second.name)} and takes them."
         " Give one of them another number",
         related=()
         if builtin.is_built_in(other.document)
         else (Elsewhere(Place(other.document, _PRECEDENCE), "the other one"),),
     )
+
+
+def _usual(workspace: Workspace, witness: Witness, first: FlowSchema, second: FlowSchema) -> str | None:
+    """The request of a tie, if a user as there are makes it: not a node or the scheduler that is in somebody's own group."""
+    user, groups = witness.digest.user
+    own = user.startswith("system:") or NODES in groups
+    if not own or set(groups) <= set(effective_groups(user, ())[0]):
+        return command(witness)
+    for name, digest in _digests(witness.digest.request_info):
+        if matches_flow_schema(digest, second.spec) and classify(workspace.assumed, digest).flow_schema is first:
+            return _as(witness, name)
+    return None
+
+
+def _as(witness: Witness, user: str) -> str | None:
+    """The same request by another user, as a command to try."""
+    import shlex
+
+    words = witness.words
+    return None if words is None else f"`apflint explain {shlex.join((*words[: words.index('--as')], '--as', user))}`"
 
 
 class _Capture(NamedTuple):
@@ -191,7 +211,7 @@ def system_traffic_captured(workspace: Workspace) -> Iterator[Problem]:
     for captures in _captures(workspace).values():
         first = captures[0].move
         taken = listed((f"{_PROTECTED[one.protected.name]} ({quote(one.protected.name)})" for one in captures), "and")
-        shown = listed((f"`apflint explain {one.command}`" for one in captures), "and")
+        shown = listed((one.command for one in captures), "and")
         last = max(one.protected.spec.matching_precedence for one in captures)
         yield Problem(
             Place(first.to_schema.document, ("metadata", "name")),
@@ -248,15 +268,9 @@ def _may_capture(schema: FlowSchema) -> bool:
 
 def _natural(workspace: Workspace, move: Move) -> str | None:
     """The request of a move as one of the system's own users would make it, in words; None if none of them does."""
-    import shlex
-
-    words = move.witness.words
-    if words is None:
-        return None
-    asked = words[: words.index("--as")]
     for user, digest in _digests(move.witness.digest.request_info):
         before = classify(workspace.assumed_without_own, digest).flow_schema
         after = classify(workspace.assumed, digest).flow_schema
         if before.name == move.from_schema.name and after is move.to_schema:
-            return shlex.join((*asked, "--as", user))
+            return _as(move.witness, user)
     return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes
 
 from apflint.evaluate.selectors import exact_field_match, is_label_selector
 
@@ -167,6 +166,8 @@ def _decoded(text: str) -> str:
     # Bytes that are no UTF-8 become U+FFFD, as in everything that the server itself prints about the request.
     if "%" not in text:
         return text
+    from urllib.parse import unquote_to_bytes  # 1.5 ms at start, for escapes alone
+
     return unquote_to_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
 

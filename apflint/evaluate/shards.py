@@ -7,7 +7,6 @@ requests waits in the shortest queue of that hand. Facts: KEP-1040 "Queue assign
 
 from __future__ import annotations
 
-from hashlib import sha256
 from math import ceil, comb, log2
 from typing import NamedTuple
 
@@ -71,6 +70,8 @@ def admitted(queues: int, hand_size: int) -> bool:
 
 def flow_hash(flow_schema: str, distinguisher: str) -> int:
     """The hash of a flow, an unsigned number of 64 bits (`computeFlowHash`)."""
+    from hashlib import sha256  # OpenSSL takes 2 ms to load, and only flows are hashed
+
     return int.from_bytes(sha256(_utf8(flow_schema) + b"\0" + _utf8(distinguisher)).digest()[:8], "little")
 
 
