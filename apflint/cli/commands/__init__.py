@@ -1,0 +1,15 @@
+"""All commands, in the order of the help."""
+
+from __future__ import annotations
+
+from apflint.cli.app import app
+from apflint.cli.commands import evaluating, linting
+
+ALL = [
+    command
+    for module in (linting, evaluating)
+    for command in app.registered_commands
+    if command.callback is not None and command.callback.__module__ == module.__name__
+]
+
+__all__ = ["ALL", "evaluating", "linting"]

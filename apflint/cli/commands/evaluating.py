@@ -1,0 +1,239 @@
+"""Questions to a configuration: `explain`, `limits`, `diff`, `shards`, `graph`, `test`. Each hands over to its module."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from apflint.cli.app import app, said
+from apflint.cli.options import (
+    Color,
+    Colour,
+    DiffFormat,
+    Files,
+    GraphFormat,
+    Inflight,
+    Isolated,
+    Kubernetes,
+    Mutating,
+    NoDefaults,
+    PageFormat,
+    ResultFormat,
+    Seats,
+)
+
+
+@app.command(
+    epilog="Examples: apflint explain list pods -n team-a --as alice --as-group dev · apflint explain get /healthz"
+    " --as system:anonymous · apflint explain --method GET --path '/api/v1/pods?watch=true' --as system:serviceaccount:ci:runner"
+)
+def explain(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[VERB RESOURCE[.GROUP][/SUB] [NAME] | VERB /PATH]", help="The request; without it asks."
+        ),
+    ] = None,
+    filename: Files = None,
+    user: Annotated[str | None, typer.Option("--as", metavar="USER", help="Who asks.")] = None,
+    groups: Annotated[list[str] | None, typer.Option("--as-group", metavar="GROUP", help="Repeatable.")] = None,
+    namespace: Annotated[str | None, typer.Option("-n", "--namespace", metavar="NS")] = None,
+    all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces")] = False,
+    method: Annotated[str | None, typer.Option(metavar="METHOD", help="HTTP method, with --path.")] = None,
+    path: Annotated[str | None, typer.Option(metavar="URL", help="Path of the URL, with its query.")] = None,
+    event: Annotated[
+        str | None, typer.Option(metavar="FILE", help="An audit.k8s.io/v1 Event (JSON or JSON lines), or -.")
+    ] = None,
+    requests: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Requests as JSON lines, or -: one answer a line.")
+    ] = None,
+    flow_schema_uid: Annotated[
+        str | None, typer.Option(metavar="UID", help="Name the object of a response header.")
+    ] = None,
+    priority_level_uid: Annotated[str | None, typer.Option(metavar="UID", help="The same for the level.")] = None,
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With --requests: with what was tried.")] = False,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    color: Color = Colour.auto,
+) -> int:
+    """Say which FlowSchema and priority level a request gets, why, and how many seats there are."""
+    from apflint.cli import ask
+
+    question = ask.Question(
+        words=tuple(words or ()),
+        user=user,
+        groups=tuple(groups or ()),
+        namespace=namespace,
+        all_namespaces=all_namespaces,
+        method=method,
+        path=path,
+        event=event,
+        requests=requests,
+        flow_schema_uid=flow_schema_uid,
+        priority_level_uid=priority_level_uid,
+    )
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    paths = tuple(filename or ["."])
+    return said(
+        lambda: ask.run(
+            question,
+            paths,
+            kubernetes,
+            seats,
+            defaults=not no_defaults,
+            output=output.value,
+            color=color.value,
+            verbose=verbose,
+        )
+    )
+
+
+@app.command(epilog="Examples: apflint limits manifests/ · apflint limits --compare defaults:1.28 defaults:1.36")
+def limits(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Manifests (default .).")] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Two paths, or defaults:X.Y: who gains, who loses."),
+    ] = None,
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    color: Color = Colour.auto,
+) -> int:
+    """Show the seats that each priority level gets: shares, nominal, least and most."""
+    from apflint.cli import ask
+
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    return said(
+        lambda: ask.limits(
+            tuple(paths or ["."]),
+            compare,
+            kubernetes,
+            seats,
+            defaults=not no_defaults,
+            output=output.value,
+            color=color.value,
+        )
+    )
+
+
+@app.command(
+    epilog="Examples: apflint diff main/ branch/ · apflint diff defaults:1.33 defaults:1.36 · apflint diff --format markdown"
+    " old.yaml new.yaml. Exit status: 1 when a request or a level fares differently, otherwise 0; 2 as everywhere."
+)
+def diff(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A file, a directory, -, or defaults:X.Y.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The same.")],
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    output: Annotated[DiffFormat, typer.Option("--format", help="markdown: for a comment.")] = DiffFormat.text,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even when something changes.")] = False,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    color: Color = Colour.auto,
+) -> int:
+    """Show which requests change FlowSchema or priority level, a request as proof of each, and how seats change."""
+    from apflint.cli import ask
+    from apflint.cli import diff as command
+
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    return said(
+        lambda: command.run(
+            old,
+            new,
+            kubernetes,
+            seats,
+            defaults=not no_defaults,
+            output=output.value,
+            color=color.value,
+            exit_zero=exit_zero,
+        )
+    )
+
+
+@app.command(
+    epilog="Examples: apflint shards --hand-size 8 --queues 64 · apflint shards --recommend 0.001 --elephants 4"
+    " · apflint shards --flow-schema global-default --distinguisher alice --queues 128 --hand-size 6"
+)
+def shards(
+    hand_size: Annotated[int | None, typer.Option(metavar="H", help="Queues that a flow is dealt.")] = None,
+    queues: Annotated[int | None, typer.Option(metavar="Q", help="Queues of the level: the deck.")] = None,
+    elephants: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Flows that fill their queues (default 1,4,16).")
+    ] = None,
+    flow_schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The hand of a flow of this FlowSchema.")
+    ] = None,
+    distinguisher: Annotated[str, typer.Option(metavar="TEXT", help="Its user or namespace.")] = "",
+    recommend: Annotated[
+        float | None, typer.Option(metavar="P", help="Pairs with at most this probability of a squished mouse.")
+    ] = None,
+    max_queues: Annotated[int, typer.Option(metavar="Q", help="With --recommend: the most queues.")] = 1024,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    color: Color = Colour.auto,
+) -> int:
+    """Show how well shuffle sharding keeps flows apart; without options the table of the Kubernetes documentation."""
+    from apflint.cli import sharding
+
+    asked = sharding.Asked(hand_size, queues, elephants, flow_schema, distinguisher, recommend, max_queues)
+    return said(lambda: sharding.run(asked, output.value, color.value))
+
+
+@app.command(
+    epilog="Examples: apflint graph manifests/ (Mermaid, for a ```mermaid block on GitHub)"
+    " · apflint graph --format html manifests/ > apf.html · apflint graph --format dot | dot -Tpdf > apf.pdf"
+)
+def graph(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Manifests (default .).")] = None,
+    output: Annotated[
+        GraphFormat, typer.Option("--format", help="svg and html need no network; dot is for Graphviz.")
+    ] = GraphFormat.mermaid,
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: Seats = None,
+    max_requests_inflight: Inflight = None,
+    max_mutating_requests_inflight: Mutating = None,
+    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+) -> int:
+    """Draw the FlowSchemas in matching order, their levels with seats, and what is never reached."""
+    from apflint.cli import ask
+    from apflint.cli import graph as command
+
+    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    return said(
+        lambda: command.run(tuple(paths or ["."]), kubernetes, seats, defaults=not no_defaults, output=output.value)
+    )
+
+
+@app.command(
+    "test", epilog="Examples: apflint test apf-test.yaml · apflint test --format junit policy/*.yaml > results.xml"
+)
+def expectations(
+    suites: Annotated[list[str], typer.Argument(metavar="FILE|-...", help="Suites of expectations, in YAML or JSON.")],
+    filename: Annotated[
+        list[str] | None,
+        typer.Option("-f", "--filename", metavar="PATH", help="Manifests, in place of those that the suites name."),
+    ] = None,
+    kubernetes: Kubernetes = None,
+    server_concurrency: Seats = None,
+    output: Annotated[ResultFormat, typer.Option("--format", help="How results are printed.")] = ResultFormat.text,
+    color: Color = Colour.auto,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only what does not hold.")] = False,
+) -> int:
+    """Test what must hold of a configuration: examples, and properties that are proved for all requests."""
+    from apflint.cli import test as command
+
+    overrides = command.Overrides(tuple(filename or ()), kubernetes, server_concurrency)
+    return said(lambda: command.run(tuple(suites), overrides, output.value, color.value, quiet=quiet))

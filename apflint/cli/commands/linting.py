@@ -1,0 +1,123 @@
+"""`check`, and what belongs to it: `rule`, `schema`, `defaults`. Each hands over to the module that does the work."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from apflint.cli.app import app, print_text, said, selectors
+from apflint.cli.options import CheckFormat, Color, Colour, DefaultsFormat, FailOn, Kubernetes, PageFormat
+
+
+@app.command(
+    epilog="Examples: apflint check manifests/ · helm template CHART | apflint check - · apflint check --select APF3 ."
+)
+def check(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATH|-]...", help="Files, directories (*.yaml, *.yml, *.json below them), - for standard input."
+        ),
+    ] = None,
+    kubernetes: Kubernetes = None,
+    output: Annotated[CheckFormat, typer.Option("--format", help="How findings are printed.")] = CheckFormat.text,
+    select: Annotated[
+        list[str] | None, typer.Option(metavar="RULES", help="Only these: ids, prefixes of ids, names; commas allowed.")
+    ] = None,
+    extend_select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="These as well.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these.")] = None,
+    fail_on: Annotated[FailOn, typer.Option(help="The mildest severity that makes the exit status 1.")] = FailOn.error,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Files in directories to leave out; repeatable.")
+    ] = None,
+    force_exclude: Annotated[bool, typer.Option("--force-exclude", help="Leave out named files as well.")] = False,
+    stdin_filename: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The name that findings show for standard input.")
+    ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="More manifests of the cluster: known, not reported on; repeatable."),
+    ] = None,
+    complete: Annotated[bool, typer.Option("--complete", help="The manifests are all that the cluster has.")] = False,
+    server_concurrency: Annotated[
+        int, typer.Option("--server-concurrency", metavar="N", min=1, help="Seats of one API server.")
+    ] = 600,
+    require_objects: Annotated[
+        bool, typer.Option("--require-objects", help="Exit with 2 where there is no FlowSchema and no level at all.")
+    ] = False,
+    isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,  # noqa: ARG001
+    no_ignores: Annotated[bool, typer.Option("--no-ignores", help="Heed no suppressions in files.")] = False,  # noqa: ARG001
+    color: Color = Colour.auto,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, no summary.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Field paths, and each thing that was skipped.")
+    ] = False,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Counts by rule instead of findings.")] = False,
+) -> int:
+    """Check manifests as the API server would, and for what it does not see."""
+    from apflint.cli import check as command
+    from apflint.engine import Options
+    from apflint.releases import NEWEST
+    from apflint.workspace import World
+
+    inputs = command.Inputs(
+        tuple(paths or ["."]),
+        tuple(exclude or ()),
+        force_exclude=force_exclude,
+        stdin_filename=stdin_filename,
+        context=tuple(context or ()),
+    )
+    options = Options(
+        kubernetes=kubernetes or NEWEST.name,
+        select=selectors(select) if select is not None else None,
+        extend_select=selectors(extend_select),
+        ignore=selectors(ignore),
+        world=World(complete=complete, server_concurrency=server_concurrency),
+    )
+    printing = command.Printing(
+        output.value, color.value, quiet=quiet, verbose=verbose, statistics=statistics, fail_on=fail_on.value
+    )
+    return said(lambda: command.run(inputs, options, printing, require_objects=require_objects))
+
+
+@app.command()
+def rule(
+    name: Annotated[str | None, typer.Argument(metavar="[ID|NAME]", help="A rule; without it all are listed.")] = None,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    color: Color = Colour.auto,
+) -> int:
+    """Show the page of a rule, or the list of all."""
+    from apflint.cli import rule as command
+    from apflint.cli.terminal import style
+
+    return said(lambda: print_text(command.show(name, output.value, style(color.value))))
+
+
+@app.command()
+def schema(
+    kind: Annotated[str, typer.Argument(help="FlowSchema, PriorityLevelConfiguration, or one of their lists.")],
+    api_version: Annotated[str, typer.Option(metavar="V", help="v1alpha1 to v1.")] = "v1",
+) -> int:
+    """Print the JSON Schema of a kind, for the YAML support of editors."""
+    from apflint.cli import schema as command
+
+    return said(lambda: print_text(command.show(kind, api_version)))
+
+
+@app.command()
+def defaults(
+    kubernetes: Kubernetes = None,
+    api_version: Annotated[
+        str | None,
+        typer.Option(metavar="V", help="API version to write them in (default: the newest the release serves)."),
+    ] = None,
+    output: Annotated[DefaultsFormat, typer.Option("--format")] = DefaultsFormat.yaml,
+    diff: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="What changes from one release to another.")
+    ] = None,
+) -> int:
+    """Print the objects that every API server of a release creates by itself."""
+    from apflint.cli import defaults as command
+
+    return said(lambda: print_text(command.run(kubernetes, api_version, output.value, diff)))

@@ -1,0 +1,89 @@
+"""Options that several commands share, and what they may be."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class FailOn(StrEnum):
+    """From which severity on findings make the exit status 1."""
+
+    error = "error"
+    warning = "warning"
+    info = "info"
+    never = "never"
+
+
+class Colour(StrEnum):
+    """When output is coloured."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+class CheckFormat(StrEnum):
+    """How findings are printed."""
+
+    text = "text"
+    concise = "concise"
+    json = "json"
+
+
+class PageFormat(StrEnum):
+    """How rules and tables are printed."""
+
+    text = "text"
+    json = "json"
+
+
+class GraphFormat(StrEnum):
+    """How the configuration is drawn."""
+
+    mermaid = "mermaid"
+    dot = "dot"
+    svg = "svg"
+    html = "html"
+
+
+class DefaultsFormat(StrEnum):
+    """How built-in objects are printed."""
+
+    yaml = "yaml"
+    json = "json"
+
+
+class DiffFormat(StrEnum):
+    """How differences are printed."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+
+
+class ResultFormat(StrEnum):
+    """How the results of suites are printed."""
+
+    text = "text"
+    json = "json"
+    junit = "junit"
+
+
+Kubernetes = Annotated[
+    str | None, typer.Option(metavar="X.Y", help="Target release, 1.18 to 1.37 (default: the newest known).")
+]
+Color = Annotated[
+    Colour, typer.Option("--color", help="auto asks NO_COLOR, FORCE_COLOR and whether this is a terminal.")
+]
+Files = Annotated[
+    list[str] | None,
+    typer.Option("-f", "--filename", metavar="PATH", help="Manifests: files, directories, - (repeatable; default .)."),
+]
+NoDefaults = Annotated[bool, typer.Option("--no-defaults", help="Without the built-in objects of the release.")]
+Seats = Annotated[int | None, typer.Option("--server-concurrency", metavar="N", help="Seats of one API server.")]
+Inflight = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 400).")]
+Mutating = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 200).")]
+Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
