@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import catalogue
-from apflint.checks import ANALYSIS, CHECKS, VALIDATION
+from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION
 from apflint.finding import Finding, ObjectRef, Place, Related, Report, Skipped, field_path
 from apflint.load import helm_sources, load, load_text
 from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, World, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from apflint.finding import Path, Problem, Severity, Span
     from apflint.load import Loaded
@@ -31,11 +31,13 @@ class Options(NamedTuple):
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     world: World = World()
+    suppressions: bool = True
+    """Whether the comments and annotations that set findings aside are heeded."""
 
 
 def enabled(options: Options) -> tuple[str, ...]:
     """The ids of the rules that run. ValueError, with the nearest ones, for a selector that stands for none."""
-    chosen = set(CHECKS) if options.select is None else _expand(options.select)
+    chosen = set(CHECKS) - OFF if options.select is None else _expand(options.select)
     chosen |= _expand(options.extend_select)
     # What is ignored in general and selected by name stays: the longer selector is the more exact one.
     for selector in options.ignore:
@@ -66,7 +68,8 @@ def check(
     rules = enabled(options)
     target = release(options.kubernetes)
     loaded = load_inputs(inputs)
-    return report(loaded, workspace(loaded, target, load_inputs(context), options.world), rules)
+    known = workspace(loaded, target, load_inputs(context), options.world)
+    return report(loaded, known, rules, suppressions=options.suppressions)
 
 
 def load_inputs(inputs: Iterable[tuple[str, bytes]]) -> list[Loaded]:
@@ -82,18 +85,26 @@ def _load(name: str, data: bytes) -> Iterator[Loaded]:
         yield from map(load_text, sources)
 
 
-def report(loaded: Iterable[Loaded], known: Workspace, rules: Iterable[str]) -> Report:
-    """The findings of the rules on a workspace, sorted by place."""
+def report(loaded: Iterable[Loaded], known: Workspace, rules: Collection[str], *, suppressions: bool = False) -> Report:
+    """The findings of the rules on a workspace, sorted by place; those that the files suppress set aside if asked to."""
     loaded = list(loaded)
     follow_ups = _follow_ups(known)
     said = {rule: list(CHECKS[rule](known)) for rule in CHECKS if rule in VALIDATION}
-    accepted = known.without(_rejected(said))
-    findings = [
-        _finding(rule, problem)
+    rejected = _rejected(said)
+    accepted = known.without(rejected)
+    found = [
+        (problem, _finding(rule, problem))
         for rule in rules
         for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
         if not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
     ]
+    suppressed = 0
+    if suppressions and any("apflint" in part.source.text for part in loaded):
+        # What is rejected was not analysed, so nobody knows what a suppression of such a rule would do there.
+        judged = set(rules) - ANALYSIS if rejected else rules
+        findings, suppressed = _set_aside(loaded, found, judged, rules)
+    else:
+        findings = [finding for _, finding in found]
     findings.sort(key=lambda found: (found.file, found.span, found.rule, found.message))
     return Report(
         kubernetes=known.release.name,
@@ -101,9 +112,18 @@ def report(loaded: Iterable[Loaded], known: Workspace, rules: Iterable[str]) -> 
         files=len(loaded),
         objects=len(known.manifests),
         skipped=(*(entry for part in loaded for entry in part.skipped), *_templates(loaded)),
-        suppressed=0,
+        suppressed=suppressed,
         sources={part.source.name: part.source for part in loaded},
     )
+
+
+def _set_aside(
+    loaded: list[Loaded], found: list[tuple[Problem, Finding]], judged: Collection[str], rules: Collection[str]
+) -> tuple[list[Finding], int]:
+    from apflint.suppression import set_aside
+
+    kept, suppressed, problems = set_aside(loaded, found, judged, rules)
+    return [*kept, *(_finding(rule, problem) for rule, problem in problems)], suppressed
 
 
 def _rejected(said: Mapping[str, list[Problem]]) -> set[int]:

@@ -12,7 +12,7 @@ import yaml
 
 from apflint import catalogue
 from apflint.catalogue import Example
-from apflint.checks import CHECKS
+from apflint.checks import CHECKS, OFF
 from apflint.engine import Options, check
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ def _examples() -> Iterator[tuple[str, Example]]:
 
 
 def _report(example: Example) -> Report:
-    options = Options() if example.kubernetes is None else Options(kubernetes=example.kubernetes)
+    options = Options(extend_select=tuple(OFF))  # the examples of a rule that is off show it at work
+    if example.kubernetes is not None:
+        options = options._replace(kubernetes=example.kubernetes)
     return check([(example.file, example.text.encode())], options)
 
 
@@ -159,6 +161,10 @@ def test_readers_see_no_markers(rule_id: str) -> None:
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:
     assert list(CHECKS) == list(catalogue.ids())
+
+
+def test_rules_that_are_off_say_so() -> None:
+    assert {rule.id for rule in catalogue.rules() if rule.severity == "off"} == OFF
 
 
 def test_names_are_unique() -> None:

@@ -103,7 +103,13 @@ CHECKS: dict[str, Check] = {
     "APF703": structure.renamed_field,
     "APF704": versions.share_default_differs,
     "APF705": references.default_object_gone,
+    "APF901": text.about_suppressions,
+    "APF902": text.about_suppressions,
+    "APF903": text.about_suppressions,
 }
+
+OFF = frozenset({"APF903"})
+"""Rules that run only when they are selected. Their pages say `off`; this saves reading them."""
 
 VALIDATION = frozenset(rule for rule in CHECKS if rule < "APF4") | {"APF703"}
 """Rules of which some findings mean that the API server rejects the object."""

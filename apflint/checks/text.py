@@ -64,6 +64,11 @@ def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
     return (_problem(trouble, trouble.message) for trouble in workspace.troubles if trouble.what == "not-ours")
 
 
+def about_suppressions(_workspace: Workspace) -> Iterator[Problem]:
+    """APF901, APF902, APF903: nothing here. They are about what the other rules found: `apflint.suppression` finds them."""
+    return iter(())
+
+
 def _problem(trouble: Trouble, message: str) -> Problem:
     return Problem(
         (trouble.source, trouble.start, trouble.end), message, Cause("BadRequest", "") if trouble.rejected else None

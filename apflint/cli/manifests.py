@@ -61,7 +61,7 @@ def _warn(loaded: list[Loaded], known: Workspace) -> None:
     """Says what of the input no cluster can have, and whether the answers count it in all the same."""
     if not known.manifests and not known.troubles:
         return
-    findings = report(loaded, known, (rule for rule in CHECKS if rule < "APF4")).findings
+    findings = report(loaded, known, [rule for rule in CHECKS if rule < "APF4"]).findings
     if any(finding.rule == "APF003" for finding in findings):
         sys.stderr.write("apflint: templates among the manifests are not used: render them first\n")
     rejected = {

@@ -47,7 +47,7 @@ def check(
         bool, typer.Option("--require-objects", help="Exit with 2 where there is no FlowSchema and no level at all.")
     ] = False,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,  # noqa: ARG001
-    no_ignores: Annotated[bool, typer.Option("--no-ignores", help="Heed no suppressions in files.")] = False,  # noqa: ARG001
+    no_ignores: Annotated[bool, typer.Option("--no-ignores", help="Heed no suppressions in files.")] = False,
     color: Color = Colour.auto,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, no summary.")] = False,
     verbose: Annotated[
@@ -74,6 +74,7 @@ def check(
         extend_select=selectors(extend_select),
         ignore=selectors(ignore),
         world=World(complete=complete, server_concurrency=server_concurrency),
+        suppressions=not no_ignores,
     )
     printing = command.Printing(
         output.value, color.value, quiet=quiet, verbose=verbose, statistics=statistics, fail_on=fail_on.value

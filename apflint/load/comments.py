@@ -1,0 +1,115 @@
+"""Comments of a YAML text that begin with a word of ours, and the node that each is about."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.load import yaml_text
+from apflint.load.node import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.load.node import Node
+    from apflint.load.source import Source
+
+_BLOCK_SCALAR = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]")
+_CONTENT = re.compile(r"^(?!---|%)[ \t]*([^\s#])", re.MULTILINE)
+
+
+class Comment(NamedTuple):
+    """A comment. Offsets are those of the source; `text` is what follows the word, from `text_start` on."""
+
+    start: int
+    end: int
+    text: str
+    text_start: int
+    scope: tuple[int, int]
+    """What it is about: of a comment that trails a line, where what starts on the line starts; else the next node."""
+
+
+class _Places(NamedTuple):
+    hidden: list[tuple[int, int]]
+    """The text of scalars, in which `#` starts no comment; sorted."""
+    nodes: list[tuple[int, int]]
+    """Objects, entries and list items, sorted: of those that start at one place the largest comes first."""
+    tails: dict[int, int]
+    """Of a value of several lines that ends on a line: the line, and the offset of its start."""
+
+
+def comments(source: Source, word: str) -> Iterator[Comment]:
+    """The comments that begin with `word`, in order. Never raises.
+
+    Of a document that cannot be read only the comments before its content are known to be comments.
+    """
+    pattern = re.compile(rf"(?<![^\s])#+[ \t]*{re.escape(word)}[ \t]*([^\r\n]*)")
+    found = list(pattern.finditer(source.text))
+    if not found:
+        return
+    places = _places(source)
+    for match in found:
+        start, end = match.start(), match.start(1) + len(match[1].rstrip())
+        if not _is_hidden(start, places.hidden):
+            scope = _scope(source, start, places)
+            yield Comment(start, end, match[1].rstrip(), match.start(1), scope)
+
+
+def _is_hidden(offset: int, hidden: list[tuple[int, int]]) -> bool:
+    at = bisect_right(hidden, (offset, len(hidden) and hidden[-1][1])) - 1
+    return at >= 0 and hidden[at][0] <= offset < hidden[at][1]
+
+
+def _scope(source: Source, offset: int, places: _Places) -> tuple[int, int]:
+    line, _ = source.position(offset)
+    line_start = source.line_starts[line - 1]
+    if source.text[line_start:offset].lstrip().strip("-")[:1] in ("", "#"):
+        at = bisect_right(places.nodes, (offset, 0))
+        return places.nodes[at] if at < len(places.nodes) else (offset, offset)
+    line_end = source.line_starts[line] if line < len(source.line_starts) else len(source.text) + 1
+    return min(line_start, places.tails.get(line, line_start)), line_end
+
+
+def _places(source: Source) -> _Places:
+    hidden: list[tuple[int, int]] = []
+    nodes: list[tuple[int, int]] = []
+    tails: dict[int, int] = {}
+    for document in yaml_text.documents(source.text):
+        if document.error is not None:
+            content = _CONTENT.search(source.text, document.start, document.end)
+            start = content.start(1) if content else document.end
+            hidden.append((start, document.end))
+            nodes.append((start, document.end))
+        elif document.root is not None:
+            nodes.append((document.root.start, max(document.root.end, document.root.start + 1)))
+            _tree(source, document.root, _Places(hidden, nodes, tails))
+    hidden.sort()
+    nodes.sort(key=lambda node: (node[0], -node[1]))
+    return _Places(hidden, nodes, tails)
+
+
+def _tree(source: Source, root: Node, places: _Places) -> None:
+    left: list[Node] = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node, Mapping):
+            for key, value in (*node.pairs, *((key, value) for _, key, value in node.merges)):
+                places.nodes.append((key.start, max(value.end, key.end)))
+                left += (key, value)
+        elif isinstance(node, Sequence):
+            places.nodes.extend((item.start, max(item.end, item.start + 1)) for item in node.items)
+            left += node.items
+        elif isinstance(node, Scalar):
+            places.hidden.append((_text_start(source.text, node), node.end))
+        if isinstance(node, Scalar) or (isinstance(node, Mapping | Sequence) and node.flow):
+            last, _ = source.position(node.end)
+            places.tails[last] = min(node.start, places.tails.get(last, node.start))
+
+
+def _text_start(text: str, node: Scalar) -> int:
+    """Where the text of a scalar starts: after the line of a block scalar's `|`, on which a comment may stand."""
+    if _BLOCK_SCALAR.match(text, node.start, node.end):
+        line_end = text.find("\n", node.start, node.end)
+        return line_end if line_end >= 0 else node.end
+    return node.start

@@ -1,0 +1,217 @@
+"""Suppressions: comments and annotations that set findings aside, and what is wrong with them (APF901 to APF903).
+
+    type: ByFoo  # apflint: ignore[APF203] reason      what starts on this line
+    # apflint: ignore[APF207, APF208] reason           the next node, and all below it
+    # apflint: file-ignore[APF603] reason              the whole file
+    apflint/ignore.APF203: "reason"                    an annotation of the object: the object
+
+Only a text that has the word `apflint` in it is ever looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint import catalogue
+from apflint.finding import Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from apflint.finding import Finding
+    from apflint.load import Loaded
+    from apflint.load.document import Document
+    from apflint.load.source import Source
+
+UNUSED, UNKNOWN, UNEXPLAINED = "APF901", "APF902", "APF903"
+RULES = frozenset({UNUSED, UNKNOWN, UNEXPLAINED})
+"""The rules about suppressions. No suppression sets them aside: `ignore` in the settings does."""
+
+_ANNOTATION = "apflint/ignore"
+_FORM = re.compile(r"(ignore|file-ignore)[ \t]*\[([^\]]*)\](.*)")
+_SEPARATOR = " \t-:,."
+_HOW = "Write `# apflint: ignore[APF203] reason`, or `file-ignore` for the whole file"
+
+
+class Suppression(NamedTuple):
+    """One rule set aside for `text[start:end]` of a source or, with `document`, for an object."""
+
+    rule: str
+    written: str
+    """The rule as the user wrote it."""
+    place: Place | tuple[Source, int, int]
+    source: Source
+    start: int
+    end: int
+    document: Document | None
+    explained: bool
+
+
+class Read(NamedTuple):
+    """The suppressions of one input, and problems with what was meant to be one (APF902)."""
+
+    suppressions: tuple[Suppression, ...]
+    problems: tuple[Problem, ...]
+
+
+class Outcome(NamedTuple):
+    """`kept` are the findings that stay, `suppressed` counts the others, `problems` are rule and problem of 901 to 903."""
+
+    kept: list[Finding]
+    suppressed: int
+    problems: list[tuple[str, Problem]]
+
+
+def read(part: Loaded) -> Read:
+    """The suppressions in one input."""
+    suppressions: list[Suppression] = []
+    problems: list[Problem] = []
+    if "apflint" in part.source.text:
+        for found in (*_annotations(part.documents), *_comments(part.source)):
+            if isinstance(found, Problem):
+                problems.append(found)
+            else:
+                suppressions.append(found)
+    return Read(tuple(suppressions), tuple(problems))
+
+
+def set_aside(
+    loaded: Iterable[Loaded], found: Iterable[tuple[Problem, Finding]], judged: Collection[str], rules: Collection[str]
+) -> Outcome:
+    """Sets aside what is suppressed. `judged` are the rules whose suppressions can be called unused, `rules` those that run.
+
+    A suppression of a rule that did not run is never called unused: another run may need it.
+    """
+    inputs = [read(part) for part in loaded]
+    suppressions = [one for answer in inputs for one in answer.suppressions]
+    problems = [(UNKNOWN, problem) for answer in inputs for problem in answer.problems]
+    pairs = list(found)
+    aside: set[int] = set()
+    places = _by_place(pairs)
+    hits: dict[tuple[str, int, int, int, int], bool] = {}  # a thousand comments before one node are looked at once
+    for one in suppressions:
+        scope = (one.rule, id(one.source), id(one.document), one.start, one.end)
+        if scope not in hits:
+            hit = list(_covered(one, places))
+            hits[scope] = bool(hit)
+            aside.update(hit)
+        if not hits[scope] and one.rule in judged:
+            problems.append((UNUSED, _unused(one)))
+        if not one.explained:
+            message = f'the suppression of "{one.written}" has no reason. Write after it why the finding is no mistake'
+            problems.append((UNEXPLAINED, Problem(one.place, message)))
+    kept = [finding for number, (_, finding) in enumerate(pairs) if number not in aside]
+    return Outcome(kept, len(aside), [(rule, problem) for rule, problem in problems if rule in rules])
+
+
+_Places = dict[tuple[str, str | int], list[tuple[int, int]]]
+
+
+def _by_place(pairs: list[tuple[Problem, Finding]]) -> _Places:
+    """Offset and number of every finding, sorted: by its rule and file, and by its rule and object."""
+    places: _Places = {}
+    for number, (problem, finding) in enumerate(pairs):
+        place = problem.place
+        source = place.document.source if isinstance(place, Place) else place[0]
+        offset = source.line_starts[finding.span.line - 1] + finding.span.column - 1
+        places.setdefault((finding.rule, id(source)), []).append((offset, number))
+        if isinstance(place, Place):
+            places.setdefault((finding.rule, f"{id(place.document)}"), []).append((offset, number))
+    for entries in places.values():
+        entries.sort()
+    return places
+
+
+def _covered(one: Suppression, places: _Places) -> Iterator[int]:
+    if one.document is not None:
+        yield from (number for _, number in places.get((one.rule, f"{id(one.document)}"), ()))
+        return
+    entries = places.get((one.rule, id(one.source)), [])
+    for at in range(bisect_left(entries, (one.start, -1)), len(entries)):
+        if entries[at][0] >= one.end:
+            return
+        yield entries[at][1]
+
+
+def _unused(one: Suppression) -> Problem:
+    what = "on this object" if one.document is not None else "where this suppression applies"
+    if one.rule in RULES:
+        message = f'"{one.written}" is about suppressions, and no suppression sets it aside. Use `--ignore {one.rule}`'
+    else:
+        message = f'"{one.written}" is not found {what}, so the suppression does nothing. Remove it'
+    return Problem(one.place, message)
+
+
+def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | Problem]:
+    for document in documents:
+        metadata = document.value.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        for key, reason in annotations.items() if isinstance(annotations, dict) else ():
+            if not isinstance(key, str) or not key.startswith(_ANNOTATION):
+                continue
+            place = Place(document, ("metadata", "annotations", key), key=True)
+            written = key.removeprefix(_ANNOTATION).removeprefix(".")
+            if key[len(_ANNOTATION) :][:1] != "." or not written:
+                message = (
+                    f'the annotation "{key}" names no rule, so it does nothing. Write `{_ANNOTATION}.APF203: "reason"`'
+                )
+                yield Problem(place, message)
+                continue
+            rule = _rule(written, place)
+            explained = isinstance(reason, str) and bool(reason.strip())
+            yield (
+                rule
+                if isinstance(rule, Problem)
+                else Suppression(rule, written, place, document.source, 0, 0, document, explained)
+            )
+
+
+def _comments(source: Source) -> Iterator[Suppression | Problem]:
+    if source.name.endswith(".json"):
+        return  # JSON has no comments
+    from apflint.load.comments import comments
+
+    for comment in comments(source, "apflint:"):
+        form = _FORM.match(comment.text)
+        place = (source, comment.start, comment.end)
+        if form is None or not form[2].strip():
+            yield Problem(place, _misspelt(comment.text))
+            continue
+        scope = (0, len(source.text) + 1) if form[1] == "file-ignore" else comment.scope
+        explained = bool(form[3].strip(_SEPARATOR))
+        at = comment.text_start + form.start(2)
+        for part in form[2].split(","):
+            written = part.strip()
+            start = at + len(part) - len(part.lstrip())
+            at += len(part) + 1
+            if not written:
+                continue
+            here = (source, start, start + len(written))
+            rule = _rule(written, here)
+            yield (
+                rule
+                if isinstance(rule, Problem)
+                else Suppression(rule, written, here, source, *scope, None, explained=explained)
+            )
+
+
+def _misspelt(text: str) -> str:
+    word = re.split(r"[\s\[]", text, maxsplit=1)[0]
+    if word in ("ignore", "file-ignore"):
+        return f"the suppression names no rule, so it does nothing. {_HOW}"
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower(), ("ignore", "file-ignore"), 1)
+    hint = f' Did you mean "{near[0]}"?' if near else ""
+    return f'"{word}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
+
+
+def _rule(written: str, place: Place | tuple[Source, int, int]) -> str | Problem:
+    try:
+        return catalogue.find(written).id
+    except ValueError as error:
+        return Problem(
+            place, f"{str(error).removesuffix(' `apflint rule` lists them all.')} This suppression does nothing"
+        )

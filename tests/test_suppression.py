@@ -1,0 +1,206 @@
+"""Suppressions: what each form sets aside, what is no suppression, and what is said about those that do nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint.cli.app import run
+from apflint.engine import Options, check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.finding import Report
+
+MANIFEST = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: nightly
+spec:
+  matchingPrecedence: 870
+  priorityLevelConfiguration:
+    name: workload-low
+  distinguisherMethod:
+    type: ByFoo
+  rules:
+    - subjects:
+        - kind: Somebody
+        - kind: Nobody
+      resourceRules:
+        - verbs: [fly,
+                  list]
+          apiGroups: [""]
+          resources: [pods]
+          namespaces: ["*"]
+"""
+ALL = ["APF203", "APF207", "APF207", "APF211"]
+
+
+def found(text: str, name: str = "a.yaml", **options: object) -> list[str]:
+    return sorted(finding.rule for finding in report(text, name, **options).findings)
+
+
+def report(text: str, name: str = "a.yaml", **options: object) -> Report:
+    return check([(name, text.encode())], Options(**options))  # type: ignore[arg-type]
+
+
+def put(line: str, comment: str, text: str = MANIFEST) -> str:
+    """The manifest with a comment at the end of a line of it."""
+    assert text.count(line) == 1
+    return text.replace(line, f"{line}  {comment}")
+
+
+def before(line: str, comment: str, text: str = MANIFEST) -> str:
+    """The manifest with a comment on a line of its own, indented like the next one."""
+    at = text.index(line)
+    start = text.rfind("\n", 0, at) + 1
+    indent = text[start:at] if not text[start:at].strip() else ""
+    return f"{text[:start]}{indent}{comment}\n{text[start:]}"
+
+
+def test_the_manifest_has_what_the_tests_suppress() -> None:
+    assert found(MANIFEST) == ALL
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (put("type: ByFoo", "# apflint: ignore[APF203]"), ["APF207", "APF207", "APF211"]),
+        (put("type: ByFoo", "#apflint:ignore[ apf203 ]: our own"), ["APF207", "APF207", "APF211"]),
+        (put("type: ByFoo", "# why # apflint: ignore[unknown-distinguisher] x"), ["APF207", "APF207", "APF211"]),
+        (put("- kind: Somebody", "# apflint: ignore[APF207]"), ["APF203", "APF207", "APF211"]),
+        (before("- kind: Nobody", "# apflint: ignore[APF207]"), ["APF203", "APF207", "APF211"]),
+        (before("- kind: Somebody", "# apflint: ignore[APF207] first only"), ["APF203", "APF207", "APF211"]),
+        (before("- subjects:", "# apflint: ignore[APF207, APF211] both"), ["APF203"]),
+        (before("rules:", "# apflint: ignore[APF207,APF211]"), ["APF203"]),
+        (
+            before("distinguisherMethod", "# apflint: ignore[APF203]\n  # and another comment"),
+            ["APF207", "APF207", "APF211"],
+        ),
+        (before("apiVersion", "# apflint: ignore[APF203,APF207,APF211] the object"), []),
+        ("# apflint: ignore[APF203,APF207,APF211]\n---\n" + MANIFEST, []),
+        (put("list]", "# apflint: ignore[APF211] the list starts above"), ["APF203", "APF207", "APF207"]),
+        (MANIFEST + "# apflint: file-ignore[APF207] last\n", ["APF203", "APF211"]),
+        ("# apflint: file-ignore[APF207,APF203,APF211]\n---\n" + MANIFEST, []),
+        (put("type: ByFoo", "# apflint: ignore[APF203]").replace("\n", "\r\n"), ["APF207", "APF207", "APF211"]),
+        (put("name: nightly", "\n  annotations: {apflint/ignore.APF207: known}"), ["APF203", "APF211"]),
+        (put("name: nightly", "\n  annotations: {apflint/ignore.unknown-verb: known}"), ["APF203", "APF207", "APF207"]),
+    ],
+)
+def test_what_is_set_aside(text: str, left: list[str]) -> None:
+    assert found(text) == left
+    assert report(text).suppressed == len(ALL) - len(left)
+    assert found(text, suppressions=False) == ALL
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (put("name: workload-low", "# apflint: ignore[APF203] one line too high"), ["APF901"]),
+        (before("- kind: Nobody", "# apflint: ignore[APF203]"), ["APF901"]),
+        (MANIFEST + "# apflint: ignore[APF203] nothing follows\n", ["APF901"]),
+        (put("type: ByFoo", "# apflint: ignore"), ["APF902"]),
+        (put("type: ByFoo", "# apflint: ignore[]"), ["APF902"]),
+        (put("type: ByFoo", "# apflint: ignore[APF2]"), ["APF902"]),
+        (put("type: ByFoo", "# apflint: ignor[APF203]"), ["APF902"]),
+        (put("name: nightly", "\n  annotations: {apflint/ignore: all}"), ["APF902"]),
+        (put("name: nightly", "\n  annotations: {apflint/ignore.APF999: all}"), ["APF902"]),
+        (put("type: ByFoo", "# apflint: ignore[APF902] no rule of that kind"), ["APF901"]),
+        # These are no comments.
+        (put("name: nightly", '\n  annotations: {a: "x # apflint: ignore[APF203]"}'), []),
+        (
+            before("apiVersion", "# nothing").replace(
+                "metadata:", "metadata:\n  annotations:\n    a: |\n      # apflint: file-ignore[APF203]\n      x"
+            ),
+            [],
+        ),
+        (before("apiVersion", "x: 'a\n  # apflint: file-ignore[APF203]\n  b'"), ["APF101"]),
+        (put("type: ByFoo", "# see apflint: ignore[APF203]"), []),
+    ],
+)
+def test_what_sets_nothing_aside(text: str, more: list[str]) -> None:
+    assert found(text) == sorted([*ALL, *more])
+    assert report(text).suppressed == 0
+
+
+def test_a_comment_behind_the_bar_of_a_block_is_one() -> None:
+    text = put("name: nightly", "\n  annotations:\n    a: |  # apflint: file-ignore[APF203] here\n      words")
+    assert found(text) == ["APF207", "APF207", "APF211"]
+
+
+def test_messages_say_what_is_wrong_and_where() -> None:
+    text = put("type: ByFoo", "# apflint: ignore[APF203, unknown-distinguishers]")
+    (finding,) = [finding for finding in report(text).findings if finding.rule == "APF902"]
+    assert 'Did you mean "unknown-distinguisher"' in finding.message
+    line = text.split("\n")[finding.span.line - 1]
+    assert line[finding.span.column - 1 : finding.span.end_column - 1] == "unknown-distinguishers"
+
+
+def test_a_rule_that_did_not_run_is_not_called_unused() -> None:
+    text = put("name: workload-low", "# apflint: ignore[APF203]")
+    assert "APF901" in found(text)
+    assert "APF901" not in found(text, ignore=("APF203",))
+    assert found(text, select=("APF901",)) == []
+
+
+def test_reasons_are_asked_for_when_selected() -> None:
+    bare = put("type: ByFoo", "# apflint: ignore[APF203] --")
+    said = put("type: ByFoo", "# apflint: ignore[APF203] -- our own")
+    assert "APF903" in found(bare, extend_select=("APF903",))
+    assert "APF903" not in found(said, extend_select=("APF903",))
+    assert "APF903" not in found(bare)
+    empty = put("name: nightly", '\n  annotations: {apflint/ignore.APF203: ""}')
+    assert "APF903" in found(empty, extend_select=("APF903",))
+
+
+def test_annotations_are_for_their_own_object() -> None:
+    other = MANIFEST.replace("nightly", "daily")
+    text = put("name: nightly", "\n  annotations: {apflint/ignore.APF203: x}") + "---\n" + other
+    assert [
+        finding.object.name for finding in report(text).findings if finding.rule == "APF203" and finding.object
+    ] == ["daily"]
+
+
+def test_json_has_annotations_and_no_comments() -> None:
+    value = {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "FlowSchema",
+        "metadata": {"name": "a", "annotations": {"apflint/ignore.APF203": "x", "b": "# apflint: file-ignore[APF206]"}},
+        "spec": {
+            "matchingPrecedence": 870,
+            "priorityLevelConfiguration": {"name": "workload-low"},
+            "distinguisherMethod": {"type": "ByFoo"},
+            "rules": [{"subjects": [{"kind": "Group", "group": {"name": "a"}}]}],
+        },
+    }
+    assert found(json.dumps(value), "a.json") == ["APF206"]
+
+
+def test_only_the_head_of_a_document_that_cannot_be_read_has_comments() -> None:
+    broken = MANIFEST.replace("matchingPrecedence: 870", "matchingPrecedence: : :")
+    assert found(broken) == ["APF001"]
+    assert found("# apflint: file-ignore[APF001] later\n" + broken) == []
+    assert found("# apflint: ignore[APF001] later\n" + broken) == []
+    assert found(broken + "# apflint: file-ignore[APF001]\n") == ["APF001"]
+
+
+def test_the_command_line_counts_and_can_turn_them_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("# apflint: ignore[APF203, APF207, APF211] all\n" + MANIFEST, encoding="utf-8")
+    assert run(["check", "--format", "json", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["suppressed"] == 4
+    assert run(["check", "--format", "json", "--no-ignores", str(path)]) == 1
+    assert json.loads(capsys.readouterr().out)["summary"]["suppressed"] == 0
+
+
+def test_thousands_of_comments_take_no_more_than_their_lines() -> None:
+    subjects = "\n".join(f"        - kind: Nobody{number}" for number in range(3000))
+    comments = "# apflint: file-ignore[APF207] x\n" * 3000
+    start = time.process_time()
+    assert "APF207" not in found(comments + MANIFEST.replace("        - kind: Nobody", subjects))
+    assert time.process_time() - start < 10
