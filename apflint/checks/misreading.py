@@ -73,7 +73,7 @@ def _noun(value: Any) -> str:
 
 
 def _without_quotes(text: str, expected: str, written: str) -> str:
-    if written[:1] not in "\"'":
+    if not written.startswith(("'", '"')):
         return ""
     if expected == "boolean":
         plain = text.lower() if text.lower() in ("true", "false") else ""

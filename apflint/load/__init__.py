@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Loaded", "Trouble", "helm_sources", "load", "load_text"]
 
-_HELM_SOURCE = re.compile(r"^# Source: (\S[^\r\n]*)", re.MULTILINE)
+# Helm writes it right below a document's `---`; anywhere else it is somebody's comment.
+_HELM_SOURCE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
 _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _OURS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
 _ESCAPED_LETTER = re.compile(r"\\(?:u00|x|U000000)[4-7]")
 _KIND = re.compile(r"^kind:[ \t]+[\"']?(\w+)", re.MULTILINE)
+_API_VERSION = re.compile(r"^apiVersion:[ \t]+\S", re.MULTILINE)
+_OUR_VERSION = re.compile(r"apiVersion[\"']?[ \t]*:?[ \t]*[\"']?flowcontrol")
 _SOMETHING = re.compile(r"^[ \t]*[^\s#-]", re.MULTILINE)
 _LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
 _KUSTOMIZE = "and was not checked. Check what it makes: kustomize build DIR | apflint check -"
@@ -88,6 +90,8 @@ class Objects:
         text = self.source.text
         if not _OURS.search(text, document.start, document.end):
             self.others["unreadable, but nothing of API Priority and Fairness in it"] += 1
+        elif kind := _of_others(text, document.start, document.end):
+            self.others[f"{shown(kind)} objects"] += 1
         elif error.unsafe:
             self._trouble("unsafe", error.start, error.end, str(error))
         elif (template := templates.in_text(text, document.start, document.end)) is None:
@@ -119,6 +123,10 @@ class Objects:
             child = (api_version, _LISTS[kind]) if kind in _LISTS else ("", "")
             for number, item in enumerate(items):
                 self._object(whole, item, (*path, "items", number), child)
+        elif group == GROUP and kind in _LISTS:
+            if items is not None:
+                message = f"the items of a {kind} are a list, and this is none. This object was not checked"
+                self._at(whole, path, "items", "not-ours", message)
         elif kind in KINDS and (placeholder := templates.in_name(api_version)):
             message = f"apiVersion is `{shown(placeholder)}`, {_ENVSUBST}"
             self._at(whole, path, "apiVersion", "template", message)
@@ -161,6 +169,17 @@ class _Decoded:
             duplicates=tuple(found._replace(path=found.path[depth:]) for found in duplicates),
             not_finite=tuple(found[depth:] for found in infinite),
         )
+
+
+def _of_others(text: str, start: int, end: int) -> str | None:
+    """The kind of an unreadable document that is plainly another's, such as a ClusterRole that names our group.
+
+    Both lines have to say so at the left margin, and no apiVersion may be ours: a document of ours may be broken anywhere.
+    """
+    version, kind = _API_VERSION.search(text, start, end), _KIND.search(text, start, end)
+    if version is None or kind is None or kind.group(1) in (*KINDS, *_LISTS, "List"):
+        return None
+    return None if _OUR_VERSION.search(text, start, end) else kind.group(1)
 
 
 def _by_prefix(paths: Iterable[Path], depth: int) -> dict[Path, list[int]]:

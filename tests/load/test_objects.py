@@ -217,3 +217,46 @@ def test_values_are_those_of_kubernetes() -> None:
     body = "spec: {a: yes, b: 017, c: 1e2, d: 2001-01-01, e: ~, f: '5', g: [on, 1.5]}\n"
     value: Any = read(FLOW_SCHEMA + body).documents[0].value["spec"]
     assert value == {"a": True, "b": 15, "c": 100, "d": "2001-01-01", "e": None, "f": "5", "g": [True, 1.5]}
+
+
+def test_a_comment_that_looks_like_helms_is_a_comment() -> None:
+    assert helm_sources(FLOW_SCHEMA.replace("metadata:", "# Source: the wiki\nmetadata:", 1)) is None
+    assert sources("# Source: c/a.yaml\na: 1\n# Source: b\n") == {"c/a.yaml": "a: 1\n# Source: b\n"}
+
+
+ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {name}
+rules:
+- apiGroups: [flowcontrol.apiserver.k8s.io]
+"""
+
+
+@pytest.mark.parametrize("name", ['{{ include "x.fullname" . }}', "a: b", "${NAME}: b"])
+def test_other_peoples_objects_that_cannot_be_read_are_counted(name: str) -> None:
+    text = ROLE.replace("{name}", name)
+    assert troubles(text) == []
+    assert skipped(text) == {"ClusterRole objects": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowShema\nmetadata: a: b\n",
+        "apiVersion flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchem\nmetadata: {}\n",
+        "apiVersion: v1\nkind: List\nitems:\n- kind: FlowSchema: x\n",
+        ROLE.replace("{name}", "x: y") + "apiVersion: flowcontrol.apiserver.k8s.io/v1\n",
+    ],
+)
+def test_what_may_be_ours_and_cannot_be_read_is_told(text: str) -> None:
+    assert [what for what, _, _ in troubles(text)] == ["syntax"]
+
+
+def test_items_of_a_list_that_are_no_list() -> None:
+    text = f"apiVersion: {GROUP}/v1\nkind: FlowSchemaList\n"
+    assert troubles(text + "items: {}\n") == [("not-ours", "{}", False)]
+    (trouble,) = read(text + "items: {}\n").troubles
+    assert trouble.message == "the items of a FlowSchemaList are a list, and this is none. This object was not checked"
+    assert troubles(text + "items:\n") == troubles(text) == []
