@@ -12,7 +12,7 @@ from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, World, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from apflint.finding import Path, Problem, Severity, Span
     from apflint.load import Loaded
@@ -33,6 +33,10 @@ class Options(NamedTuple):
     world: World = World()
     suppressions: bool = True
     """Whether the comments and annotations that set findings aside are heeded."""
+    off: tuple[str, ...] = ()
+    """Ids of rules that do not run, whatever is selected."""
+    adjust: Callable[[Finding], Finding | None] | None = None
+    """Gives a finding another severity, or leaves it out (None): what a project has settled for itself."""
 
 
 def enabled(options: Options) -> tuple[str, ...]:
@@ -48,7 +52,7 @@ def enabled(options: Options) -> tuple[str, ...]:
             for rule in catalogue.matching(other)
         }
         chosen -= set(catalogue.matching(selector)) - more_exact
-    return tuple(rule for rule in CHECKS if rule in chosen)
+    return tuple(rule for rule in CHECKS if rule in chosen and rule not in options.off)
 
 
 def _expand(selectors: Iterable[str]) -> set[str]:
@@ -69,7 +73,10 @@ def check(
     target = release(options.kubernetes)
     loaded = load_inputs(inputs)
     known = workspace(loaded, target, load_inputs(context), options.world)
-    return report(loaded, known, rules, suppressions=options.suppressions)
+    answer = report(loaded, known, rules, suppressions=options.suppressions)
+    if options.adjust is None:
+        return answer
+    return answer._replace(findings=tuple(kept for found in answer.findings if (kept := options.adjust(found))))
 
 
 def load_inputs(inputs: Iterable[tuple[str, bytes]]) -> list[Loaded]:

@@ -1,0 +1,164 @@
+"""Reading the file of settings and holding it against its form. Imported only where there is one."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from apflint import catalogue
+from apflint.finding import SEVERITIES
+from apflint.settings import DEFAULTS, FORMATS, is_severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apflint.finding import Finding
+    from apflint.settings import Settings
+
+_LISTS = ("select", "extend-select", "ignore", "exclude", "context")
+_CHOICES = {"fail-on": (*SEVERITIES, "never"), "format": FORMATS}
+
+
+def has_table(data: bytes) -> bool:
+    """Whether a pyproject.toml that mentions it has `[tool.apflint]`. One that is no TOML may have: `read` says more."""
+    try:
+        tool = tomllib.loads(data.decode("utf-8")).get("tool")
+    except ValueError:
+        return True
+    return isinstance(tool, dict) and "apflint" in tool
+
+
+def read(path: str) -> dict[str, Any]:
+    """The keys that a file gives, in the form of DEFAULTS: tuples, rules by id, paths and patterns from the current directory.
+
+    ValueError, with file and key, for what is wrong in it; OSError where it cannot be opened.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        table: Any = tomllib.loads(data.decode("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: this is no TOML: {error}") from None
+    where = f"{path}: "
+    if os.path.basename(path) == "pyproject.toml":
+        table, where = table.get("tool", {}).get("apflint"), f"{path}: tool.apflint."
+        if not isinstance(table, dict):
+            raise ValueError(f"{path}: there is no table [tool.apflint] in it.")
+    values = {key: _value(key, value, where) for key, value in table.items()}
+    folder = os.path.relpath(os.path.dirname(os.path.abspath(path)))
+    if "context" in values:
+        values["context"] = tuple(os.path.normpath(os.path.join(folder, one)) for one in values["context"])
+    if "exclude" in values:
+        values["exclude"] = _from_here(values["exclude"], os.path.dirname(os.path.abspath(path)))
+    return values
+
+
+def _value(key: str, value: Any, where: str) -> Any:
+    place = f"{where}{key}"
+    if key not in DEFAULTS:
+        raise ValueError(f"{place}: there is no such key.{_nearest(key, DEFAULTS)} `apflint config` lists them all.")
+    if key in _LISTS:
+        words = _words(value, place)
+        if key in ("select", "extend-select", "ignore"):
+            for word in words:
+                _matching(word, place)
+        return words
+    if key == "severity":
+        return _severities(value, place)
+    if key == "per-file-ignores":
+        return {pattern: _rules(words, f'{place}."{pattern}"') for pattern, words in _table(value, place).items()}
+    if key == "complete" and not isinstance(value, bool):
+        raise ValueError(f"{place}: write true or false.")
+    if key == "server-concurrency" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ValueError(f"{place}: write a whole number of seats, 1 or more.")
+    if key == "kubernetes":
+        return _release(value, place)
+    choices = _CHOICES.get(key)
+    if choices and value not in choices:
+        raise ValueError(f"{place}: {value!r} is none of {', '.join(choices)}.{_nearest(str(value), choices)}")
+    return value
+
+
+def _words(value: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, str) and word for word in value):
+        raise ValueError(f'{place}: write a list of texts, as in ["one", "two"].')
+    return tuple(value)
+
+
+def _table(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{place}: write a table, [{place.rpartition(' ')[2]}], with lines below it.")  # noqa: TRY004  # it is the file that is wrong
+    return value
+
+
+def _matching(selector: str, place: str) -> tuple[str, ...]:
+    try:
+        return catalogue.matching(selector)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _rules(value: Any, place: str) -> tuple[str, ...]:
+    return tuple(rule for word in _words(value, place) for rule in _matching(word, place))
+
+
+def _severities(value: Any, place: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for selector, severity in sorted(_table(value, place).items(), key=lambda entry: len(entry[0])):
+        if not is_severity(severity):
+            choices = (*SEVERITIES, "off")
+            hint = _nearest(str(severity), choices)
+            raise ValueError(f"{place}.{selector}: {severity!r} is none of {', '.join(choices)}.{hint}")
+        # The longer selector is the more exact one, and comes later.
+        found |= dict.fromkeys(_matching(selector, f"{place}.{selector}"), severity)
+    return found
+
+
+def _release(value: Any, place: str) -> str:
+    from apflint.releases import release
+
+    if not isinstance(value, str):
+        raise ValueError(f'{place}: write the release in quotes, as in "1.30": without them 1.30 is the number 1.3.')  # noqa: TRY004
+    try:
+        return release(value).name
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _nearest(word: str, known: Any) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower().replace("_", "-"), list(known), 1)
+    return f' Did you mean "{near[0]}"?' if near else ""
+
+
+def _from_here(patterns: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    """Patterns as `files.discover` takes them, from the current directory; those for other directories are left out."""
+    prefix = os.path.relpath(os.getcwd(), folder).replace(os.sep, "/") + "/"
+    if prefix in ("./", "../") or prefix.startswith("../"):
+        return patterns
+    return tuple(
+        pattern.removeprefix(prefix)
+        for pattern in patterns
+        if "/" not in pattern.rstrip("/") or pattern.startswith((prefix, "*"))
+    )
+
+
+def adjustment(settings: Settings, folder: str) -> Callable[[Finding], Finding | None]:
+    """Gives findings the severities of the file; None for those of its per-file-ignores, patterns from its `folder`."""
+    import re
+    from fnmatch import translate
+
+    severities = settings.values["severity"]
+    ignores = [(re.compile(translate(glob)), rules) for glob, rules in settings.values["per-file-ignores"].items()]
+
+    def adjust(finding: Finding) -> Finding | None:
+        name = os.path.relpath(finding.file, folder).replace(os.sep, "/")
+        for pattern, rules in ignores:
+            if finding.rule in rules and (pattern.match(name) or pattern.match(name.rpartition("/")[2])):
+                return None
+        severity = severities.get(finding.rule, "off")
+        return finding if severity == "off" else finding._replace(severity=severity)
+
+    return adjust

@@ -1,0 +1,241 @@
+"""The settings of a project: which file counts, every key of it, what goes before what, and mistakes in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from apflint.cli.app import run
+from apflint.cli.options import CheckFormat, FailOn
+from apflint.settings import DEFAULTS, FORMATS, effective, find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANIFEST = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: nightly
+  namespace: nights
+spec:
+  matchingPrecedence: 870
+  priorityLevelConfiguration: {name: workload-low}
+  distinguisherMethod: {type: ByFoo}
+  rules:
+  - subjects: [{kind: Group, group: {name: night-watch}}]
+    resourceRules:
+    - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git repository with one manifest, which has a warning (APF104) and an error (APF203)."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "a.yaml").write_text(MANIFEST, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, text: str, name: str = "apflint.toml") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str]]:
+    run(["check", "--format", "json", *arguments])
+    answer = json.loads(capsys.readouterr().out)
+    return [(finding["rule"], finding["severity"]) for finding in answer["findings"]]
+
+
+BOTH = [("APF104", "warning"), ("APF203", "error")]
+
+
+def test_without_a_file_the_defaults_hold(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert found(capsys) == BOTH
+    assert find(str(project)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('select = ["APF2"]', [("APF203", "error")]),
+        ('ignore = ["unknown-distinguisher"]', [("APF104", "warning")]),
+        (
+            '[severity]\nAPF203 = "info"\nnamespace-on-cluster-scoped = "error"',
+            [("APF104", "error"), ("APF203", "info")],
+        ),
+        ('[severity]\nAPF203 = "warning"\nAPF2 = "off"', [("APF104", "warning"), ("APF203", "warning")]),
+        ('[severity]\nAPF203 = "off"', [("APF104", "warning")]),
+        ('[per-file-ignores]\n"a.*" = ["APF1"]', [("APF203", "error")]),
+        ('[per-file-ignores]\n"b.*" = ["APF1"]', BOTH),
+        ('exclude = ["a.yaml"]', []),
+        ('kubernetes = "1.36"\ncomplete = true\nserver-concurrency = 300\nfail-on = "never"', BOTH),
+    ],
+)
+def test_keys(project: Path, capsys: pytest.CaptureFixture[str], text: str, expected: list[tuple[str, str]]) -> None:
+    write(project, text)
+    assert found(capsys) == expected
+    assert found(capsys, "--isolated") == BOTH
+
+
+def test_keys_that_print(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, 'fail-on = "never"\nformat = "json"\nkubernetes = "1.30"')
+    assert run(["check"]) == 0
+    assert json.loads(capsys.readouterr().out)["kubernetes"] == "1.30"
+    assert run(["check", "--fail-on", "error", "--kubernetes", "1.31"]) == 1
+    assert json.loads(capsys.readouterr().out)["kubernetes"] == "1.31"
+
+
+def test_context_is_relative_to_the_file(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = (
+        "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: own}\nspec:\n"
+    )
+    level += "  type: Limited\n  limited: {nominalConcurrencyShares: 5, limitResponse: {type: Reject}}\n"
+    write(project / "levels", level, "level.yaml")
+    write(project / "flows", MANIFEST.replace("workload-low", "own"), "flow.yaml")
+    monkeypatch.chdir(project / "flows")
+    assert ("APF401", "warning") in found(capsys, "--isolated")
+    write(project, 'context = ["levels"]')
+    assert "APF401" not in {rule for rule, _ in found(capsys)}
+
+
+def test_rules_that_are_off_can_be_turned_on_by_a_severity(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, MANIFEST.replace("{type: ByFoo}", "{type: ByFoo} # apflint: ignore[APF203]"), "a.yaml")
+    assert found(capsys) == [("APF104", "warning")]
+    write(project, '[severity]\nAPF903 = "warning"')
+    assert found(capsys) == [("APF104", "warning"), ("APF903", "warning")]
+
+
+def test_the_command_line_wins(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, 'select = ["APF1"]\nignore = ["APF203"]\nextend-select = ["APF5"]\n[severity]\nAPF2 = "off"')
+    assert found(capsys) == [("APF104", "warning")]
+    assert found(capsys, "--select", "APF203") == [("APF203", "error")]
+    assert found(capsys, "--ignore", "APF104") == []
+
+
+def test_the_closest_file_counts_and_none_above_the_repository(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(project, "complete = true")
+    inner = project / "x" / "y"
+    inner.mkdir(parents=True)
+    assert find(str(inner)) == "../../apflint.toml"
+    write(project / "x", "[tool.apflint]\ncomplete = false", "pyproject.toml")
+    assert find(str(inner)) == "../pyproject.toml"
+    write(project / "x", "complete = true", ".apflint.toml")
+    assert find(str(inner)) == "../.apflint.toml"
+    write(inner, "[tool.other]\nname = 'apflint'", "pyproject.toml")
+    assert find(str(inner)) == "../.apflint.toml"
+    (inner / ".git").mkdir()
+    assert find(str(inner)) is None
+    monkeypatch.chdir(inner)
+    assert effective({}).path is None
+    assert effective({}, "../pyproject.toml").values["complete"] is False
+
+
+def test_patterns_are_from_the_directory_of_the_file(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project / "deep" / "down", MANIFEST, "b.yaml")
+    monkeypatch.chdir(project / "deep")
+    assert found(capsys) == BOTH
+    write(project, 'exclude = ["deep/down/*"]')
+    assert found(capsys) == []
+    write(project, 'exclude = ["down/*"]')
+    assert found(capsys) == BOTH
+    write(project, '[per-file-ignores]\n"deep/*" = ["APF104"]')
+    assert found(capsys) == BOTH[1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("ignor = []", ["apflint.toml", "ignor:", '"ignore"']),
+        ('fail_on = "error"', ["fail_on", '"fail-on"']),
+        ('fail-on = "errors"', ["fail-on", '"error"']),
+        ("kubernetes = 1.30", ["kubernetes", "quotes"]),
+        ('kubernetes = "1.99"', ["kubernetes", "1.99"]),
+        ('select = "APF1"', ["select", "list"]),
+        ('ignore = ["APF999"]', ["ignore", "APF999"]),
+        ('complete = "yes"', ["complete", "true or false"]),
+        ("server-concurrency = 0", ["server-concurrency", "1 or more"]),
+        ('[severity]\nAPF203 = "warn"', ["severity.APF203", '"warning"']),
+        ('severity = "off"', ["severity", "table"]),
+        ('[severity]\nAPF999 = "off"', ["severity.APF999"]),
+        ('[per-file-ignores]\n"a" = ["nope"]', ['per-file-ignores."a"', "nope"]),
+        ('format = "xml"', ["format", "sarif"]),
+        ("select = [", ["no TOML"]),
+    ],
+)
+def test_mistakes_name_file_and_key(
+    project: Path, capsys: pytest.CaptureFixture[str], text: str, parts: list[str]
+) -> None:
+    write(project, text)
+    for command in (["check"], ["config"]):
+        assert run(command) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("apflint: apflint.toml: ")
+        assert all(part in said for part in parts), said
+    assert run(["check", "--isolated"]) == 1
+
+
+def test_a_file_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--config", "nowhere.toml"]) == 2
+    assert "nowhere.toml" in capsys.readouterr().err
+    write(project, "", "pyproject.toml")
+    assert run(["check", "--config", "pyproject.toml"]) == 2
+    assert "[tool.apflint]" in capsys.readouterr().err
+    assert run(["check", "--config", "pyproject.toml", "--isolated"]) == 2
+
+
+def test_config_tells_where_each_comes_from(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, 'ignore = ["APF104"]\n[severity]\nAPF203 = "info"')
+    assert run(["config"]) == 0
+    text = capsys.readouterr().out
+    assert 'ignore = ["APF104"]  # apflint.toml' in text
+    assert 'fail-on = "error"  # default' in text
+    assert tomllib.loads(text)["severity"] == {"APF203": "info"}
+    assert tomllib.loads(text).keys() == DEFAULTS.keys()
+    assert run(["config", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["settings"]["ignore"] == {"value": ["APF104"], "origin": "apflint.toml"}
+
+
+def test_what_config_prints_is_a_file_of_settings(
+    project: Path, capsys: pytest.CaptureFixture[str], root: Path
+) -> None:
+    assert run(["config"]) == 0
+    text = capsys.readouterr().out
+    jsonschema.validate(tomllib.loads(text), _schema(root))
+    write(project, text)
+    assert found(capsys) == BOTH
+
+
+def test_the_schema_has_the_keys_and_choices(root: Path) -> None:
+    properties = _schema(root)["properties"]
+    assert properties.keys() == DEFAULTS.keys()
+    assert properties["format"]["enum"] == list(FORMATS)
+    assert set(FORMATS) >= {member.value for member in CheckFormat}
+    assert properties["fail-on"]["enum"] == [member.value for member in FailOn]
+
+
+def test_without_a_file_nobody_pays_for_reading_one(project: Path) -> None:
+    code = (
+        "import sys; from apflint.cli.app import run; run(['check', 'a.yaml']);"
+        "print([m for m in ('tomllib', 'apflint.settings_file', 'apflint.suppression') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def _schema(root: Path) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((root / "schemas/apflint-config.json").read_text("utf-8"))
+    return schema
