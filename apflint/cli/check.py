@@ -10,13 +10,14 @@ from apflint.cli.progress import watched
 from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check
 from apflint.finding import SEVERITIES
-from apflint.report import render
+from apflint.report import Style, render
 from apflint.report.summary import summary
 from apflint.report.terminal import Paint, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.cli.reports import Target
     from apflint.finding import Report
 
 
@@ -40,21 +41,48 @@ class Printing(NamedTuple):
     verbose: bool
     statistics: bool
     fail_on: str
+    reports: tuple[str, ...] = ()
+    """FORMAT=FILE: written beside what is printed."""
 
 
 def run(inputs: Inputs, options: Options, printing: Printing, *, require_objects: bool) -> int:
     """Checks and prints. ValueError, fit to be shown, for an unknown release or rule."""
+    wanted = _wanted(printing.reports)
     unreadable: list[str] = []
     context = _read(inputs._replace(paths=inputs.context), unreadable) if inputs.context else ()
     report = check(_read(inputs, unreadable), options, context)
     how = style(printing.color, quiet=True, verbose=printing.verbose, statistics=printing.statistics)
+    unwritten = _save(report, wanted, printing, how)  # first: whoever reads the output may have enough of it early
     sys.stdout.write(render(report, printing.format, how))
     sys.stdout.flush()
-    for message in unreadable:
+    for message in (*unreadable, *unwritten):
         sys.stderr.write(f"apflint: {message}\n")
     if not printing.quiet and (report.files or not unreadable):
         _summarise(report, printing)
-    return _status(report, printing.fail_on, failed=bool(unreadable) or (require_objects and not report.objects))
+    return _status(
+        report, printing.fail_on, failed=bool(unreadable or unwritten) or (require_objects and not report.objects)
+    )
+
+
+def _wanted(reports: tuple[str, ...]) -> tuple[Target, ...]:
+    """The reports that are asked for; known before anything is checked, so that a mistake is told at once."""
+    if not reports:
+        return ()
+    from apflint.cli.reports import targets
+
+    return targets(reports)
+
+
+def _save(report: Report, wanted: tuple[Target, ...], printing: Printing, how: Style) -> list[str]:
+    """Writes the files; a sentence for each that cannot be written."""
+    if not wanted and printing.format != "github":
+        return []
+    from apflint.cli.reports import save, summarise
+
+    failures = save(report, wanted, Style(verbose=how.verbose, statistics=how.statistics))
+    if printing.format == "github" or any(target.format == "github" for target in wanted):
+        failures += summarise(report)
+    return list(map(visible, failures))
 
 
 def _summarise(report: Report, printing: Printing) -> None:

@@ -1,6 +1,6 @@
 """What a run found, as text: one module per format, each with `render(report, style) -> str`.
 
-A format to come (sarif, github, gitlab, junit) is one module and one line in `FORMATS`.
+A new format is one module and one line in `FORMATS`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ FORMATS: dict[str, str] = {
     "text": "apflint.report.text",
     "concise": "apflint.report.concise",
     "json": "apflint.report.json",
+    "sarif": "apflint.report.sarif",
+    "github": "apflint.report.github",
+    "gitlab": "apflint.report.gitlab",
+    "junit": "apflint.report.junit",
+    "markdown": "apflint.report.markdown",
 }
 """Format -> the module that renders it. Named, not imported: a run pays for the one it uses."""
 

@@ -1,0 +1,99 @@
+"""Reports in files, beside what is printed: `--report FORMAT=FILE`, and the summary of a job on GitHub."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.report import FORMATS, Style, render
+
+if TYPE_CHECKING:
+    from apflint.finding import Report
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+SUMMARY_SIZE = 1 << 20
+"""Bytes of a step's summary at most: a longer one GitHub does not show at all."""
+
+
+class Target(NamedTuple):
+    """A report that is asked for."""
+
+    format: str
+    file: str
+
+
+def targets(values: tuple[str, ...]) -> tuple[Target, ...]:
+    """What `--report` asks for. ValueError, fit to be shown, for what is no FORMAT=FILE, and for a file named twice."""
+    found: list[Target] = []
+    for value in values:
+        name, equals, file = value.partition("=")
+        if name not in FORMATS:
+            raise ValueError(
+                f'--report: "{name}" is no format. Write FORMAT=FILE, where FORMAT is one of {", ".join(FORMATS)}.'
+            )
+        if not equals or not file or file == "-":
+            raise ValueError(f'--report: "{value}" names no file. Write FORMAT=FILE; --format is for standard output.')
+        if any(os.path.abspath(file) == os.path.abspath(other.file) for other in found):
+            raise ValueError(f'--report: "{file}" is named twice. Each report needs a file of its own.')
+        found.append(Target(name, file))
+    return tuple(found)
+
+
+def save(report: Report, wanted: tuple[Target, ...], style: Style) -> list[str]:
+    """Writes the reports. A sentence for each that could not be written; the others are written all the same."""
+    failures = []
+    for target in wanted:
+        try:
+            replace(target.file, render(report, target.format, style).encode("utf-8", "backslashreplace"))
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            failures.append(_failure("report", target.file, error))
+    return failures
+
+
+def summarise(report: Report) -> list[str]:
+    """Adds the Markdown to the summary of the job where GitHub asks for one; a sentence if that fails."""
+    path = os.environ.get(SUMMARY)
+    if not path:
+        return []
+    from apflint.report.markdown import within
+
+    try:
+        with open(path, "ab") as file:
+            file.write(within(report, SUMMARY_SIZE - file.tell()).encode("utf-8", "backslashreplace"))
+    except (OSError, ValueError) as error:
+        return [_failure("summary of the job", path, error)]
+    return []
+
+
+def _failure(what: str, path: str, error: OSError | ValueError) -> str:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f'The {what} cannot be written to "{path}": {reason or error}.'
+
+
+def replace(path: str, data: bytes) -> None:
+    """Makes `data` the content of a file, all at once: whoever reads it meanwhile has the old content or the new one.
+
+    A link stays, and what it leads to is written. A device or a pipe is written to as it is. OSError if that fails; then
+    the file is as it was.
+    """
+    path = os.path.realpath(path)
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    beside = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(beside, "xb") as file:
+            if mode is not None:
+                os.chmod(beside, stat.S_IMODE(mode))
+            file.write(data)
+        os.replace(beside, path)
+    except BaseException as error:
+        if not isinstance(error, FileExistsError) and os.path.lexists(beside):
+            os.unlink(beside)
+        raise

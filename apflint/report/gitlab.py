@@ -1,0 +1,58 @@
+"""GitLab's Code Quality report: the part of the Code Climate format that GitLab documents, one object for each finding."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from apflint.report.paths import from_here
+from apflint.report.terminal import visible
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding, Report
+    from apflint.report import Style
+
+
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+    """A JSON array in ASCII, a finding a line; `[]` when nothing was found. Ends in a newline."""
+    seen: dict[str, int] = {}
+    entries = []
+    for finding in report.findings:
+        key = _key(finding)
+        seen[key] = seen.get(key, 0) + 1
+        entries.append(json.dumps(_entry(finding, _digest(key, seen[key]))))
+    return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")
+
+
+def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
+    return {
+        "description": f"{finding.rule}: {visible(finding.message)}",
+        "check_name": f"{finding.rule} {finding.name}",
+        "fingerprint": fingerprint,
+        "severity": _severity(finding),
+        "location": {
+            "path": visible(from_here(finding.file)),
+            "lines": {"begin": finding.span.line, "end": finding.span.end_line},
+        },
+    }
+
+
+def _severity(finding: Finding) -> str:
+    """One of GitLab's five. `blocker` is what the server rejects: the rollout stops there."""
+    if finding.apiserver is not None:
+        return "blocker"
+    return {"error": "critical", "warning": "major", "info": "info"}[finding.severity]
+
+
+def _key(finding: Finding) -> str:
+    """What the finding is, without where it stands: it stays the same when lines above it come and go."""
+    place = finding.object
+    named = None if place is None else [place.api_version, place.kind, place.name]
+    return json.dumps([finding.rule, finding.file, named, finding.field, finding.message])
+
+
+def _digest(key: str, occurrence: int) -> str:
+    """64 hexadecimal digits. GitLab keeps one finding of each fingerprint, so equal ones are numbered."""
+    from hashlib import sha256  # only this format needs it
+
+    return sha256(f"{key} {occurrence}".encode()).hexdigest()

@@ -1,0 +1,71 @@
+"""Findings as Markdown: for a comment on a pull request, or the summary of a job."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from apflint.finding import SEVERITIES
+from apflint.report.github import ranked
+from apflint.report.terminal import counted, visible
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding, Report
+    from apflint.report import Style
+
+_NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+    """A heading, the counts, and a table of all findings, the most severe first; ends in a newline."""
+    return within(report, None)
+
+
+def within(report: Report, size: int | None) -> str:
+    """The same in at most `size` bytes of UTF-8: as many findings as have room, and how many are left out."""
+    head = f"### apflint\n\n{_answer(report)}\n"
+    if not report.findings:
+        return head
+    head += "\n| Severity | Rule | Place | What is wrong |\n|---|---|---|---|\n"
+    rows = [_row(finding) for finding in ranked(report)]
+    kept = rows if size is None else rows[: _room(rows, size - len(head.encode()) - 100)]
+    left = len(rows) - len(kept)
+    return head + "".join(kept) + (f"\nAnd {counted(left, 'more finding')}, not shown here.\n" if left else "")
+
+
+def _room(rows: list[str], size: int) -> int:
+    """How many rows have room in so many bytes."""
+    for number, row in enumerate(rows):
+        size -= len(row.encode())
+        if size < 0:
+            return number
+    return len(rows)
+
+
+def _answer(report: Report) -> str:
+    looked = (
+        f"{counted(report.objects, 'object')} in {counted(report.files, 'file')}, Kubernetes {code(report.kubernetes)}"
+    )
+    found = [counted(count, _NOUNS[severity]) for severity in SEVERITIES for count in [report.count(severity)] if count]
+    return f"**{', '.join(found) or 'No findings'}**: {looked}."
+
+
+def _row(finding: Finding) -> str:
+    rule = f"[{finding.rule}]({finding.url})" if _is_address(finding.url) else finding.rule
+    place = code(f"{finding.file}:{finding.span.line}:{finding.span.column}")
+    return f"| {_NOUNS[finding.severity]} | {rule} {finding.name} | {place} | {code(finding.message)} |\n"
+
+
+def _is_address(url: str) -> bool:
+    return re.fullmatch(r"https://[\w./#-]+", url, re.ASCII) is not None
+
+
+def code(text: str) -> str:
+    """`text` as a code span that also holds in a table: nothing in it is markup, a mention, a link or the span's end."""
+    shown = visible(text).replace("|", "\\|")
+    if not shown.strip():
+        return '""'
+    longest = max(map(len, re.findall("`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
