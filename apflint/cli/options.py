@@ -92,3 +92,6 @@ Seats = Annotated[int | None, typer.Option("--server-concurrency", metavar="N", 
 Inflight = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 400).")]
 Mutating = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 200).")]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+ConfigFile = Annotated[
+    str | None, typer.Option("--config", metavar="FILE", help="Settings, in place of the closest apflint.toml.")
+]

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from apflint.cli.app import app, print_text, said, selectors
-from apflint.cli.options import CheckFormat, Color, Colour, DefaultsFormat, FailOn, Kubernetes, PageFormat
+from apflint.cli.options import (
+    CheckFormat,
+    Color,
+    Colour,
+    ConfigFile,
+    DefaultsFormat,
+    FailOn,
+    Isolated,
+    Kubernetes,
+    PageFormat,
+)
 
 
 @app.command(
@@ -21,7 +31,9 @@ def check(
         ),
     ] = None,
     kubernetes: Kubernetes = None,
-    output: Annotated[CheckFormat, typer.Option("--format", help="How findings are printed.")] = CheckFormat.text,
+    output: Annotated[
+        CheckFormat | None, typer.Option("--format", help="How findings are printed (default text).")
+    ] = None,
     report: Annotated[
         list[str] | None, typer.Option(metavar="FORMAT=FILE", help="Write a report to a file as well; repeatable.")
     ] = None,
@@ -30,7 +42,9 @@ def check(
     ] = None,
     extend_select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="These as well.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these.")] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="The mildest severity that makes the exit status 1.")] = FailOn.error,
+    fail_on: Annotated[
+        FailOn | None, typer.Option(help="The mildest severity that makes the exit status 1 (default error).")
+    ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Files in directories to leave out; repeatable.")
     ] = None,
@@ -44,12 +58,14 @@ def check(
     ] = None,
     complete: Annotated[bool, typer.Option("--complete", help="The manifests are all that the cluster has.")] = False,
     server_concurrency: Annotated[
-        int, typer.Option("--server-concurrency", metavar="N", min=1, help="Seats of one API server.")
-    ] = 600,
+        int | None,
+        typer.Option("--server-concurrency", metavar="N", min=1, help="Seats of one API server (default 600)."),
+    ] = None,
     require_objects: Annotated[
         bool, typer.Option("--require-objects", help="Exit with 2 where there is no FlowSchema and no level at all.")
     ] = False,
-    isolated: Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")] = False,  # noqa: ARG001
+    config: ConfigFile = None,
+    isolated: Isolated = False,
     no_ignores: Annotated[bool, typer.Option("--no-ignores", help="Heed no suppressions in files.")] = False,
     color: Color = Colour.auto,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, no summary.")] = False,
@@ -59,36 +75,58 @@ def check(
     statistics: Annotated[bool, typer.Option("--statistics", help="Counts by rule instead of findings.")] = False,
 ) -> int:
     """Check manifests as the API server would, and for what it does not see."""
+    from apflint.checks import OFF
     from apflint.cli import check as command
     from apflint.engine import Options
     from apflint.releases import NEWEST
+    from apflint.settings import effective
     from apflint.workspace import World
 
-    inputs = command.Inputs(
-        tuple(paths or ["."]),
-        tuple(exclude or ()),
-        force_exclude=force_exclude,
-        stdin_filename=stdin_filename,
-        context=tuple(context or ()),
-    )
-    options = Options(
-        kubernetes=kubernetes or NEWEST.name,
-        select=selectors(select) if select is not None else None,
-        extend_select=selectors(extend_select),
-        ignore=selectors(ignore),
-        world=World(complete=complete, server_concurrency=server_concurrency),
-        suppressions=not no_ignores,
-    )
-    printing = command.Printing(
-        output.value,
-        color.value,
-        quiet=quiet,
-        verbose=verbose,
-        statistics=statistics,
-        fail_on=fail_on.value,
-        reports=tuple(report or ()),
-    )
-    return said(lambda: command.run(inputs, options, printing, require_objects=require_objects))
+    asked = {
+        "select": selectors(select) if select is not None else None,
+        "extend-select": selectors(extend_select) or None,
+        "ignore": selectors(ignore) or None,
+        "fail-on": fail_on.value if fail_on else None,
+        "kubernetes": kubernetes,
+        "exclude": tuple(exclude) if exclude else None,
+        "context": tuple(context) if context else None,
+        "complete": complete or None,
+        "server-concurrency": server_concurrency,
+        "format": output.value if output else None,
+    }
+
+    def body() -> int:
+        settings = effective(asked, config, isolated=isolated)
+        given = settings.values
+        inputs = command.Inputs(
+            tuple(paths or ["."]),
+            given["exclude"],
+            force_exclude=force_exclude,
+            stdin_filename=stdin_filename,
+            context=given["context"],
+        )
+        options = Options(
+            kubernetes=given["kubernetes"] or NEWEST.name,
+            select=given["select"],
+            extend_select=(*given["extend-select"], *(rule for rule in settings.on if rule in OFF)),
+            ignore=given["ignore"],
+            world=World(complete=given["complete"], server_concurrency=given["server-concurrency"]),
+            suppressions=not no_ignores,
+            off=settings.off,
+            adjust=settings.adjustment(),
+        )
+        printing = command.Printing(
+            given["format"],
+            color.value,
+            quiet=quiet,
+            verbose=verbose,
+            statistics=statistics,
+            fail_on=given["fail-on"],
+            reports=tuple(report or ()),
+        )
+        return command.run(inputs, options, printing, require_objects=require_objects)
+
+    return said(body)
 
 
 @app.command()
@@ -102,6 +140,18 @@ def rule(
     from apflint.cli.terminal import style
 
     return said(lambda: print_text(command.show(name, output.value, style(color.value))))
+
+
+@app.command("config", epilog="Examples: apflint config · apflint config --config ci/apflint.toml --format json")
+def settings(
+    config: ConfigFile = None,
+    isolated: Isolated = False,
+    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+) -> int:
+    """Print the settings that hold here, and where each comes from."""
+    from apflint.cli import config as command
+
+    return said(lambda: print_text(command.show(config, output.value, isolated=isolated)))
 
 
 @app.command()
