@@ -1,0 +1,133 @@
+"""`apflint migrate`: reads the files, has them migrated, shows the difference or writes it, and tells what was done."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli import files
+from apflint.edit.files import NotReplacedError, decode, replace
+from apflint.edit.migrate import migrate
+from apflint.edit.versions import choose
+from apflint.load.source import Source
+from apflint.report.terminal import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.edit.migrate import Migration
+    from apflint.edit.versions import Target
+
+
+class Wanted(NamedTuple):
+    """What the command line asks for."""
+
+    paths: tuple[str, ...]
+    to: str | None = None
+    kubernetes: str | None = None
+    span: str | None = None
+    write: bool = False
+    diff: bool = False
+    accept_changes: bool = False
+
+
+def run(wanted: Wanted) -> int:
+    """Migrates; the exit status: 0, 1 where something was refused, 2 where something could not be read or written.
+
+    ValueError, fit to be shown, where the target is none.
+    """
+    target = choose(wanted.to, wanted.kubernetes, wanted.span)
+    status, moved, seen = 0, 0, 0
+    for found in files.discover(wanted.paths):
+        data = files.read(found)
+        if isinstance(data, files.Unreadable):
+            _say(f"apflint: {found.name}: {data.reason}")
+            status = 2
+            continue
+        standard_input = found.path in ("-", "/dev/stdin")
+        if not standard_input and not files.may_hold_apf(data):
+            continue
+        result = _one(found, data, target, wanted, to_output=standard_input and not wanted.diff)
+        status = max(status, result.status)
+        moved += result.moved
+        seen += 1
+    _say(_summary(moved, seen, target, wanted))
+    return status
+
+
+class _Result(NamedTuple):
+    status: int
+    moved: int
+
+
+def _one(found: files.Found, data: bytes, target: Target, wanted: Wanted, *, to_output: bool) -> _Result:
+    try:
+        text, encoding = decode(data)
+    except UnicodeDecodeError:
+        _say(f"apflint: {found.name}: This is no text file.")
+        return _Result(2, 0)
+    migration = migrate(Source(found.name, text), target, accept_changes=wanted.accept_changes)
+    _tell(found.name, migration)
+    after = encoding.encode(migration.text)
+    status = int(migration.refused)
+    if to_output:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(after)
+        sys.stdout.buffer.flush()
+    elif after != data and (wanted.diff or not wanted.write):
+        _print_diff(found.name, text, migration.text)
+    if wanted.write and not to_output and found.path != "-" and after != data:
+        try:
+            replace(found.path, data, after)
+        except (NotReplacedError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            _say(f"apflint: {found.name}: not written: {reason}")
+            return _Result(2, 0)
+    moved = 0 if migration.refused else sum(one.what == "moved" for one in migration.told)
+    return _Result(status, moved)
+
+
+def _tell(name: str, migration: Migration) -> None:
+    for one in migration.told:
+        if one.what == "moved" and migration.refused:
+            continue  # nothing in this file was
+        word = "refused: " if one.what == "refused" else ""
+        of = f"{one.object}: " if one.object else ""
+        _say(f"{name}:{one.line}: {word}{of}{one.message}")
+    if migration.refused:
+        _say(f"{name}: not changed, because of what was refused")
+
+
+def _summary(moved: int, seen: int, target: Target, wanted: Wanted) -> str:
+    first, last = target.releases[0].name, target.releases[-1].name
+    where = f"Kubernetes {first}" + (f" to {last}" if last != first else "")
+    objects = "1 object" if moved == 1 else f"{moved} objects"
+    done = "" if wanted.write or set(wanted.paths) == {"-"} or not moved else "; nothing was written, --write does"
+    if not seen:
+        return "apflint: no FlowSchema and no PriorityLevelConfiguration found"
+    return f"apflint: {objects} moved to {target.version} for {where}{done}"
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"{visible(message)}\n")
+
+
+def _print_diff(name: str, before: str, after: str) -> None:
+    show = visible if sys.stdout.isatty() else str
+    for line in _diff(name, before, after):
+        body = line.removesuffix("\n")
+        sys.stdout.write(f"{show(body)}\n" if line.endswith("\n") else f"{show(body)}\n\\ No newline at end of file\n")
+
+
+def _diff(name: str, before: str, after: str) -> Iterator[str]:
+    """A unified diff that `patch` and `git apply` read; a carriage return is a part of its line."""
+    import difflib
+
+    path = name.lstrip("/")
+    return difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+
+
+def _lines(text: str) -> list[str]:
+    lines: Iterable[str] = io.StringIO(text, newline="\n")
+    return list(lines)

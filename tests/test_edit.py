@@ -1,0 +1,191 @@
+"""`apflint.edit`: edits of text, and the replacement of files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.edit import Edit, apply, files, places
+from apflint.load.json_text import compose as compose_json
+from apflint.load.yaml_text import compose
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_edits_are_made_together_whatever_their_order() -> None:
+    assert apply("one two three", [Edit(8, 13, "3"), Edit(0, 3, "1"), Edit(7, 7, "!")]) == "1 two! 3"
+    assert apply("one", [Edit(0, 3, "1"), Edit(0, 3, "1")]) == "1"
+    assert apply("one", []) == "one"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [[Edit(0, 2, "a"), Edit(1, 3, "b")], [Edit(1, 1, "a"), Edit(1, 1, "b")], [Edit(2, 9, "")], [Edit(2, 1, "")]],
+)
+def test_edits_that_are_at_odds_are_refused(edits: list[Edit]) -> None:
+    with pytest.raises(ValueError, match="two edits"):
+        apply("one", edits)
+
+
+@given(st.text(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3), st.text(max_size=3)), max_size=4))
+def test_what_no_edit_touches_is_left(text: str, wanted: list[tuple[int, int, str]]) -> None:
+    edits, at = [], 0
+    for gap, length, new in wanted:
+        if at + gap + length > len(text):
+            break
+        edits.append(Edit(at + gap, at + gap + length, new))
+        at += gap + length + 1
+    kept = [
+        text[before.end : after.start]
+        for before, after in zip([Edit(0, 0, ""), *edits], [*edits, Edit(len(text), 0, "")], strict=True)
+    ]
+    expected = "".join(piece + new for piece, new in zip(kept, [*(edit.new for edit in edits), ""], strict=True))
+    assert apply(text, reversed(edits)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("a:\n  b: 1 # c\n  c: 2\n", "a:\n  c: 2\n"),
+        ("a:\r\n  b: 1\r\n  c: 2\r\n", "a:\r\n  c: 2\r\n"),
+        ("a:\n  b: 1\nz: 1\n", "z: 1\n"),
+        ("a:\n  c: 2\n  b: |\n    x\n  d: 1", "a:\n  c: 2\n  d: 1"),
+        ("a: {b: 1, c: 2}", "a: {c: 2}"),
+        ("a: {c: 2, b: 1}", "a: {c: 2}"),
+        ("a: {b: 1}\nz: 1", "z: 1"),
+        ("{x: 1, a: {b: 1}, z: 1}", "{x: 1, z: 1}"),
+    ],
+)
+def test_an_entry_goes_with_all_that_is_its_own(text: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    assert apply(text, [places.removed(text, root, ("a", "b"))]) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("a:\n  c: 2\n", "a:\n  b: 7\n  c: 2\n"),
+        ("- c: 2\n", "- b: 7\n  c: 2\n"),
+        ("a:\r\n    c: 2\r\n", "a:\r\n    b: 7\r\n    c: 2\r\n"),
+        ("a: {c: 2}", "a: {b: 7, c: 2}"),
+        ('a: {\n  "c": 2\n}', 'a: {\n  "b": 7,\n  "c": 2\n}'),
+        ("a: {}", 'a: {"b": 7}'),
+    ],
+)
+def test_a_new_key_stands_as_its_neighbours_do(text: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    path = (0, "b") if text.startswith("-") else ("a", "b")
+    assert apply(text, [places.inserted(text, root, path, 7)]) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("b: 1", "b: 7"),
+        ("b: &x !!int 1 # c", "b: &x !!int 7 # c"),
+        ("b:", "b: 7"),
+        ("b: # c", "b: 7 # c"),
+        ("b: null", "b: 7"),
+        ("{b: 0x0, c: 1}", "{b: 7, c: 1}"),
+    ],
+)
+def test_a_number_takes_the_place_of_a_value(text: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    assert apply(text, [places.number(text, root, ("b",), 7)]) == after
+
+
+def test_keys_and_texts_keep_their_quotes() -> None:
+    for text, after in (
+        ("'b': g/v1x", "'c': g/v1"),
+        ('&k "b": &a "g/v1x" # v1x', '&k "c": &a "g/v1" # v1x'),
+        ("? b\n: 'g/v1x'", "? c\n: 'g/v1'"),
+        ("b: >-\n  g/v1x\nd: 1", "c: >-\n  g/v1\nd: 1"),
+        ('"\\x62": "g/\\x761x"', '"c": "g/v1"'),
+    ):
+        root = compose(text, 0, len(text))
+        assert root is not None
+        edits = [places.renamed(text, root, ("b",), "c"), places.replaced(text, root, ("b",), "v1x", "v1")]
+        assert apply(text, edits) == after
+    text = '{"b": "g\\/v1x"}'
+    assert apply(text, [places.replaced(text, compose_json(text, 0, 0), ("b",), "v1x", "v1")]) == '{"b": "g\\/v1"}'
+
+
+@pytest.mark.parametrize("text", ["x: &x {b: 1, c: 1}\na:\n  <<: *x\n", "x: &x {b: 1}\na: *x\n"])
+def test_what_comes_from_another_place_is_not_removed_here(text: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    with pytest.raises(places.CannotEditError):
+        places.removed(text, root, ("a", "b"))
+    assert places.shared(root, ("a", "b")) is not None
+    assert places.shared(root, ("x", "b")) is None
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
+def test_encodings_are_kept(mark: bytes) -> None:
+    codec = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(mark, "utf-8")
+    data = mark + "näh 🎈\r\n".encode(codec)
+    text, encoding = files.decode(data)
+    assert text == "näh 🎈\r\n"
+    assert encoding.encode(text) == data
+
+
+def test_a_file_is_replaced_with_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    files.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert os.listdir(tmp_path) == ["a.yaml"]
+
+
+def test_a_link_stays_and_its_goal_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    goal, link = tmp_path / "deep" / "goal.yaml", tmp_path / "link.yaml"
+    goal.write_bytes(b"old")
+    link.symlink_to("deep/goal.yaml")
+    files.replace(str(link), b"old", b"new")
+    assert link.is_symlink()
+    assert goal.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("now", [b"newer", b"old and more", b"ol", b""])
+def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path, now: bytes) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(now)
+    with pytest.raises(files.NotReplacedError, match="changed"):
+        files.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == now
+    assert os.listdir(tmp_path) == ["a.yaml"]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        files.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.yaml"]
+
+
+def test_a_read_only_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)  # root may write everything
+    with pytest.raises(files.NotReplacedError, match="read-only"):
+        files.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old"

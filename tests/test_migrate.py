@@ -1,0 +1,411 @@
+"""`apflint migrate`: the same meaning in a later API version, and not a byte changed beside what has to."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import stat
+import sys
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.cli.app import run
+from apflint.edit.meaning import meaning
+from apflint.edit.migrate import Migration
+from apflint.edit.migrate import migrate as migrated
+from apflint.edit.versions import choose, serves, source
+from apflint.engine import Options, check
+from apflint.load import load
+from apflint.load.source import Source
+from apflint.model import PRESERVE_ZERO, shares_field
+from apflint.releases import RELEASES, release
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GROUP = "flowcontrol.apiserver.k8s.io"
+VERSIONS = ["v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1"]
+PAIRS = list(combinations(VERSIONS, 2))
+EVERY_PAIR = pytest.mark.parametrize(("old", "new"), PAIRS)
+
+SCHEMA = """\
+# The nightly jobs.
+---
+kind: "FlowSchema"   # quoted
+apiVersion:   'flowcontrol.apiserver.k8s.io/VERSION'  # not VERSION
+metadata: &meta {name: nightly}
+spec:
+    priorityLevelConfiguration: {"name": workload-low,}
+    rules:
+    - subjects: [{kind: Group, group: {name: night-watch}}]
+      nonResourceRules: [{verbs: [get], nonResourceURLs: [/x]}]
+...
+"""
+LEVEL = """\
+---
+apiVersion: flowcontrol.apiserver.k8s.io/VERSION
+kind: PriorityLevelConfiguration
+metadata:
+  name: nights
+  # assuredConcurrencyShares and nominalConcurrencyShares in a comment stay
+  annotations: {note: "assuredConcurrencyShares VERSION"}
+spec:
+
+  type:   Limited
+  limited:
+      limitResponse: {type: Reject}\t# a tab
+      "SHARES" : 0x14   # twenty
+---
+kind: ConfigMap
+apiVersion: v1
+data: {x: flowcontrol.apiserver.k8s.io/VERSION, assuredConcurrencyShares: "3"}"""
+
+
+def written(template: str, version: str) -> str:
+    return template.replace("SHARES", shares_field(version)).replace(f"{GROUP}/VERSION", f"{GROUP}/{version}")
+
+
+def move(text: str, to: str = "v1", *, name: str = "x.yaml", **more: Any) -> Migration:
+    accept = more.pop("accept_changes", False)
+    return migrated(Source(name, text), choose(to, **more), accept_changes=accept)
+
+
+def level(limited: str, version: str = "v1beta3", annotated: bool = False) -> str:
+    notes = f"  annotations:\n    {PRESERVE_ZERO}: ''\n" if annotated else ""
+    return (
+        f"apiVersion: {GROUP}/{version}\nkind: PriorityLevelConfiguration\nmetadata:\n  name: nights\n{notes}"
+        f"spec:\n  type: Limited\n  limited:\n{limited}    limitResponse: {{type: Reject}}\n"
+    )
+
+
+def said(migration: Migration, what: str = "note") -> list[str]:
+    return [f"{one.line}: {one.message}" for one in migration.told if one.what == what]
+
+
+@EVERY_PAIR
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("template", [SCHEMA, LEVEL])
+def test_only_version_and_shares_change(template: str, line_end: str, old: str, new: str) -> None:
+    def final(version: str) -> str:
+        text, tail, rest = written(template, version).partition("---\nkind: ConfigMap")
+        return (text + (tail + rest).replace(f"{GROUP}/{version}", f"{GROUP}/{old}")).replace("\n", line_end)
+
+    outcome = move(final(old), new)
+    assert outcome.text == final(new)
+    assert not outcome.refused
+
+
+@EVERY_PAIR
+@pytest.mark.parametrize("as_list", ["List", "PriorityLevelConfigurationList"])
+def test_lists_and_json(old: str, new: str, as_list: str) -> None:
+    def whole(version: str) -> str:
+        api = f"{GROUP}/{version}"
+        own = {"apiVersion": api, "kind": "PriorityLevelConfiguration"} if as_list == "List" else {}
+        limited = {shares_field(version): 7, "limitResponse": {"type": "Reject"}}
+        item = own | {"metadata": {"name": "a"}, "spec": {"type": "Limited", "limited": limited}}
+        value = {"apiVersion": "v1" if as_list == "List" else api, "kind": as_list, "items": [item]}
+        return json.dumps(value, indent="\t").replace("/", "\\/")
+
+    assert move(whole(old), new, name="x.json").text == whole(new)
+    # YAML has no tabs for indentation.
+    assert move(whole(old).replace("\t", " "), new).text == whole(new).replace("\t", " ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            level("    assuredConcurrencyShares: 0 # none\n", "v1beta2"),
+            level("    nominalConcurrencyShares: 30 # none\n", "v1"),
+        ),
+        (level("    nominalConcurrencyShares: 0\n"), level("    nominalConcurrencyShares: 30\n", "v1")),
+        (level("", "v1beta1"), level("", "v1")),
+        (level("    assuredConcurrencyShares:\n", "v1beta1"), level("    nominalConcurrencyShares:\n", "v1")),
+        (level(""), level("", "v1")),
+        (level("    nominalConcurrencyShares: 0\n", annotated=True), level("    nominalConcurrencyShares: 0\n", "v1")),
+        (level("", annotated=True), level("    nominalConcurrencyShares: 0\n", "v1")),
+        (level("    nominalConcurrencyShares:\n", annotated=True), level("    nominalConcurrencyShares: 0\n", "v1")),
+        (level("    nominalConcurrencyShares: 5\n", annotated=True), level("    nominalConcurrencyShares: 5\n", "v1")),
+        (level("", "v1beta2", annotated=True), level("", "v1")),
+        (
+            level("    assuredConcurrencyShares: 0\n", "v1beta2", annotated=True),
+            level("    nominalConcurrencyShares: 30\n", "v1"),
+        ),
+    ],
+)
+def test_shares_that_are_zero_or_absent_keep_their_meaning(before: str, after: str) -> None:
+    assert move(before).text == after
+
+
+def test_what_changes_in_meaning_is_told_with_its_line() -> None:
+    assert said(move(level("    assuredConcurrencyShares: 0\n", "v1beta1"))) == [
+        (
+            "7: from Kubernetes 1.26 on this level may borrow the seats of others without limit, unless"
+            " borrowingLimitPercent is set; it lends none, unless lendablePercent is"
+        ),
+        (
+            "8: assuredConcurrencyShares is 0, which means 30 shares up to now, and in v1 0: nominalConcurrencyShares is"
+            " written as 30"
+        ),
+    ]
+    assert [note[:30] for note in said(move(level("", annotated=True)))] == [
+        "6: the annotation flowcontrol.",
+        "9: nominalConcurrencyShares is",
+    ]
+    assert said(move(level("    assuredConcurrencyShares: 3\n", "v1beta2"))) == []
+
+
+def test_the_annotation_does_not_begin_to_count_in_v1beta3() -> None:
+    text = level("    assuredConcurrencyShares: 0\n", "v1beta2", annotated=True)
+    assert PRESERVE_ZERO not in move(text, "v1beta3").text
+    kept = move(text, "v1beta3", kubernetes="1.28").text
+    assert kept == level("    nominalConcurrencyShares: 0\n", "v1beta3", annotated=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (
+            level("    assuredConcurrencyShares: 3\n    lendablePercent: 5\n", "v1beta1"),
+            "9: spec.limited.lendablePercent",
+        ),
+        (level("    assuredConcurrencyShares: 3\n    shares: 5\n", "v1beta2"), "9: spec.limited.shares is no field"),
+        (level("    nominalConcurrencyShares: 3\n", "v1beta2"), "8: spec.limited.nominalConcurrencyShares"),
+    ],
+)
+def test_what_cannot_mean_the_same_is_refused_unless_that_is_accepted(text: str, place: str) -> None:
+    outcome = move(text)
+    assert outcome.refused
+    assert outcome.text == text
+    assert [line[: len(place)] for line in said(outcome, "refused")] == [place]
+    accepted = move(text, accept_changes=True)
+    assert not accepted.refused
+    assert f"{GROUP}/v1\n" in accepted.text
+    assert "assured" not in accepted.text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (level("    assuredConcurrencyShares: x\n", "v1beta2"), "8: the API server cannot decode it"),
+        (level("    assuredConcurrencyShares: 1\n    assuredConcurrencyShares: 1\n", "v1beta2"), "9: the key"),
+        (level("    assuredConcurrencyShares: 1\n    nominalConcurrencyShares: 1\n", "v1beta2"), "9: nominalConc"),
+        (level("", "v1beta9"), '1: "v1beta9" is no version'),
+        (level("    a: {{ .Values.x }}\n", "v1beta2"), "8: this is"),
+        (level("    a: 'x\n", "v1beta2"), "8: "),
+    ],
+)
+def test_what_nobody_can_migrate_is_refused_in_any_case(text: str, told: str) -> None:
+    both = level("", "v1beta2") + "---\n" + text
+    line, _, words = told.partition(":")
+    for accept in (False, True):
+        outcome = move(both, accept_changes=accept)
+        assert outcome.refused
+        assert outcome.text == both
+        assert any(f"{int(line) + 9}:{words}" in one for one in said(outcome, "refused")), outcome.told
+
+
+def test_values_that_are_shared_are_edited_right_or_refused() -> None:
+    item = "- apiVersion: &v flowcontrol.apiserver.k8s.io/v1beta2\n  kind: PriorityLevelConfiguration\n  metadata: {name: a}\n"
+    spec = "  spec:\n    type: Limited\n    limited: &l {assuredConcurrencyShares: 5, limitResponse: {type: Reject}}\n"
+    both = item + spec + item.replace("&v flowcontrol.apiserver.k8s.io/v1beta2", "*v") + spec.replace("&l {", "*l\n#{")
+    text = f"apiVersion: v1\nkind: List\nitems:\n{both}"
+    assert move(text).text == text.replace("v1beta2", "v1").replace("{assured", "{nominal", 1)
+
+    other = "- {apiVersion: v1, kind: ConfigMap, data: {x: *v}}\n"
+    outcome = move(f"apiVersion: v1\nkind: List\nitems:\n{item}{spec}{other}")
+    assert outcome.refused
+    assert "anchor" in said(outcome, "refused")[0]
+
+    merged = level("    <<: *d\n", "v1beta2").replace("spec:\n", "x: &d {assuredConcurrencyShares: 5}\nspec:\n")
+    assert move(merged).refused
+    assert move(merged, accept_changes=True).refused
+
+
+def test_later_versions_are_left_and_told() -> None:
+    text = level("", "v1")
+    outcome = move(text, "v1beta3", kubernetes="1.29")
+    assert (outcome.text, outcome.refused) == (text, False)
+    assert said(outcome) == ["1: is v1 already, which is later: left as it is"]
+    assert move(text, "v1beta2").refused
+    assert move(text) == Migration(text, (), refused=False)
+
+
+def test_targets() -> None:
+    assert choose("v1").releases == (RELEASES[-1],)
+    assert choose(f"{GROUP}/v1beta2") == choose("v1beta2", "1.28")
+    assert choose(None, "1.27").version == "v1beta3"
+    assert choose(None, None, "1.26..1.28").version == "v1beta3"
+    assert len(choose(None, None, "1.29..1.36").releases) == 8
+    assert choose("v1beta3", None, "1.29..1.31").version == "v1beta3"
+    for arguments, message in (
+        (("v2",), "is no version"),
+        (("v1", "1.28"), "Kubernetes 1.28 does not serve v1. It serves v1beta3, v1beta2."),
+        ((None, None, "1.25..1.36"), "v1beta2 for 1.25 to 1.28, v1 for 1.29 to 1.36"),
+        ((None, None, "1.20..1.37"), "v1beta1 for 1.20 to 1.25, v1beta3 for 1.26 to 1.31, v1 for 1.32 to 1.37"),
+        ((None, None, "1.36..1.25"), 'Write "1.25..1.36"'),
+        ((None, None, "1.36"), "no range"),
+        ((None, "1.36", "1.35..1.36"), "one of the two"),
+        (("v1beta3", None, "1.29..1.32"), "Kubernetes 1.32 does not serve v1beta3"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            choose(*arguments)
+
+
+# Laws.
+
+SHARES = st.sampled_from([None, "", "null", "0", "1", "30", "0x10", "245", "!!int 7", "&n 0"])
+COMMENTS = st.sampled_from(["", " # shares", "  "])
+
+
+@st.composite
+def levels(draw: st.DrawFn) -> tuple[str, str, str, str]:
+    """An old and a new version, a release, and a text with a level."""
+    old, new = draw(st.sampled_from(PAIRS))
+    known = draw(st.sampled_from([known for known in RELEASES if serves(known, new)]))
+    shares = draw(SHARES)
+    quote = draw(st.sampled_from(["", "'", '"']))
+    fields = ["limitResponse: {type: Reject}"]
+    if shares is not None:
+        fields.append(f"{quote}{shares_field(old)}{quote}: {shares}")
+    if draw(st.booleans()):
+        fields.append(draw(st.sampled_from(["lendablePercent: 50", "borrowingLimitPercent: 0"])))
+    fields = draw(st.permutations(fields))
+    if draw(st.booleans()):
+        limited = f"  limited: {{{', '.join(fields)}}}{draw(COMMENTS)}\n"
+    else:
+        limited = "  limited:\n" + "".join(f"      {field}{draw(COMMENTS)}\n" for field in fields)
+    annotations = draw(
+        st.sampled_from(
+            [
+                "",
+                f"  annotations: {{{PRESERVE_ZERO}: ''}}\n",
+                f"  annotations:\n    {PRESERVE_ZERO}: x\n    other: z\n",
+                f"  annotations: {{other: z, {PRESERVE_ZERO}: ''}}\n",
+            ]
+        )
+    )
+    text = (
+        f"# {old}\napiVersion: {quote}{GROUP}/{old}{quote}{draw(COMMENTS)}\nkind: PriorityLevelConfiguration\n"
+        f"metadata:\n  name: a\n{annotations}spec:\n  type: Limited\n{limited}# end"
+    )
+    return old, new, known.name, text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
+
+
+@given(levels())
+def test_the_stored_spec_is_the_same_and_once_is_enough(case: tuple[str, str, str, str]) -> None:
+    old, new, kubernetes, text = case
+    target = choose(new, kubernetes)
+    outcome = migrated(Source("x.yaml", text), target)
+    if outcome.refused:
+        assert outcome.text == text
+        known = source(old, release(kubernetes))
+        assert not (known.has_borrowing and target.releases[0].allows_zero_shares)
+        return
+    (before,), (after,) = (load("x.yaml", each.encode()).documents for each in (text, outcome.text))
+    assert after.version == new
+    assert meaning(before, source(old, target.releases[0])) == meaning(after, target.releases[0])
+    assert migrated(Source("x.yaml", outcome.text), target).text == outcome.text
+    assert kept(outcome.text) == kept(text)
+
+
+def kept(text: str) -> str:
+    """Without what may change: the version, shares, and the annotation with what holds it."""
+    text = re.sub(rf"{GROUP}/v\w+", "", text)
+    text = re.sub(rf"[^\S\n]*annotations: {{{PRESERVE_ZERO}: ''}}\r?\n|[ ]*{PRESERVE_ZERO}: x\r?\n", "", text)
+    text = re.sub(rf", {PRESERVE_ZERO}: ''", "", text)
+    text = re.sub(r"['\"]?(assured|nominal)ConcurrencyShares['\"]?: ?(!!int \w+|&n \w+|\w*),?\s*", "", text)
+    return re.sub(r"\s|,", "", text)
+
+
+def test_what_servers_accept_they_accept_migrated(root: Path) -> None:
+    moved = 0
+    for path in sorted((root / "fixtures" / "conformance").glob("*.jsonl")):
+        with path.open(encoding="utf-8") as lines:
+            cases = [json.loads(line) for line in lines]
+        texts = [
+            case["manifest"]
+            for case in cases
+            if case["accepted"] and case["apiVersion"] != "v1" and isinstance(case["manifest"], str)
+        ]
+        for text in texts[::4]:
+            outcome = move(text)
+            findings = check([("x.yaml", outcome.text.encode())], Options(kubernetes="1.37")).findings
+            moved += not outcome.refused
+            assert outcome.refused or not [finding for finding in findings if finding.apiserver], text
+    assert moved > 50
+
+
+# The command.
+
+
+def test_without_write_a_diff_is_printed_and_nothing_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = level("    assuredConcurrencyShares: 5", "v1beta2").replace("    limitResponse: {type: Reject}\n", "")
+    (tmp_path / "a.yaml").write_text(text)
+    assert run(["migrate", "--to", "v1"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == (
+        "--- a/a.yaml\n+++ b/a.yaml\n@@ -1,8 +1,8 @@\n"
+        f"-apiVersion: {GROUP}/v1beta2\n+apiVersion: {GROUP}/v1\n"
+        " kind: PriorityLevelConfiguration\n metadata:\n   name: nights\n spec:\n   type: Limited\n   limited:\n"
+        "-    assuredConcurrencyShares: 5\n\\ No newline at end of file\n"
+        "+    nominalConcurrencyShares: 5\n\\ No newline at end of file\n"
+    )
+    assert printed.err == (
+        'a.yaml:1: PriorityLevelConfiguration "nights": v1beta2 -> v1\n'
+        "apflint: 1 object moved to v1 for Kubernetes 1.37; nothing was written, --write does\n"
+    )
+    assert (tmp_path / "a.yaml").read_text() == text
+
+
+def test_write_replaces_files_and_leaves_those_with_refusals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_bytes(b"\xef\xbb\xbf" + level("", "v1beta2").replace("\n", "\r\n").encode())
+    good.chmod(0o600)
+    refused = level("", "v1beta2") + "---\n" + level("    x: 1\n", "v1beta2")
+    bad.write_text(refused)
+    assert run(["migrate", "-w", "."]) == 1
+    assert good.read_bytes() == b"\xef\xbb\xbf" + level("", "v1").replace("\n", "\r\n").encode()
+    assert stat.S_IMODE(good.stat().st_mode) == 0o600
+    assert bad.read_text() == refused
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "bad.yaml:17: refused: PriorityLevelConfiguration" in printed.err
+    assert "bad.yaml: not changed, because of what was refused" in printed.err
+    assert run(["migrate", "-w", "--diff", "good.yaml"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_standard_input_goes_to_standard_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stdin:
+        buffer = io.BytesIO(level("", "v1beta2").encode() + b"---\nkind: ConfigMap\n")
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert run(["migrate", "-"]) == 0
+    assert capsys.readouterr().out == level("", "v1") + "---\nkind: ConfigMap\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--range", "1.25..1.36"], "v1beta2 for 1.25 to 1.28"),
+        (["--to", "v9"], "is no version"),
+        (["nowhere.yaml"], "There is no such file"),
+    ],
+)
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert run(["migrate", *arguments]) == 2
+    assert message in capsys.readouterr().err
