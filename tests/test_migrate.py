@@ -257,6 +257,29 @@ def test_targets() -> None:
             choose(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("version", "kubernetes", "origin"),
+    [
+        ("v1beta2", "1.26", "1.26"),
+        ("v1beta2", "1.36", "1.28"),
+        ("v1beta3", "1.29", "1.29"),
+        ("v1alpha1", "1.25", "1.20"),
+    ],
+)
+def test_the_release_that_says_what_an_object_meant(version: str, kubernetes: str, origin: str) -> None:
+    assert source(version, release(kubernetes)).name == origin
+
+
+def test_zero_shares_are_refused_for_a_release_that_refuses_them() -> None:
+    text = level("    nominalConcurrencyShares: 0\n", annotated=True)
+    outcome = move(text, kubernetes="1.29")
+    assert outcome.text == text
+    assert said(outcome, "refused") == [
+        "10: the level has 0 shares, which Kubernetes 1.29 refuses: it allows them from 1.30 on"
+    ]
+    assert not move(text, kubernetes="1.30").refused
+
+
 # Laws.
 
 SHARES = st.sampled_from([None, "", "null", "0", "1", "30", "0x10", "245", "!!int 7", "&n 0"])
