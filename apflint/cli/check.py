@@ -45,12 +45,30 @@ class Printing(NamedTuple):
     """FORMAT=FILE: written beside what is printed."""
 
 
-def run(inputs: Inputs, options: Options, printing: Printing, *, require_objects: bool) -> int:
+class Baseline(NamedTuple):
+    """The file with the findings that are known already, and whether this run writes it."""
+
+    path: str
+    write: bool
+
+
+def run(
+    inputs: Inputs, options: Options, printing: Printing, *, require_objects: bool, baseline: Baseline | None = None
+) -> int:
     """Checks and prints. ValueError, fit to be shown, for an unknown release or rule."""
     wanted = _wanted(printing.reports)
     unreadable: list[str] = []
     context = _read(inputs._replace(paths=inputs.context), unreadable) if inputs.context else ()
     report = check(_read(inputs, unreadable), options, context)
+    if baseline is not None:
+        from apflint.cli import baselines
+
+        if baseline.write:
+            for message in unreadable:
+                sys.stderr.write(f"apflint: {message}\n")
+            baselines.write(report, baseline.path)
+            return 2 if unreadable else 0
+        report = baselines.without_known(report, baseline.path, options)
     how = style(printing.color, quiet=True, verbose=printing.verbose, statistics=printing.statistics)
     unwritten = _save(report, wanted, printing, how)  # first: whoever reads the output may have enough of it early
     sys.stdout.write(render(report, printing.format, how))

@@ -64,6 +64,12 @@ def check(
     require_objects: Annotated[
         bool, typer.Option("--require-objects", help="Exit with 2 where there is no FlowSchema and no level at all.")
     ] = False,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Findings that are known already, and not told again.")
+    ] = None,
+    write_baseline: Annotated[
+        bool, typer.Option("--write-baseline", help="Write all findings to the file of --baseline.")
+    ] = False,
     config: ConfigFile = None,
     isolated: Isolated = False,
     no_ignores: Annotated[bool, typer.Option("--no-ignores", help="Heed no suppressions in files.")] = False,
@@ -96,6 +102,8 @@ def check(
     }
 
     def body() -> int:
+        if write_baseline and baseline is None:
+            raise ValueError("--write-baseline needs the file to write: add --baseline FILE.")
         settings = effective(asked, config, isolated=isolated)
         given = settings.values
         inputs = command.Inputs(
@@ -124,7 +132,8 @@ def check(
             fail_on=given["fail-on"],
             reports=tuple(report or ()),
         )
-        return command.run(inputs, options, printing, require_objects=require_objects)
+        known = command.Baseline(baseline, write_baseline) if baseline is not None else None
+        return command.run(inputs, options, printing, require_objects=require_objects, baseline=known)
 
     return said(body)
 

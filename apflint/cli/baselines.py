@@ -1,0 +1,49 @@
+"""`--baseline` and `--write-baseline`: reads and writes the file, and tells of entries that are stale."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from apflint.baseline import compare, parse, render
+from apflint.engine import enabled
+from apflint.report.terminal import visible
+
+if TYPE_CHECKING:
+    from apflint.engine import Options
+    from apflint.finding import Report
+
+_SHOWN = 5
+
+
+def without_known(report: Report, path: str, options: Options) -> Report:
+    """The report without what the baseline has. ValueError for a file that is no baseline, OSError for none."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        known = parse(file.read(), visible(path))
+    answer = compare(report, known, enabled(options))
+    if answer.stale:
+        one = len(answer.stale) == 1
+        what = "1 entry of the baseline was" if one else f"{len(answer.stale)} entries of the baseline were"
+        told = ", ".join(f"{found.rule} {found.object} {found.field}".strip() for found in answer.stale[:_SHOWN])
+        more = ", ..." if len(answer.stale) > _SHOWN else ""
+        sys.stderr.write(
+            f"apflint: {visible(path)}: {what} not found in this run: {visible(told)}{more}."
+            " If all files were read, write it again with --write-baseline\n"
+        )
+    return answer.report
+
+
+def write(report: Report, path: str) -> None:
+    """Writes the findings as a baseline: into a file beside it first, so that nobody ever reads half of one."""
+    fresh = f"{path}.{os.getpid()}.new"
+    try:
+        with open(fresh, "w", encoding="ascii", newline="\n") as file:
+            file.write(render(report))
+        os.replace(fresh, path)
+    except OSError:
+        if os.path.exists(fresh):
+            os.remove(fresh)
+        raise
+    count = len(report.findings)
+    sys.stderr.write(f"apflint: {count} finding{'' if count == 1 else 's'} written to {visible(path)}\n")
