@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
@@ -66,6 +66,9 @@ HOSTILE_REPORTS = st.builds(
     REPORTS,
     st.lists(WORDS, min_size=4, max_size=4),
 )
+EVERY = CLEAN._replace(
+    findings=tuple(finding("APF305", "x", f"a {word} b", "a.yaml", (1, 1, 1, 2)) for word in HOSTILE)
+)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -105,6 +108,7 @@ def unlinked(text: str) -> str:
 
 
 @given(HOSTILE_REPORTS)
+@example(EVERY)
 @LAWS
 def test_sarif_reads_back(report: Report) -> None:
     read = sarif_run(report)
@@ -222,6 +226,7 @@ def rolling(text: str) -> dict[int, str]:
 
 
 @given(st.text(st.sampled_from("ab \t\r\n\U0001f600é"), max_size=400) | TEXT)
+@example("a \U0001f600\ud800\n\udfff")
 @LAWS
 def test_line_hashes_are_those_of_a_rolling_window(text: str) -> None:
     assert line_hashes(text, range(1, 500)) == rolling(text)
@@ -257,6 +262,7 @@ def gitlab_entries(report: Report) -> list[dict[str, Any]]:
 
 
 @given(HOSTILE_REPORTS)
+@example(EVERY)
 @LAWS
 def test_gitlab_reads_back(report: Report) -> None:
     entries = gitlab_entries(report)
@@ -305,6 +311,7 @@ def junit_tree(report: Report) -> ET.Element:
 
 
 @given(HOSTILE_REPORTS)
+@example(EVERY)
 @LAWS
 def test_junit_reads_back(report: Report) -> None:
     root = junit_tree(report)
@@ -350,6 +357,7 @@ def read_command(line: str) -> tuple[str, dict[str, str], str]:
 
 
 @given(HOSTILE_REPORTS)
+@example(EVERY)
 @LAWS
 def test_github_reads_back(report: Report) -> None:
     *lines, end = render(report, "github").split("\n")
@@ -404,6 +412,7 @@ def table_cells(text: str) -> list[list[str]]:
 
 
 @given(HOSTILE_REPORTS)
+@example(EVERY)
 @LAWS
 def test_markdown_reads_back(report: Report) -> None:
     text = render(report, "markdown")
