@@ -270,3 +270,12 @@ def test_seats_are_those_of_the_servers_size(folder: Path, capsys: pytest.Captur
     assert "takes 74 of 600 seats" in report(capsys, "--select", "APF603")["findings"][0]["message"]
     few = report(capsys, "--select", "APF603", "--server-concurrency", "60")["findings"][0]["message"]
     assert "takes 8 of 60 seats" in few
+
+
+@pytest.mark.parametrize(("kubernetes", "severities"), [("1.18", {"info"}), ("1.20", {"error"})])
+def test_an_alpha_version_is_no_mistake_where_there_is_no_other(
+    folder: Path, capsys: pytest.CaptureFixture[str], kubernetes: str, severities: set[str]
+) -> None:
+    write(folder, a=GOOD.replace("/v1\n", "/v1alpha1\n"))
+    found = report(capsys, "--select", "APF701", "--kubernetes", kubernetes)["findings"]
+    assert {f["severity"] for f in found} == severities

@@ -400,6 +400,21 @@ def test_other_clients_are_no_capture_though_nobody_keeps_them_out_of_the_nodes_
     assert not findings(mine, only="APF507")
 
 
+@pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-low", False)])
+def test_a_level_that_is_taken_to_be_elsewhere_is_said(level: str, told: bool) -> None:
+    mine = flow_schema("mine", level, 50, subjects=[user("system:kube-scheduler")], resources=[READ_PODS])
+    (found,) = findings(mine, only="APF507")
+    assert ('if the priority level "elsewhere" is defined elsewhere' in found.message) == told
+
+
+def test_of_very_many_dead_rules_only_the_first_hundred_name_who_comes_first() -> None:
+    rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
+    mine = flow_schema("mine", "workload-low", 850)
+    found = findings({**mine, "spec": {**mine["spec"], "rules": [rule] * 103}}, only="APF502")
+    named = ["spec.rules[" in each.message for each in found]
+    assert named == [True] * 100 + [False] * 2
+
+
 def test_taking_traffic_to_the_same_level_is_no_capture() -> None:
     mine = flow_schema("mine", "workload-high", 750, subjects=[user("system:kube-scheduler")])
     assert not findings(mine, only="APF507")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks.wording import listed, quote
 from apflint.evaluate import shards
-from apflint.evaluate.limits import compute
 from apflint.finding import Place, Problem
 
 if TYPE_CHECKING:
@@ -105,6 +104,8 @@ def seats_taken(workspace: Workspace) -> Iterator[Problem]:
     for level, _ in _limited(workspace):
         if level.name in known or level.name in builtin.names(release, level.document.kind) or level.name not in levels:
             continue
+        from apflint.evaluate.limits import compute  # only files with new levels need it
+
         others = tuple(other for name, other in levels.items() if name != level.name)
         before = {found.name: found.nominal for found in compute(others, order, total, release).levels}
         after = {found.name: found.nominal for found in workspace.limits.levels}

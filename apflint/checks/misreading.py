@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from apflint.checks.wording import quote
+from apflint.checks.wording import placeholder_hint, quote
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -35,6 +35,8 @@ def misreading(document: Document, violation: Violation) -> str:
         return f"{due} from {-_INT32:,} to {_INT32 - 1:,}; this is {_noun(got)}"
     if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
         return f'{due}, and YAML reads `{short or got}` as {_noun(got)}. Put it in quotes: "{short or got}"'
+    if isinstance(got, str) and (hint := placeholder_hint(got)):
+        return f"{due}; this is {_noun(got)}.{hint}"
     if isinstance(got, str) and expected in ("int32", "int64", "boolean"):
         return f"{due}; this is {_noun(got)}{_without_quotes(got, expected, short)}"
     if expected == "list" and isinstance(got, dict):

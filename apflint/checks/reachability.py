@@ -67,12 +67,14 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
             message = f"no request can ever reach this FlowSchema: {_NOTHING}"
         yield Problem(
             Place(part.schema.document, part.path),
-            message,
+            message + _given(workspace, *blockers),
             related=tuple(_elsewhere(blockers)),
             severity="error" if workspace.world.complete else None,
         )
 
 
+_NAMED = 100
+"""For so many findings of APF502 it is worked out who comes first: each takes milliseconds, and nobody reads more."""
 _NOTHING = (
     "no request that API Priority and Fairness sees matches its rules. It does not see long-running requests: exec, attach,"
     " port-forward, log, proxy and /debug/pprof/"
@@ -84,14 +86,20 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
     from apflint.evaluate import reach
 
     told = _told(workspace)
+    named = 0
     for part in _dead(workspace):
         if part.rule is None:
+            continue
+        named += 1
+        if named > _NAMED:
+            message = f"this {_what(part)} never decides anything: what comes first takes all of it"
+            yield Problem(Place(part.schema.document, part.path), message)
             continue
         shadows = reach.shadows(workspace.assumed, part)
         paths = told.get(id(part.schema.document), ())
         if not shadows and any(path[: len(part.path)] == part.path for path in paths):
             continue  # APF504 and APF506 say why it matches nothing
-        what = {None: "rule", "subjects": "subject"}.get(part.member, f"entry of {part.member}")
+        what = _what(part)
         if shadows:
             takers = list(dict.fromkeys(_takers(part, shadows)))
             message = (
@@ -100,7 +108,12 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
         else:
             message = f"this {what} never decides anything: {_NOTHING}"
         others = (shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name)
+        message += _given(workspace, *(shadow.schema for shadow in shadows))
         yield Problem(Place(part.schema.document, part.path), message, related=tuple(_elsewhere(others)))
+
+
+def _what(part: Part) -> str:
+    return {None: "rule", "subjects": "subject"}.get(part.member, f"entry of {part.member}")
 
 
 @lru_cache(maxsize=2)
@@ -123,6 +136,17 @@ def _told(workspace: Workspace) -> dict[int, list[Path]]:
             if isinstance(problem.place, Place):
                 places.setdefault(id(problem.place.document), []).append(problem.place.path)
     return places
+
+
+def _given(workspace: Workspace, *schemas: FlowSchema) -> str:
+    """A sentence on the levels that are taken to be elsewhere; empty where all are here."""
+    dangling = {id(schema) for schema in workspace.configuration.dangling}
+    names = dict.fromkeys(
+        quote(schema.spec.priority_level_configuration) for schema in schemas if id(schema) in dangling
+    )
+    if not names:
+        return ""
+    return f". That is so if the priority level {listed(names, 'and')} is defined elsewhere: here it is missing"
 
 
 def _named(schema: FlowSchema) -> str:
@@ -154,7 +178,7 @@ def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
         for first in reversed(order[:position]):
             if first.spec.matching_precedence != second.spec.matching_precedence:
                 break
-            if id(first) in own or id(second) in own:
+            if (id(first) in own or id(second) in own) and _may_meet(first, second):
                 yield from _tie(workspace, first, second, own)
 
 
@@ -171,11 +195,19 @@ def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[i
         Place(mine.document, _PRECEDENCE),
         f"matchingPrecedence {precedence} is that of {origin} {quote(other.name)} as well, and some requests match both, as"
         f" {shown}. Then the name decides: {quote(first.name)} sorts before {quote(second.name)} and takes them."
-        " Give one of them another number",
+        f" Give one of them another number{_given(workspace, first, second)}",
         related=()
         if builtin.is_built_in(other.document)
         else (Elsewhere(Place(other.document, _PRECEDENCE), "the other one"),),
     )
+
+
+def _may_meet(first: FlowSchema, second: FlowSchema) -> bool:
+    """A cheap test before the exact one: the system's own traffic meets only FlowSchemas that name the system's users."""
+    for system, other in ((first, second), (second, first)):
+        if system.name in _PROTECTED and builtin.is_built_in(system.document) and not _may_capture(other):
+            return False
+    return True
 
 
 def _usual(workspace: Workspace, witness: Witness, first: FlowSchema, second: FlowSchema) -> str | None:
@@ -216,7 +248,7 @@ def system_traffic_captured(workspace: Workspace) -> Iterator[Problem]:
         yield Problem(
             Place(first.to_schema.document, ("metadata", "name")),
             f"this takes requests of {taken} to the level {quote(first.to_level)}, as {shown}. Name the clients that are meant, or"
-            f" take a matchingPrecedence above {last}",
+            f" take a matchingPrecedence above {last}{_given(workspace, first.to_schema)}",
         )
 
 

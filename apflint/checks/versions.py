@@ -24,7 +24,9 @@ def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
         version = manifest.document.version
         if version not in release.served:
             message = f"{_not_served(version, release)}. {_use_instead(release)}"
-            yield Problem(Place(manifest.document, ("apiVersion",)), message)
+            # Where there is no other version, whoever has these objects has switched this one on.
+            only = not release.served and version in release.on_request
+            yield Problem(Place(manifest.document, ("apiVersion",)), message, severity="info" if only else None)
 
 
 def _not_served(version: str, release: Release) -> str:

@@ -12,6 +12,7 @@ from apflint.finding import Skipped
 from apflint.load import yaml_text
 from apflint.load.objects import Objects, Trouble
 from apflint.load.source import Source
+from apflint.load.templates import is_script
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -46,7 +47,10 @@ def load(name: str, data: bytes) -> Loaded:
 def load_text(source: Source) -> Loaded:
     """Reads one text. Never raises."""
     objects = Objects(source)
-    if source.name.endswith(".json"):
+    script = is_script(source.text)
+    if script is not None and objects.worth_reading(0, len(source.text)):
+        objects.template(script)
+    elif source.name.endswith(".json"):
         from apflint.load import json_text
 
         objects.read(json_text.documents(source.text), json_text.compose)

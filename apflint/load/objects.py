@@ -96,8 +96,12 @@ class Objects:
             self._trouble("unsafe", error.start, error.end, str(error))
         elif (template := templates.in_text(text, document.start, document.end)) is None:
             self._trouble("syntax", error.start, error.end, str(error))
-        elif not self._templated:
-            # Once a file: the pieces between its directives are no documents.
+        else:
+            self.template(template)
+
+    def template(self, template: templates.Template) -> None:
+        """A piece of text that is a template. Told once a file: the pieces between its directives are no documents."""
+        if not self._templated:
             self._templated = True
             message = f"this is {template.what} and was not checked. {template.render}"
             self._trouble("template", template.start, template.end, message)
@@ -137,7 +141,8 @@ class Objects:
         elif near := _near_miss(group, api_version, kind):
             self._at(whole, path, near[0], "not-ours", f"{near[1]} This object was not checked")
         else:
-            self.others[f"{shown(kind)} objects"] += 1
+            named_like_ours = f" of {shown(group)}" if kind in KINDS and group else ""
+            self.others[f"{shown(kind)} objects{named_like_ours}"] += 1
 
     def _at(self, whole: _Decoded, path: Path, field: str, what: What, message: str) -> None:
         """A trouble at a field of an object that is not read further. The server has no say in it."""

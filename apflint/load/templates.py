@@ -19,9 +19,17 @@ class Template(NamedTuple):
     end: int
 
 
+_SHELL = ("a shell script", "Let it print the manifest and pipe that: ... | apflint check -")
 _GO = re.compile(r"\{\{.*?\}\}|\{\{")
 _HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)
+_SCRIPT = re.compile(r"\A#!|\A[^#\n][^\n]*<<-?\s*['\"]?[A-Z_]+['\"]?[^\n]*")
 _VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]*|%[A-Z_]+%|<[A-Z_]+>")
+
+
+def is_script(text: str) -> Template | None:
+    """The template that a whole text is if its first line is that of a shell script, or of a here-document in one."""
+    found = _SCRIPT.match(text)
+    return None if found is None else Template(*_SHELL, found.start(), found.end())
 
 
 def in_text(text: str, start: int, end: int) -> Template | None:
@@ -34,12 +42,7 @@ def in_text(text: str, start: int, end: int) -> Template | None:
             found.end(),
         )
     if found := _HEREDOC.search(text, start, end):
-        return Template(
-            "a shell script",
-            "Let it print the manifest and pipe that: ... | apflint check -",
-            found.start(),
-            found.end(),
-        )
+        return Template(*_SHELL, found.start(), found.end())
     if found := _VARIABLE.search(text, start, end):
         return Template(
             "a text with placeholders",

@@ -107,18 +107,24 @@ def test_near_misses(api_version: str, kind: str, marked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind"),
+    ("api_version", "kind", "reason"),
     [
-        ("example.com/v1", "FlowSchema"),
-        ("apps/v1", "PriorityLevelConfiguration"),
-        ("v2", "FlowSchema"),
-        ("x" * 10_000 + "/v1", "FlowSchema"),
-        ("apps/v1", "FlowSchemas"),
+        ("example.com/v1", "FlowSchema", "FlowSchema objects of example.com"),
+        ("apps/v1", "PriorityLevelConfiguration", "PriorityLevelConfiguration objects of apps"),
+        ("v2", "FlowSchema", "FlowSchema objects"),
+        ("x" * 10_000 + "/v1", "FlowSchema", f"FlowSchema objects of {'x' * 59}…"),
+        ("apps/v1", "FlowSchemas", "FlowSchemas objects"),
     ],
 )
-def test_other_peoples_kinds_of_the_same_name(api_version: str, kind: str) -> None:
+def test_other_peoples_kinds_of_the_same_name(api_version: str, kind: str, reason: str) -> None:
     assert troubles(f"apiVersion: {api_version}\nkind: {kind}\n") == []
-    assert skipped(f"apiVersion: {api_version}\nkind: {kind}\n") == {f"{kind} objects": 1}
+    assert skipped(f"apiVersion: {api_version}\nkind: {kind}\n") == {reason: 1}
+
+
+def test_a_shell_script_is_a_template_as_a_whole() -> None:
+    text = f"cat <<EOF | kubectl apply -f -\n---\n{FLOW_SCHEMA}metadata: {{name: $NAME}}\nEOF\n"
+    assert [what for what, _, _ in troubles(text)] == ["template"]
+    assert not read(text).documents
 
 
 def test_a_near_miss_in_a_list() -> None:

@@ -165,21 +165,24 @@ class Analysis:
         """See `apflint.evaluate.reach.shadows`."""
         key = self._key(target)
         position = key[0]
-        order, encoding = self.configuration.order, self._encoding
+        encoding = self._encoding
         wanted, siblings = self._claim(key, encoding)
-        before = {-encoding.schema(order[at]): Part(order[at]) for at in range(position - 1, -1, -1)}
+        before = {-literal: part for literal, part in reversed(self._schemas[:position])}
         before |= {-literal: part for literal, part in siblings.items()}
         solve = encoding.formula.solve
-        if solve([*wanted, *before]):
-            raise ValueError(f'"{order[position].name}" is reachable')
         if not solve(wanted):
             return ()
-        # One that takes all by itself is the best thing to say. The latest sibling first: it is the nearest.
-        for literal in reversed(before):
-            if not solve([*wanted, literal]):
-                return (before[literal],)
-        solve([*wanted, *before])
-        needed = [literal for literal in before if literal in encoding.formula.core()]
+        # One that takes all by itself is the best thing to say. The latest sibling first: it is the nearest. Whoever does
+        # takes every request that there is, so each model leaves only those that match it.
+        candidates = self._matching(reversed(before))
+        while candidates:
+            if not solve([*wanted, candidates[0]]):
+                return (before[candidates[0]],)
+            candidates = self._matching(candidates)
+        if solve([*wanted, *before]):
+            raise ValueError(f'"{self.configuration.order[position].name}" is reachable')
+        core = encoding.formula.core()
+        needed = [literal for literal in before if literal in core]
         for literal in tuple(needed):
             fewer = [each for each in needed if each != literal]
             if not solve([*wanted, *fewer]):
@@ -188,6 +191,16 @@ class Analysis:
         return tuple(
             sorted(found, key=lambda part: (self.resolve.position(part.schema), part.rule or 0, part.entry or 0))
         )
+
+    @cached_property
+    def _schemas(self) -> list[tuple[int, Part]]:
+        """The literal of each FlowSchema in the order."""
+        return [(self._encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
+
+    def _matching(self, literals: Iterable[int]) -> list[int]:
+        """Of the literals, each of which says that something does not match, those that the last model has false."""
+        model = self._encoding.formula.model()
+        return [literal for literal in literals if model[abs(literal) - 1] != literal]
 
     def shown(self, point: Point, holds: Callable[[Point], bool]) -> Witness:
         """The witness for a claim that a point proves; the claim is tested on the point itself and on what is shown."""
