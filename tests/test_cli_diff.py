@@ -20,7 +20,7 @@ from apflint.evaluate.change import Difference, Side, difference
 from apflint.evaluate.limits import compute
 from apflint.evaluate.requestinfo import seen_by_apf
 from apflint.evaluate.resolve import classify, configuration
-from apflint.report import Style
+from apflint.report import Style, markdown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -371,7 +371,7 @@ def test_markdown_takes_no_markup_from_manifests() -> None:
 
 @given(text=st.text())
 def test_a_code_span_ends_where_it_should(text: str) -> None:
-    span = diff_markdown.code(text)
+    span = markdown.code(text)
     assert span.isprintable()
     if span == '""':
         return

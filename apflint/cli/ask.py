@@ -119,7 +119,7 @@ def request(question: Question) -> Request:
 
 def _request(question: Question) -> Request:
     user = question.user
-    if user is None:
+    if not user:
         raise ValueError(
             "who asks? Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
         )

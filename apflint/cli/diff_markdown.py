@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from apflint.cli import diff_words as words
-from apflint.evaluate.change import is_changed
-from apflint.report.terminal import counted, visible
+from apflint.evaluate.change import contrived, is_changed
+from apflint.report.markdown import code
+from apflint.report.terminal import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,17 +33,6 @@ def render(found: Difference, sides: Sides) -> str:
     parts += _levels(found)
     parts += _objects(found)
     return "\n\n".join(parts) + "\n"
-
-
-def code(text: str) -> str:
-    """`text` as a code span that also holds in a table: nothing in it is markup, a mention, a link or the span's end."""
-    shown = visible(text).replace("|", "\\|")
-    if not shown.strip():
-        return '""'
-    longest = max(map(len, re.findall("`+", shown)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if shown[0] in "` " or shown[-1] in "` " else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
 
 
 def _answer(found: Difference, sides: Sides) -> Iterator[str]:
@@ -86,6 +75,8 @@ def _row(way: Way, group: Group, found: Difference) -> str:
             *(f"{verb} {code(clause)}" for verb, clause in words.among(example, found)),
         )
     ]
+    if contrived(way):
+        lines.append(words.RARE)
     if len(way.examples) > words.EXAMPLES:
         lines.append(f"and {len(way.examples) - words.EXAMPLES} more like these")
     if flows := words.flows(way, group):

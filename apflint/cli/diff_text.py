@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.cli import diff_words as words
 from apflint.cli.limits import render_comparison
-from apflint.evaluate.change import is_changed
+from apflint.evaluate.change import contrived, is_changed
 from apflint.report.terminal import Paint, counted, indented, visible, wrap
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def _way(way: Way, group: Group, found: Difference, style: Style, paint: Paint) 
         yield f"    and {len(way.examples) - words.EXAMPLES} more like these: --format json has all"
     if flows := words.flows(way, group):
         yield from _labelled("flows", flows, 4, style, paint)
+    if contrived(way):
+        yield from _labelled("who", words.RARE, 4, style, paint)
 
 
 def _labelled(label: str, text: str, indent: int, style: Style, paint: Paint) -> Iterator[str]:

@@ -114,6 +114,10 @@ def trouble(group: Group) -> str | None:
     return None if said is None or (said == starvation(group.old)) else said
 
 
+RARE = "rare: only a user of Kubernetes' own whom somebody has put into other groups as well"
+"""Of a change that is exact and that hardly any cluster has."""
+
+
 def flows(way: Way, group: Group) -> str | None:
     """How requests that wait are told apart before and after, where that changes; None if it does not, or nothing waits."""
     if not (tells_flows_apart(group.old) and tells_flows_apart(group.new)):

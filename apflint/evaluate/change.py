@@ -280,12 +280,12 @@ def _matched(example: Example) -> tuple[tuple[int, ...], ...]:
 
 
 def _gravity(group: Group) -> tuple[int, bool, float, str, str]:
-    contrived = all(_contrived(way) for way in group.ways)
+    rare = all(contrived(way) for way in group.ways)
     loss = _seats(group.new) - _seats(group.old)
-    return _ORDER.index(group.what), contrived, loss, group.old.name, group.new.name
+    return _ORDER.index(group.what), rare, loss, group.old.name, group.new.name
 
 
-def _contrived(way: Way) -> bool:
+def contrived(way: Way) -> bool:
     """Whether it takes a user of Kubernetes' own whom somebody put into more groups, which is rare."""
     return all(
         "--as-group" in (example.witness.words or ()) and example.witness.digest.user.name.startswith("system:")
