@@ -46,14 +46,9 @@ kubernetes/kubernetes pull request 98028; recorded: built-in objects lack the an
 STRICT_DECODING = 25
 """Unknown and duplicate fields are errors. Source: KEP-2885, beta and so on by default in 1.25; recorded: 1.21 drops
 them without a word, 1.25 answers 400."""
-CLUSTER_NAME_REMOVED = 25
-"""`metadata.clusterName` is no field any more. Source: CHANGELOG-1.25; recorded: 1.21 takes it, 1.25 answers 400."""
 BORROWING = 26
 """`limited.lendablePercent` and `limited.borrowingLimitPercent`, in every version of the API that is served.
 Source: KEP-1040, borrowing; recorded: unknown fields in 1.25, known in 1.26."""
-DOTS_MESSAGE = 27
-"""A namespace with a dot in it is told "must not contain dots". Source: kubernetes/kubernetes pull request 114412,
-`IsDNS1123Label`, in 1.27 (1.27 was seen to warn so about Job names); recorded: not in 1.26, in 1.28. It changes messages, no verdict."""
 EXEMPT_FIELD = 28
 """`spec.exempt`, in every version of the API that is served, and with `nominalConcurrencyShares` even in v1beta2.
 Source: KEP-1040, 1.28; recorded: an unknown field in 1.26, known in 1.28."""
@@ -106,11 +101,6 @@ class Release(NamedTuple):
         return self.minor >= STRICT_DECODING
 
     @property
-    def has_cluster_name(self) -> bool:
-        """Whether `metadata.clusterName` is a field."""
-        return self.minor < CLUSTER_NAME_REMOVED
-
-    @property
     def has_borrowing(self) -> bool:
         """Whether limited levels have `lendablePercent` and `borrowingLimitPercent`."""
         return self.minor >= BORROWING
@@ -119,11 +109,6 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether levels have `spec.exempt`, whose values the mandatory level `exempt` may then differ in."""
         return self.minor >= EXEMPT_FIELD
-
-    @property
-    def names_dots(self) -> bool:
-        """Whether the server says of a namespace such as `a.b` that it "must not contain dots"."""
-        return self.minor >= DOTS_MESSAGE
 
     def keeps_zero_shares(self, version: str, *, annotated: bool) -> bool:
         """Whether 0 shares of a limited level stay 0 where they would otherwise become the default of 30.
@@ -154,11 +139,6 @@ class Release(NamedTuple):
         # Recorded: 1.25 names v1beta2 for v1beta1, 1.26 names v1beta3. Only where 1.29 was made to serve v1beta2, which it
         # had removed, did it go on naming v1beta3, itself deprecated there; we say v1.
         return Deprecation(f"1.{life.deprecated}", f"1.{life.removed}", replacement=self.served[0])
-
-    def lives(self, version: str) -> ApiVersion | None:
-        """The life of `version` if this release or one before it introduced it; None if it is yet to come or no version."""
-        life = api_version(version)
-        return life if life is not None and life.introduced <= self.minor else None
 
 
 def api_version(name: str) -> ApiVersion | None:

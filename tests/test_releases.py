@@ -73,7 +73,6 @@ def test_every_release_is_there_once_and_in_order() -> None:
         ("maintains_objects", "1.22"),
         ("strict_decoding", "1.25"),
         ("has_borrowing", "1.26"),
-        ("names_dots", "1.27"),
         ("has_exempt_field", "1.28"),
         ("allows_zero_shares", "1.30"),
     ],
@@ -83,10 +82,6 @@ def test_what_came_when(fact: str, since: str) -> None:
     assert [getattr(r, fact) for r in RELEASES] == sorted(getattr(r, fact) for r in RELEASES), (
         "it never went away again"
     )
-
-
-def test_cluster_name_went_in_1_25() -> None:
-    assert [r.name for r in RELEASES if r.has_cluster_name][-1] == "1.24"
 
 
 # (release, version, annotated): are 0 shares kept? The rows on shares and on the annotation in the recorded verdicts.
@@ -165,12 +160,8 @@ def test_laws_of_the_table(target: Release) -> None:
             assert target.deprecated(deprecation.replacement) is None
             removed = release(deprecation.removed_in).minor
             assert (target.minor < removed) == (name in target.served + target.on_request)
-        life = target.lives(name)
-        assert (life is not None) == any(name in r.served + r.on_request for r in RELEASES if r.minor <= target.minor)
 
 
 def test_unknown_versions() -> None:
     assert api_version("v2") is None
     assert NEWEST.deprecated("v2") is None
-    assert NEWEST.lives("v2") is None
-    assert RELEASES[0].lives("v1") is None

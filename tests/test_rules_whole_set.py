@@ -415,6 +415,20 @@ def test_of_very_many_dead_rules_only_the_first_hundred_name_who_comes_first() -
     assert named == [True] * 100 + [False] * 2
 
 
+def test_beyond_the_first_hundred_nothing_is_claimed_that_was_not_asked() -> None:
+    rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
+    nothing = {
+        "subjects": [user("alice")],
+        "resourceRules": [{**READ_PODS, "verbs": ["proxy"], "resources": ["pods/exec"]}],
+    }
+    elsewhere = flow_schema("first", "elsewhere", 840)
+    mine = flow_schema("mine", "workload-low", 850)
+    objects = (elsewhere, {**mine, "spec": {**mine["spec"], "rules": [*[rule] * 102, nothing]}})
+    last = findings(*objects, only="APF502")[-1].message
+    assert "whatever it matches is taken by what comes first" in last
+    assert 'if the priority level "elsewhere" is defined elsewhere' in last
+
+
 def test_taking_traffic_to_the_same_level_is_no_capture() -> None:
     mine = flow_schema("mine", "workload-high", 750, subjects=[user("system:kube-scheduler")])
     assert not findings(mine, only="APF507")

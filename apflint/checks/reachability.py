@@ -13,7 +13,7 @@ from apflint.checks import matching
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.groups import NODES, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_a_subject, matches_flow_schema
-from apflint.evaluate.resolve import classify
+from apflint.evaluate.resolve import classify, matching_order
 from apflint.finding import Elsewhere, Place, Problem, field_path
 
 if TYPE_CHECKING:
@@ -90,16 +90,18 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
     for part in _dead(workspace):
         if part.rule is None:
             continue
-        named += 1
+        what, named = _what(part), named + 1
+        explained = any(path[: len(part.path)] == part.path for path in told.get(id(part.schema.document), ()))
         if named > _NAMED:
-            message = f"this {_what(part)} never decides anything: what comes first takes all of it"
-            yield Problem(Place(part.schema.document, part.path), message)
+            # Whether it matches anything at all is not asked here, so that is not claimed.
+            if not explained:
+                message = f"this {what} never decides anything: whatever it matches is taken by what comes first"
+                message += _given(workspace, *_dangling_before(workspace, part.schema))
+                yield Problem(Place(part.schema.document, part.path), message)
             continue
         shadows = reach.shadows(workspace.assumed, part)
-        paths = told.get(id(part.schema.document), ())
-        if not shadows and any(path[: len(part.path)] == part.path for path in paths):
+        if not shadows and explained:
             continue  # APF504 and APF506 say why it matches nothing
-        what = _what(part)
         if shadows:
             takers = list(dict.fromkeys(_takers(part, shadows)))
             message = (
@@ -110,6 +112,12 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
         others = (shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name)
         message += _given(workspace, *(shadow.schema for shadow in shadows))
         yield Problem(Place(part.schema.document, part.path), message, related=tuple(_elsewhere(others)))
+
+
+def _dangling_before(workspace: Workspace, schema: FlowSchema) -> Iterator[FlowSchema]:
+    """FlowSchemas that come first only if their priority level is defined elsewhere."""
+    last = matching_order(schema)
+    return (other for other in workspace.configuration.dangling if matching_order(other) < last)
 
 
 def _what(part: Part) -> str:
@@ -128,6 +136,7 @@ def _dead(workspace: Workspace) -> tuple[Part, ...]:
     return tuple(reach.unreachable(workspace.assumed, own))
 
 
+@lru_cache(maxsize=2)
 def _told(workspace: Workspace) -> dict[int, list[Path]]:
     """Where other rules say already why something matches nothing, by document."""
     places: dict[int, list[Path]] = {}

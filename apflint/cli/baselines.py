@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from apflint.baseline import compare, parse, render
+from apflint.cli.reports import replace
 from apflint.engine import enabled
 from apflint.report.terminal import visible
 
@@ -35,15 +35,7 @@ def without_known(report: Report, path: str, options: Options) -> Report:
 
 
 def write(report: Report, path: str) -> None:
-    """Writes the findings as a baseline: into a file beside it first, so that nobody ever reads half of one."""
-    fresh = f"{path}.{os.getpid()}.new"
-    try:
-        with open(fresh, "w", encoding="ascii", newline="\n") as file:
-            file.write(render(report))
-        os.replace(fresh, path)
-    except OSError:
-        if os.path.exists(fresh):
-            os.remove(fresh)
-        raise
+    """Writes the findings as a baseline, all at once, so that nobody ever reads half of one."""
+    replace(path, render(report).encode("ascii"))
     count = len(report.findings)
     sys.stderr.write(f"apflint: {count} finding{'' if count == 1 else 's'} written to {visible(path)}\n")

@@ -76,13 +76,6 @@ class Document:
         """`offsets` as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 
-    def key_offsets(self, path: Path) -> tuple[int, int] | None:
-        """Start and end of the key of the value at `path`; None where it has none (list items) or is absent."""
-        depth, last_key, _ = walk(self.root, self.prefix + path)
-        if depth < len(self.prefix) + len(path) or last_key is None:
-            return None
-        return last_key.start, last_key.end
-
     def text(self, path: Path) -> str:
         """The value at `path` as it is written, quotes and all; "" where it is absent."""
         depth, _, node = walk(self.root, self.prefix + path)

@@ -80,7 +80,6 @@ def test_what_is_absent_is_missed_from_the_nearest_that_is_there(
 ) -> None:
     assert pointed(HEAD + body, *path) == near
     assert document(HEAD + body).text(path) == ""
-    assert document(HEAD + body).key_offsets(path) is None
 
 
 def test_an_alias_is_pointed_at_itself_and_what_is_in_it_at_the_anchor() -> None:
@@ -151,7 +150,6 @@ def test_json() -> None:
 def test_the_second_document_of_a_text() -> None:
     text = "kind: ConfigMap\n---\n" + HEAD + "spec:\n  a: b\n"
     assert document(text).span(("spec", "a")) == (6, 6, 6, 7)
-    assert document(text).key_offsets(("spec", "a")) is not None
 
 
 def test_the_name() -> None:
