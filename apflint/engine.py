@@ -202,6 +202,7 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         ),
         fix=problem.fix,
         url=rule.url,
+        document=document,
     )
 
 

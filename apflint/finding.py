@@ -6,7 +6,7 @@ lines and columns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,11 +51,34 @@ class Span(NamedTuple):
     end_column: int
 
 
+class Operation(NamedTuple):
+    """One change of an object, at a field path of the object as it was before any change."""
+
+    what: Literal["rename", "set", "insert", "remove", "nest"]
+    path: Path
+    value: Any = None
+    """`rename`: the new key. `set`: the text, number or truth to write. `insert`: the same, for a key that is not there; the
+    mappings above it are made where they are missing. `remove`: nothing; of a mapping's entry or a list's item.
+    `nest`: the keys beside `path` that move into a new mapping there."""
+
+
+class Edit(NamedTuple):
+    """`text[start:end]` becomes `new`. Offsets are in code points."""
+
+    start: int
+    end: int
+    new: str
+
+
 class Fix(NamedTuple):
-    """How the finding can be mended."""
+    """How the finding can be mended: by operations on its object, or by edits of its text where it is about no object."""
 
     title: str
+    """What is done, as an order: `rename to "queues"`."""
     safe: bool
+    """Whether the object means the same to the server that accepts it, or is what was plainly meant."""
+    operations: tuple[Operation, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
 
 class Place(NamedTuple):
@@ -122,6 +145,8 @@ class Finding(NamedTuple):
     related: tuple[Related, ...]
     fix: Fix | None
     url: str
+    document: Document | None = None
+    """The object's manifest; None where the finding is about text that is no object."""
 
 
 class Skipped(NamedTuple):

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.edit import Edit, apply, files, places
+from apflint.edit import CannotEditError, apply, files, insertion, places, removal
+from apflint.finding import Edit
 from apflint.load.json_text import compose as compose_json
 from apflint.load.yaml_text import compose
 
@@ -52,7 +53,7 @@ def test_what_no_edit_touches_is_left(text: str, wanted: list[tuple[int, int, st
 @pytest.mark.parametrize(
     ("text", "after"),
     [
-        ("a:\n  b: 1 # c\n  c: 2\n", "a:\n  c: 2\n"),
+        ("a:\n  b: 1 # c\n  c: 2\n", "a:\n  # c\n  c: 2\n"),
         ("a:\r\n  b: 1\r\n  c: 2\r\n", "a:\r\n  c: 2\r\n"),
         ("a:\n  b: 1\nz: 1\n", "z: 1\n"),
         ("a:\n  c: 2\n  b: |\n    x\n  d: 1", "a:\n  c: 2\n  d: 1"),
@@ -65,7 +66,7 @@ def test_what_no_edit_touches_is_left(text: str, wanted: list[tuple[int, int, st
 def test_an_entry_goes_with_all_that_is_its_own(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, [places.removed(text, root, ("a", "b"))]) == after
+    assert apply(text, removal.removed(text, root, [("a", "b")])) == after
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_a_new_key_stands_as_its_neighbours_do(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
     path = (0, "b") if text.startswith("-") else ("a", "b")
-    assert apply(text, [places.inserted(text, root, path, 7)]) == after
+    assert apply(text, [insertion.inserted(text, root, path, 7)]) == after
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_a_new_key_stands_as_its_neighbours_do(text: str, after: str) -> None:
 def test_a_number_takes_the_place_of_a_value(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, [places.number(text, root, ("b",), 7)]) == after
+    assert apply(text, [places.written(text, root, ("b",), 7)]) == after
 
 
 def test_keys_and_texts_keep_their_quotes() -> None:
@@ -123,8 +124,8 @@ def test_keys_and_texts_keep_their_quotes() -> None:
 def test_what_comes_from_another_place_is_not_removed_here(text: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    with pytest.raises(places.CannotEditError):
-        places.removed(text, root, ("a", "b"))
+    with pytest.raises(CannotEditError):
+        removal.removed(text, root, [("a", "b")])
     assert places.shared(root, ("a", "b")) is not None
     assert places.shared(root, ("x", "b")) is None
 

@@ -1,23 +1,26 @@
 """Edits of a text at exact places: what is not edited stays as it is, to the byte.
 
-`places` makes the edits of keys and values in a tree, `files` replaces files, `versions`, `meaning` and `migrate` move
-objects from one API version to another.
+`operations` makes edits of changes of an object, with `places` (keys and values), `removal` and `insertion`; `files`
+replaces files. `fix` mends findings; `versions`, `meaning` and `migrate` move objects from one API version to another.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from apflint.finding import Edit
 
-class Edit(NamedTuple):
-    """`text[start:end]` becomes `new`. Offsets are in code points."""
 
-    start: int
-    end: int
-    new: str
+class CannotEditError(ValueError):
+    """Why a place cannot be edited, as a sentence without its end; it is `text[start:end]`."""
+
+    def __init__(self, message: str, start: int, end: int) -> None:
+        super().__init__(message)
+        self.start = start
+        self.end = end
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:

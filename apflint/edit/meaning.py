@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from apflint.edit.operations import carried_out
 from apflint.edit.versions import Target, age, source
-from apflint.finding import field_path
+from apflint.finding import Operation, field_path
 from apflint.load.document import GROUP, Document
 from apflint.model import PRESERVE_ZERO, flow_schema, priority_level, shares_field
 from apflint.releases import PRESERVE_ZERO as PRESERVE_ZERO_MINOR
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
     from apflint.finding import Path
     from apflint.model import FlowSchemaSpec, PriorityLevelConfigurationSpec
     from apflint.releases import Release
-
-
-class Operation(NamedTuple):
-    """One change below the root of an object; paths are those before any change."""
-
-    what: Literal["rename", "set", "insert", "remove"]
-    path: Path
-    value: str | int = ""
-    """The new key of `rename`, the number of `set` and `insert`."""
 
 
 class Note(NamedTuple):
@@ -73,42 +65,11 @@ def moved(document: Document, operations: tuple[Operation, ...], version: str) -
     return Document(document.source, value, lambda: None, api_version=f"{GROUP}/{version}", kind=document.kind)
 
 
-def carried_out(value: dict[str, Any], operations: tuple[Operation, ...]) -> dict[str, Any]:
-    """A copy of an object with the operations made on it."""
-    copy: dict[str, Any] = _copy(value)
-    for operation in sorted(operations, key=lambda operation: operation.what == "rename"):
-        *parents, last = operation.path
-        owner = _at(copy, tuple(parents))
-        match operation.what:
-            case "rename":
-                owner[operation.value] = owner.pop(last)
-            case "set" | "insert":
-                owner[last] = operation.value
-            case "remove":
-                del owner[last]
-                if not owner:  # what was alone goes with what held it: `edit.places.removed`
-                    del _at(copy, tuple(parents[:-1]))[parents[-1]]
-    return copy
-
-
 def meaning(document: Document, release: Release) -> FlowSchemaSpec | PriorityLevelConfigurationSpec:
     """The spec with all defaults, as a server of the release stores it."""
     if document.kind == "FlowSchema":
         return flow_schema(document.value, document).spec
     return priority_level(document.value, document, release).spec
-
-
-def _copy(value: Any) -> Any:
-    """Without the sharing that aliases make, which `copy.deepcopy` would keep."""
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
-
-
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        value = value[step]
-    return value
 
 
 def _unreadable(document: Document, target: Target) -> Iterator[Note]:

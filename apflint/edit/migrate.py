@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from apflint.edit import apply, places
-from apflint.edit.meaning import Operation, Plan, carried_out, meaning, moved, planned
+from apflint.edit import CannotEditError, apply, places
+from apflint.edit.meaning import Plan, meaning, moved, planned
+from apflint.edit.operations import edits as operation_edits
+from apflint.edit.operations import ordered, unshared
 from apflint.edit.versions import Target, age, serves
 from apflint.load import load_text
 from apflint.load.decode import decode
@@ -14,8 +16,7 @@ from apflint.load.source import Source
 from apflint.releases import api_version
 
 if TYPE_CHECKING:
-    from apflint.edit import Edit
-    from apflint.finding import Path
+    from apflint.finding import Edit, Operation, Path
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.node import Node
@@ -62,7 +63,7 @@ def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> 
         plans[number] = plan
         try:
             edits += _edits(document, plan.operations, target.version)
-        except places.CannotEditError as error:
+        except CannotEditError as error:
             line = source.position(error.start)[0]
             told.append(Told("refused", line, _named(document), f"this cannot be edited: {error}. Edit it by hand"))
     if any(one.what == "refused" for one in told):
@@ -122,18 +123,7 @@ def _edits(document: Document, operations: tuple[Operation, ...], version: str) 
         places.replaced(text, root, (*prefix, "apiVersion"), old.rpartition("/")[2], version)
         for prefix, old in _versions(document, version)
     ]
-    for operation in operations:
-        path = (*document.prefix, *operation.path)
-        match operation.what:
-            case "rename":
-                edits.append(places.renamed(text, root, path, str(operation.value)))
-            case "set":
-                edits.append(places.number(text, root, path, int(operation.value)))
-            case "insert":
-                edits.append(places.inserted(text, root, path, int(operation.value)))
-            case "remove":
-                edits.append(places.removed(text, root, path))
-    return edits
+    return [*edits, *operation_edits(document, operations)]
 
 
 def _versions(document: Document, version: str) -> list[tuple[Path, str]]:
@@ -167,11 +157,11 @@ def _disproved(before: Loaded, after: Loaded, plans: dict[int, Plan], target: Ta
     for number, (old, new) in enumerate(zip(before.documents, after.documents, strict=True)):
         plan = plans.get(number)
         wanted = moved(old, plan.operations, target.version) if plan else old
-        expected = carried_out(wanted.value, ())
+        expected = unshared(wanted.value)
         if plan and "apiVersion" in expected:
             expected["apiVersion"] = wanted.api_version
         # A name that is a number to one and a truth to the other is not the same: 1 == True in Python.
-        if repr(_ordered(new.value)) != repr(_ordered(expected)) or new.api_version != wanted.api_version:
+        if repr(ordered(new.value)) != repr(ordered(expected)) or new.api_version != wanted.api_version:
             failed.append((old, plan) if plan else (old, Plan((), ())))
         elif plan and any(meaning(new, release) != meaning(wanted, release) for release in target.releases):
             failed.append((old, plan))
@@ -198,7 +188,7 @@ def _bare(value: Any) -> str:
     if not ours:
         rest["apiVersion"] = version
     others = [] if ours else [item for item in value["items"] if isinstance(item, dict) and not _is_ours(item)]
-    return repr((_ordered(rest), [_bare(item) or repr(_ordered(item)) for item in others]))
+    return repr((ordered(rest), [_bare(item) or repr(ordered(item)) for item in others]))
 
 
 def _is_ours(value: dict[str, Any]) -> bool:
@@ -206,13 +196,6 @@ def _is_ours(value: dict[str, Any]) -> bool:
     return value.get("kind") in ("FlowSchema", "PriorityLevelConfiguration") and (
         not version or (isinstance(version, str) and version.startswith(f"{GROUP}/"))
     )
-
-
-def _ordered(value: Any) -> Any:
-    """With the keys of mappings in order, so that `repr` compares values and their types."""
-    if isinstance(value, dict):
-        return [(key, _ordered(value[key])) for key in sorted(value)]
-    return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def _entangled(document: Document, plan: Plan) -> Told:

@@ -1,4 +1,4 @@
-"""Edits of keys and values in a document: block or flow style, YAML or JSON, quoted or not.
+"""Edits of keys and values in a tree: block or flow style, YAML or JSON, quoted or not.
 
 Each function returns edits whose outcome the caller has to check by reading the text again: a value may be shared through
 an anchor, and an edit of it then changes other places as well. Paths are from the root of the text.
@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from apflint.edit import Edit
+from apflint.edit import CannotEditError
+from apflint.finding import Edit
 from apflint.load.node import Alias, Mapping, Node, Scalar, behind, child, entries, walk
+from apflint.load.scalars import plain
 
 if TYPE_CHECKING:
     from apflint.finding import Path
 
 # An anchor or a tag before a scalar, which libyaml counts in with it.
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
-_REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-class CannotEditError(ValueError):
-    """Why a place cannot be edited, as a sentence without its end; it is `text[start:end]`."""
-
-    def __init__(self, message: str, start: int, end: int) -> None:
-        super().__init__(message)
-        self.start = start
-        self.end = end
+# What may stand without quotes anywhere, if YAML reads a text in it: a cautious choice.
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
 
 
 def replaced(text: str, root: Node, path: Path, old: str, new: str) -> Edit:
@@ -38,60 +32,34 @@ def replaced(text: str, root: Node, path: Path, old: str, new: str) -> Edit:
 
 def renamed(text: str, root: Node, path: Path, new: str) -> Edit:
     """The key of the value at `path` named `new`."""
-    return _replaced(text, _entry(root, path)[0], str(path[-1]), new)
+    return _replaced(text, entry(root, path)[0], str(path[-1]), new)
 
 
-def number(text: str, root: Node, path: Path, new: int) -> Edit:
-    """The value at `path` written as a number."""
+def written(text: str, root: Node, path: Path, new: Any) -> Edit:
+    """The value at `path` written anew: `literal`, in the quotes of the old one where both are texts."""
     scalar = _scalar(root, path)
-    start = _body(text, scalar)
+    start = body(text, scalar)
     gap = " " if start == scalar.end and text[start - 1 : start] not in ("", " ", "\t", "\n") else ""
-    return Edit(start, scalar.end, f"{gap}{new}")
+    if not isinstance(new, str):
+        return Edit(start, scalar.end, gap + literal(new))
+    quote = text[start : start + 1]
+    if quote == "'" and new.isprintable():
+        return Edit(start, scalar.end, "'" + new.replace("'", "''") + "'")
+    # A value that is no text may stand in JSON, or next to others that are in quotes for a reason.
+    unquoted = isinstance(scalar.value, str) and quote not in ('"', "'")
+    return Edit(start, scalar.end, gap + (word(new) if unquoted else literal(new)))
 
 
-def inserted(text: str, root: Node, path: Path, value: int) -> Edit:
-    """A new key before the others of its mapping. CannotEditError where the mapping has no keys and is no `{}`."""
-    mapping = _mapping(root, path[:-1])
-    name = str(path[-1])
-    if not mapping.pairs:
-        at = text.find("{", mapping.start, mapping.end) + 1
-        if not mapping.flow or not at or mapping.merges:
-            raise CannotEditError(f"there is no place for `{name}: {value}`", mapping.start, mapping.end)
-        return Edit(at, at, f'"{name}": {value}')
-    first = mapping.pairs[0][0]
-    if mapping.merges and mapping.merges[0][0] == 0:
-        first = min(first, mapping.merges[0][1], key=lambda key: key.start)
-    quoted = f'"{name}"' if text[first.start : first.start + 1] == '"' else name
-    if mapping.flow:
-        return Edit(first.start, first.start, f"{quoted}: {value},{_gap(text, first.start)}")
-    line = _line_start(text, first.start)
-    before = text[line : first.start]
-    if before.strip(" -"):
-        raise CannotEditError("its first key does not begin a line", first.start, first.end)
-    return Edit(first.start, first.start, f"{quoted}: {value}{line_end(text)}{' ' * len(before)}")
+def literal(value: Any) -> str:
+    """A value as both YAML and JSON read it: a text, number, truth, null, or a list of such."""
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
-def removed(text: str, root: Node, path: Path) -> Edit:
-    """Without the entry at `path`: in block style its whole lines, in flow style with its comma.
-
-    An entry that was alone in its mapping takes the mapping's own entry with it.
-    """
-    mapping = _mapping(root, path[:-1])
-    key, value = _entry(root, path)
-    index = next((at for at, pair in enumerate(mapping.pairs) if pair[0] is key), None)
-    if index is None:
-        raise CannotEditError(f"`{path[-1]}` comes from another place through a merge key", mapping.start, mapping.end)
-    if len(mapping.pairs) == 1 and not mapping.merges and len(path) > 1:
-        if not isinstance(_entry(root, path[:-1])[1], Alias):
-            return removed(text, root, path[:-1])
-        raise CannotEditError("it is shared through an alias", mapping.start, mapping.end)
-    if not mapping.flow:
-        return _lines(text, key, value)
-    if index + 1 < len(mapping.pairs):
-        return Edit(key.start, mapping.pairs[index + 1][0].start, "")
-    if index:
-        return Edit(mapping.pairs[index - 1][1].end, value.end, "")
-    raise CannotEditError("it stands beside a merge key", key.start, value.end)
+def word(new: str) -> str:
+    """A text as YAML, in quotes only where it needs them."""
+    return new if _WORD.match(new) and plain(new) == new else literal(new)
 
 
 def shared(root: Node, path: Path) -> tuple[int, int] | None:
@@ -115,56 +83,47 @@ def line_end(text: str) -> str:
     return found.group() if found else "\n"
 
 
-def _lines(text: str, key: Scalar, value: Node) -> Edit:
-    start = _line_start(text, key.start)
-    rest = _REST_OF_LINE.match(text, max(value.end, key.end + text[key.end :].find(":") + 1))
-    if text[start : key.start].strip(" ") or rest is None:
-        raise CannotEditError("it shares a line with something else", key.start, value.end)
-    return Edit(start, rest.end(), "")
-
-
-def _line_start(text: str, at: int) -> int:
+def line_start(text: str, at: int) -> int:
+    """Where the line begins in which an offset is."""
     return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
 
 
-def _gap(text: str, at: int) -> str:
-    """What stands before the first key of a flow mapping: a new line with its indentation, or one blank."""
-    before = text[_line_start(text, at) : at]
-    return " " if before.strip() else line_end(text) + before
+def body(text: str, node: Node) -> int:
+    """Where a value starts, behind its anchor and tag."""
+    found = _PROPERTIES.match(text, node.start, node.end)
+    return found.end() if found else node.start
 
 
-def _replaced(text: str, scalar: Scalar, old: str, new: str) -> Edit:
-    body = _body(text, scalar)
-    at = text.rfind(old, body, scalar.end)
-    if at >= 0:
-        return Edit(at, at + len(old), new)
-    # Written with escapes or over several lines: once more, and plainly.
-    return Edit(body, scalar.end, json.dumps(str(scalar.value).replace(old, new), ensure_ascii=False))
-
-
-def _body(text: str, scalar: Scalar) -> int:
-    found = _PROPERTIES.match(text, scalar.start, scalar.end)
-    return found.end() if found else scalar.start
-
-
-def _mapping(root: Node, path: Path) -> Mapping:
+def mapping(root: Node, path: Path) -> Mapping:
+    """The mapping at `path`. CannotEditError where there is none."""
     depth, _, node = walk(root, path)
-    mapping = behind(node)
-    if depth < len(path) or not isinstance(mapping, Mapping):
+    found = behind(node)
+    if depth < len(path) or not isinstance(found, Mapping):
         raise CannotEditError("there is no such mapping", node.start, node.end)
-    return mapping
-
-
-def _entry(root: Node, path: Path) -> tuple[Scalar, Node]:
-    mapping = _mapping(root, path[:-1])
-    found = entries(mapping).get(str(path[-1]))
-    if found is None:
-        raise CannotEditError(f"there is no `{path[-1]}`", mapping.start, mapping.end)
     return found
 
 
+def entry(root: Node, path: Path) -> tuple[Scalar, Node]:
+    """Key and value at `path`. CannotEditError where there is no such entry."""
+    owner = mapping(root, path[:-1])
+    found = entries(owner).get(str(path[-1]))
+    if found is None:
+        raise CannotEditError(f"there is no `{path[-1]}`", owner.start, owner.end)
+    return found
+
+
+def _replaced(text: str, scalar: Scalar, old: str, new: str) -> Edit:
+    start = body(text, scalar)
+    at = text.rfind(old, start, scalar.end)
+    if at >= 0:
+        return Edit(at, at + len(old), new)
+    # Written with escapes or over several lines: once more, and plainly.
+    return Edit(start, scalar.end, literal(str(scalar.value).replace(old, new)))
+
+
 def _scalar(root: Node, path: Path) -> Scalar:
-    node = behind(_entry(root, path)[1])
-    if not isinstance(node, Scalar):
+    depth, _, node = walk(root, path)
+    found = behind(node)
+    if depth < len(path) or not isinstance(found, Scalar):
         raise CannotEditError("it is no plain value", node.start, node.end)
-    return node
+    return found

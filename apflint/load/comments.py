@@ -10,12 +10,13 @@ from apflint.load import yaml_text
 from apflint.load.node import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from apflint.load.node import Node
     from apflint.load.source import Source
 
 _BLOCK_SCALAR = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]")
+_ANY = re.compile(r"(?<![^\s])#[^\r\n]*")
 _CONTENT = re.compile(r"^(?!---|%)[ \t]*([^\s#])", re.MULTILINE)
 
 
@@ -54,6 +55,27 @@ def comments(source: Source, word: str) -> Iterator[Comment]:
         if not _is_hidden(start, places.hidden):
             scope = _scope(source, start, places)
             yield Comment(start, end, match[1].rstrip(), match.start(1), scope)
+
+
+def within(text: str, nodes: Iterable[Node], start: int, end: int) -> Iterator[str]:
+    """All comments of `text[start:end]`, in order; `nodes` are those that begin there."""
+    hidden = sorted((_text_start(text, node), node.end) for node in _scalars(nodes))
+    for match in _ANY.finditer(text, start, end):
+        if not _is_hidden(match.start(), hidden):
+            yield match.group().rstrip()
+
+
+def _scalars(nodes: Iterable[Node]) -> Iterator[Scalar]:
+    left = list(nodes)
+    while left:
+        node = left.pop()
+        if isinstance(node, Scalar):
+            yield node
+        elif isinstance(node, Sequence):
+            left += node.items
+        elif isinstance(node, Mapping):
+            left += (part for key, value in node.pairs for part in (key, value))
+            left += (part for _, key, value in node.merges for part in (key, value))
 
 
 def _is_hidden(offset: int, hidden: list[tuple[int, int]]) -> bool:

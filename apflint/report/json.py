@@ -56,6 +56,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
             {"file": other.file, "line": other.span.line, "column": other.span.column, "message": other.message}
             for other in finding.related
         ],
-        "fix": None if finding.fix is None else finding.fix._asdict(),
+        "fix": None if finding.fix is None else {"title": finding.fix.title, "safe": finding.fix.safe},
         "url": finding.url,
     }

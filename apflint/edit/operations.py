@@ -1,0 +1,107 @@
+"""Operations on objects, twice: on the decoded value, and as edits of the text. Whoever edits holds one against the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.edit import insertion, places, removal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.finding import Edit, Operation, Path
+    from apflint.load.document import Document
+
+
+def edits(document: Document, operations: Iterable[Operation]) -> tuple[Edit, ...]:
+    """The edits of the document's text that make the operations. CannotEditError where the text does not let us."""
+    text, root = document.source.text, document.root
+    found: list[Edit] = []
+    gone: list[Path] = []
+    for operation in dict.fromkeys(operations):
+        path = (*document.prefix, *operation.path)
+        match operation.what:
+            case "rename":
+                found.append(places.renamed(text, root, path, operation.value))
+            case "set":
+                found.append(places.written(text, root, path, operation.value))
+            case "insert":
+                found.append(insertion.inserted(text, root, path, operation.value))
+            case "nest":
+                found += insertion.nested(text, root, path, operation.value)
+            case "remove":
+                gone.append(path)
+    return (*found, *removal.removed(text, root, gone))
+
+
+def carried_out(value: dict[str, Any], operations: Iterable[Operation]) -> dict[str, Any]:
+    """A copy of an object with the operations made on it. KeyError or IndexError where they are about what is not there."""
+    copy: dict[str, Any] = unshared(value)
+    made = sorted(dict.fromkeys(operations), key=lambda operation: _ORDER.index(operation.what))
+    # Owners are looked up before anything changes: the paths are those of the object as it was.
+    owners = [_owners(copy, operation) for operation in made]
+    items: list[tuple[list[Any], int]] = []
+    for operation, owner in zip(made, owners, strict=True):
+        last: Any = operation.path[-1]
+        match operation.what:
+            case "rename":
+                owner[-1][operation.value] = owner[-1].pop(last)
+            case "set":
+                owner[-1][last] = _plain(operation.value)
+            case "insert":
+                _insert(copy, operation)
+            case "nest":
+                owner[-1][last] = {name: owner[-1].pop(name) for name in operation.value}
+            case "remove" if isinstance(owner[-1], list):
+                items.append((owner[-1], last))
+            case "remove":
+                _remove(owner, last)
+    for owned, index in sorted(items, key=lambda item: -item[1]):
+        del owned[index]
+    return copy
+
+
+_ORDER = ("set", "insert", "nest", "remove", "rename")
+
+
+def unshared(value: Any) -> Any:
+    """A copy without the sharing that aliases make, which `copy.deepcopy` would keep."""
+    if isinstance(value, dict):
+        return {key: unshared(item) for key, item in value.items()}
+    return [unshared(item) for item in value] if isinstance(value, list) else value
+
+
+def ordered(value: Any) -> Any:
+    """With the keys of mappings in order, so that `repr` compares values and their types."""
+    if isinstance(value, dict):
+        return [(key, ordered(value[key])) for key in sorted(value)]
+    return [ordered(item) for item in value] if isinstance(value, list) else value
+
+
+def _owners(value: Any, operation: Operation) -> list[Any]:
+    """The values on the way to the place of an operation, the last being what holds it."""
+    found = [value]
+    for step in operation.path[:-1]:
+        if operation.what == "insert" and step not in found[-1]:
+            break
+        found.append(found[-1][step])
+    return found
+
+
+def _insert(value: Any, operation: Operation) -> None:
+    for step in operation.path[:-1]:
+        value = value.setdefault(step, {}) if isinstance(value, dict) else value[step]
+    value[operation.path[-1]] = _plain(operation.value)
+
+
+def _remove(owners: list[Any], last: Any) -> None:
+    """A mapping that loses its last entry goes with it: `removal.removed`."""
+    del owners[-1][last]
+    for outer, inner in zip(reversed(owners[:-1]), reversed(owners[1:]), strict=True):
+        if inner or not isinstance(outer, dict):
+            return
+        del outer[next(key for key, item in outer.items() if item is inner)]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
