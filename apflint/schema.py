@@ -46,7 +46,7 @@ def violations(value: dict[str, Any], kind: str, version: str, release: Release)
     """
     if _gate(kind, version, release.minor)(value):
         return ()
-    return tuple(sorted(_explain(value, _schema_in(kind, version, release.minor)), key=_order))
+    return tuple(sorted(_explain(value, schema_in(kind, version, release.minor)), key=_order))
 
 
 def schema(kind: str, version: str) -> dict[str, Any]:
@@ -79,8 +79,8 @@ def places_of(name: str, kind: str, version: str, release: Release) -> tuple[str
 
 
 @lru_cache(maxsize=16)
-def _schema_in(kind: str, version: str, minor: int) -> Schema:
-    """The schema without the fields that this release does not have."""
+def schema_in(kind: str, version: str, minor: int) -> Schema:
+    """The schema without the fields that this minor release does not have. It is shared: nobody may change it."""
     whole = schema(kind, version)
     for mapping in (whole, *whole["$defs"].values()):
         properties = mapping["properties"]
@@ -101,7 +101,7 @@ def _minor(release: str | None, otherwise: int) -> int:
 
 @lru_cache(maxsize=16)
 def _gate(kind: str, version: str, minor: int) -> Fits:
-    root = _schema_in(kind, version, minor)
+    root = schema_in(kind, version, minor)
     return _Compiler(root["$defs"]).compile(root)
 
 
@@ -281,7 +281,7 @@ def _order(violation: Violation) -> list[tuple[bool, str | int]]:
 
 @lru_cache(maxsize=16)
 def _places(kind: str, version: str, minor: int) -> dict[str, tuple[str, ...]]:
-    root = _schema_in(kind, version, minor)
+    root = schema_in(kind, version, minor)
     found: dict[str, list[str]] = {}
 
     def walk(schema: Schema, prefix: str) -> None:

@@ -81,7 +81,7 @@ def replaced(value: dict[str, Any], path: tuple[str | int, ...], new: Any) -> di
 
 def explained(value: Any, kind: str, version: str, name: str) -> list[Violation]:
     """What jsonschema says, whatever the gate says."""
-    whole = schema_module._schema_in(kind, version, release(name).minor)
+    whole = schema_module.schema_in(kind, version, release(name).minor)
     return list(schema_module._explain(value, whole))
 
 
