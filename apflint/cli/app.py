@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from apflint.cli.outcome import failed, said
 
+if TYPE_CHECKING:
     from typer.models import CommandInfo
+
+__all__ = ["app", "print_text", "run", "said", "selectors"]
 
 app = typer.Typer(
     name="apflint",
@@ -26,27 +28,26 @@ app = typer.Typer(
 
 def run(arguments: list[str]) -> int:
     """Runs one command line and returns the exit status."""
+    return said(lambda: _run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
     try:
         from apflint.cli import commands  # they register with the application above
 
         _keep_only(commands.ALL, arguments)
         status = app(arguments, prog_name=_program(), standalone_mode=False)
-        sys.stdout.flush()
     except typer.Exit as stop:
         return int(stop.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort:
         return 130
-    except BrokenPipeError:
-        return _closed_pipe()
-    except OSError as error:
-        return failed(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
-    except Exception as error:  # noqa: BLE001  # the last resort: one sentence, not a traceback
+    except Exception as error:
         # typer brings its own copy of click, so its usage errors are known by what they have, not by their class.
-        if hasattr(error, "format_message"):
-            context = getattr(error, "ctx", None)
-            command = context.command_path if context else "apflint"
-            return failed(f"{error.format_message()} Try `{command} --help`.")
-        return _bug(error)
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "apflint"
+        return failed(f"{error.format_message()} Try `{command} --help`.")
     return status if isinstance(status, int) else 0
 
 
@@ -64,28 +65,6 @@ def _name(command: CommandInfo) -> str:
 def _program() -> str:
     """`apflint`, or `kubectl apflint` where it runs as kubectl's plugin."""
     return "kubectl apflint" if os.path.basename(sys.argv[0]).startswith("kubectl-apflint") else "apflint"
-
-
-def _closed_pipe() -> int:
-    """Whoever read our output has had enough (`| head`): no error. Python must not complain at its end either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-def failed(message: str) -> int:
-    """One sentence on standard error; the exit status that goes with it."""
-    from apflint.report.terminal import visible
-
-    sys.stderr.write(f"apflint: {visible(message)}\n")
-    return 2
-
-
-def _bug(error: Exception) -> int:
-    if os.environ.get("APFLINT_DEBUG"):
-        raise error
-    return failed(
-        f"internal error: {type(error).__name__}: {error}. This is a bug in apflint; APFLINT_DEBUG=1 shows where. Please report it"
-    )
 
 
 def _version(value: bool) -> None:
@@ -114,11 +93,3 @@ def print_text(text: str) -> int:
     """Text on standard output; the exit status that goes with it."""
     sys.stdout.write(text)
     return 0
-
-
-def said(command: Callable[[], int]) -> int:
-    """Runs the body of a command; a ValueError is a sentence for the user about what he asked for."""
-    try:
-        return command()
-    except ValueError as error:
-        return failed(str(error))

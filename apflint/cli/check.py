@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from apflint.checks import OFF
 from apflint.cli import files
 from apflint.cli.progress import watched
 from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check
 from apflint.finding import SEVERITIES
+from apflint.releases import NEWEST
 from apflint.report import Style, render
 from apflint.report.summary import summary
 from apflint.report.terminal import Paint, visible
+from apflint.settings import effective
+from apflint.workspace import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from apflint.cli.reports import Target
     from apflint.finding import Report
@@ -50,6 +54,63 @@ class Baseline(NamedTuple):
 
     path: str
     write: bool
+
+
+class Flags(NamedTuple):
+    """What the command line alone can say; what a settings file can say as well is in a mapping beside it."""
+
+    force_exclude: bool = False
+    stdin_filename: str | None = None
+    reports: tuple[str, ...] = ()
+    require_objects: bool = False
+    baseline: str | None = None
+    write_baseline: bool = False
+    config: str | None = None
+    isolated: bool = False
+    no_ignores: bool = False
+    color: str = "auto"
+    quiet: bool = False
+    verbose: bool = False
+    statistics: bool = False
+
+
+def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> int:
+    """The whole of `apflint check`: `asked` has what the command line says of the settings, by their keys, None for nothing.
+
+    ValueError, fit to be shown, for what cannot be.
+    """
+    if flags.write_baseline and flags.baseline is None:
+        raise ValueError("--write-baseline needs the file to write: add --baseline FILE.")
+    settings = effective(asked, flags.config, isolated=flags.isolated)
+    given = settings.values
+    inputs = Inputs(
+        paths or (".",),
+        given["exclude"],
+        force_exclude=flags.force_exclude,
+        stdin_filename=flags.stdin_filename,
+        context=given["context"],
+    )
+    options = Options(
+        kubernetes=given["kubernetes"] or NEWEST.name,
+        select=given["select"],
+        extend_select=(*given["extend-select"], *(rule for rule in settings.on if rule in OFF)),
+        ignore=given["ignore"],
+        world=World(complete=given["complete"], server_concurrency=given["server-concurrency"]),
+        suppressions=not flags.no_ignores,
+        off=settings.off,
+        adjust=settings.adjustment(),
+    )
+    printing = Printing(
+        given["format"],
+        flags.color,
+        quiet=flags.quiet,
+        verbose=flags.verbose,
+        statistics=flags.statistics,
+        fail_on=given["fail-on"],
+        reports=flags.reports,
+    )
+    known = Baseline(flags.baseline, flags.write_baseline) if flags.baseline is not None else None
+    return run(inputs, options, printing, require_objects=flags.require_objects, baseline=known)
 
 
 def run(

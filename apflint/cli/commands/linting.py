@@ -81,12 +81,7 @@ def check(
     statistics: Annotated[bool, typer.Option("--statistics", help="Counts by rule instead of findings.")] = False,
 ) -> int:
     """Check manifests as the API server would, and for what it does not see."""
-    from apflint.checks import OFF
     from apflint.cli import check as command
-    from apflint.engine import Options
-    from apflint.releases import NEWEST
-    from apflint.settings import effective
-    from apflint.workspace import World
 
     asked = {
         "select": selectors(select) if select is not None else None,
@@ -100,42 +95,22 @@ def check(
         "server-concurrency": server_concurrency,
         "format": output.value if output else None,
     }
-
-    def body() -> int:
-        if write_baseline and baseline is None:
-            raise ValueError("--write-baseline needs the file to write: add --baseline FILE.")
-        settings = effective(asked, config, isolated=isolated)
-        given = settings.values
-        inputs = command.Inputs(
-            tuple(paths or ["."]),
-            given["exclude"],
-            force_exclude=force_exclude,
-            stdin_filename=stdin_filename,
-            context=given["context"],
-        )
-        options = Options(
-            kubernetes=given["kubernetes"] or NEWEST.name,
-            select=given["select"],
-            extend_select=(*given["extend-select"], *(rule for rule in settings.on if rule in OFF)),
-            ignore=given["ignore"],
-            world=World(complete=given["complete"], server_concurrency=given["server-concurrency"]),
-            suppressions=not no_ignores,
-            off=settings.off,
-            adjust=settings.adjustment(),
-        )
-        printing = command.Printing(
-            given["format"],
-            color.value,
-            quiet=quiet,
-            verbose=verbose,
-            statistics=statistics,
-            fail_on=given["fail-on"],
-            reports=tuple(report or ()),
-        )
-        known = command.Baseline(baseline, write_baseline) if baseline is not None else None
-        return command.run(inputs, options, printing, require_objects=require_objects, baseline=known)
-
-    return said(body)
+    flags = command.Flags(
+        force_exclude=force_exclude,
+        stdin_filename=stdin_filename,
+        reports=tuple(report or ()),
+        require_objects=require_objects,
+        baseline=baseline,
+        write_baseline=write_baseline,
+        config=config,
+        isolated=isolated,
+        no_ignores=no_ignores,
+        color=color.value,
+        quiet=quiet,
+        verbose=verbose,
+        statistics=statistics,
+    )
+    return said(lambda: command.command(tuple(paths or ()), asked, flags))
 
 
 @app.command()

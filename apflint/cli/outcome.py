@@ -1,0 +1,51 @@
+"""What becomes of a command: an exit status, and one sentence on standard error where it failed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def said(command: Callable[[], int]) -> int:
+    """Runs the body of a command. A ValueError is a sentence for the user about what he asked for; nothing is raised."""
+    try:
+        status = command()
+        sys.stdout.flush()
+    except ValueError as error:
+        return failed(str(error))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return _closed_pipe()
+    except OSError as error:
+        return failed(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+    except Exception as error:  # noqa: BLE001  # the last resort: one sentence, not a traceback
+        return bug(error)
+    return status
+
+
+def failed(message: str) -> int:
+    """One sentence on standard error; the exit status that goes with it."""
+    from apflint.report.terminal import visible
+
+    sys.stderr.write(f"apflint: {visible(message)}\n")
+    return 2
+
+
+def bug(error: Exception) -> int:
+    """The sentence for what must not happen. Raises it where APFLINT_DEBUG is set."""
+    if os.environ.get("APFLINT_DEBUG"):
+        raise error
+    return failed(
+        f"internal error: {type(error).__name__}: {error}. This is a bug in apflint; APFLINT_DEBUG=1 shows where. Please report it"
+    )
+
+
+def _closed_pipe() -> int:
+    """Whoever read our output has had enough (`| head`): no error. Python must not complain at its end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
