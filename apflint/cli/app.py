@@ -4,25 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from apflint.cli.outcome import failed, said
 
 if TYPE_CHECKING:
-    from typer.models import CommandInfo
+    from collections.abc import Callable
+
+    from typer.models import CommandFunctionType, CommandInfo
 
 __all__ = ["app", "print_text", "run", "said", "selectors"]
 
-app = typer.Typer(
+COMPLETE = "_APFLINT_COMPLETE"
+"""Environment: a shell asks for completions, rather than somebody for a run."""
+
+
+class _Command(TyperCommand):
+    """A command whose help is a manual page."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from apflint.cli.manual import write_command
+
+        write_command(self, ctx, formatter)
+
+
+class _Program(TyperGroup):
+    """apflint itself, whose help has its commands by what one wants."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from apflint.cli.manual import write_program
+
+        write_program(self, ctx, formatter)
+
+
+class _Application(typer.Typer):
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        return super().command(name, **{"cls": _Command, **settings})
+
+
+app = _Application(
     name="apflint",
-    no_args_is_help=True,
+    cls=_Program,
+    add_completion=False,  # `apflint completion` does more, and a run doesn't pay for it
     rich_markup_mode=None,  # rich costs 25 ms at every start; plain help reads well
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Linter and analyzer for Kubernetes API Priority and Fairness: FlowSchema and PriorityLevelConfiguration.",
-    epilog="Exit status: 0 nothing found at or above --fail-on, 1 findings, 2 usage, configuration or internal error.",
 )
 
 
@@ -35,8 +65,13 @@ def _run(arguments: list[str]) -> int:
     try:
         from apflint.cli import commands  # they register with the application above
 
-        _keep_only(commands.ALL, arguments)
-        status = app(arguments, prog_name=_program(), standalone_mode=False)
+        if COMPLETE in os.environ:
+            from apflint.cli.completion import answer
+
+            return answer(os.environ[COMPLETE], arguments)
+        keep_only(commands.ALL, arguments)
+        # Somebody who types the name alone wants help; a script that does so is wrong, and is told by the status.
+        status = app(arguments or ["--help"], prog_name=_program(), standalone_mode=False)
     except typer.Exit as stop:
         return int(stop.exit_code)
     except typer.Abort:
@@ -48,10 +83,12 @@ def _run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "apflint"
         return failed(f"{error.format_message()} Try `{command} --help`.")
+    if not arguments:
+        return 2
     return status if isinstance(status, int) else 0
 
 
-def _keep_only(commands: list[CommandInfo], arguments: list[str]) -> None:
+def keep_only(commands: list[CommandInfo], arguments: list[str]) -> None:
     """Leaves out the commands that are not asked for: building each takes a millisecond, and a hook has few of them."""
     asked = arguments[0] if arguments else ""
     names = {_name(command) for command in commands}

@@ -77,6 +77,14 @@ class ResultFormat(StrEnum):
     junit = "junit"
 
 
+class Shell(StrEnum):
+    """Shells with a completion script."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
 Kubernetes = Annotated[
     str | None, typer.Option(metavar="X.Y", help="Target release, 1.18 to 1.37 (default: the newest known).")
 ]

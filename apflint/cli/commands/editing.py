@@ -10,10 +10,7 @@ from apflint.cli.app import app, said
 from apflint.cli.options import Kubernetes  # noqa: TC001  # typer reads the annotation
 
 
-@app.command(
-    epilog="Examples: apflint migrate --to v1 manifests/ · apflint migrate --to v1 --write . · apflint migrate --range"
-    " 1.26..1.31 - < old.yaml > new.yaml. Exit status: 0 done, 1 something was refused, 2 usage, reading or writing."
-)
+@app.command()
 def migrate(
     paths: Annotated[
         list[str] | None,

@@ -24,10 +24,7 @@ from apflint.cli.options import (
 )
 
 
-@app.command(
-    epilog="Examples: apflint explain list pods -n team-a --as alice --as-group dev · apflint explain get /healthz"
-    " --as system:anonymous · apflint explain --method GET --path '/api/v1/pods?watch=true' --as system:serviceaccount:ci:runner"
-)
+@app.command()
 def explain(
     words: Annotated[
         list[str] | None,
@@ -94,7 +91,7 @@ def explain(
     )
 
 
-@app.command(epilog="Examples: apflint limits manifests/ · apflint limits --compare defaults:1.28 defaults:1.36")
+@app.command()
 def limits(
     paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Manifests (default .).")] = None,
     compare: Annotated[
@@ -127,10 +124,7 @@ def limits(
     )
 
 
-@app.command(
-    epilog="Examples: apflint diff main/ branch/ · apflint diff defaults:1.33 defaults:1.36 · apflint diff --format markdown"
-    " old.yaml new.yaml. Exit status: 1 when a request or a level fares differently, otherwise 0; 2 as everywhere."
-)
+@app.command()
 def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A file, a directory, -, or defaults:X.Y.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The same.")],
@@ -163,10 +157,7 @@ def diff(
     )
 
 
-@app.command(
-    epilog="Examples: apflint shards --hand-size 8 --queues 64 · apflint shards --recommend 0.001 --elephants 4"
-    " · apflint shards --flow-schema global-default --distinguisher alice --queues 128 --hand-size 6"
-)
+@app.command()
 def shards(
     hand_size: Annotated[int | None, typer.Option(metavar="H", help="Queues that a flow is dealt.")] = None,
     queues: Annotated[int | None, typer.Option(metavar="Q", help="Queues of the level: the deck.")] = None,
@@ -191,10 +182,7 @@ def shards(
     return said(lambda: sharding.run(asked, output.value, color.value))
 
 
-@app.command(
-    epilog="Examples: apflint graph manifests/ (Mermaid, for a ```mermaid block on GitHub)"
-    " · apflint graph --format html manifests/ > apf.html · apflint graph --format dot | dot -Tpdf > apf.pdf"
-)
+@app.command()
 def graph(
     paths: Annotated[list[str] | None, typer.Argument(metavar="[PATH|-]...", help="Manifests (default .).")] = None,
     output: Annotated[
@@ -217,9 +205,7 @@ def graph(
     )
 
 
-@app.command(
-    "test", epilog="Examples: apflint test apf-test.yaml · apflint test --format junit policy/*.yaml > results.xml"
-)
+@app.command("test")
 def expectations(
     suites: Annotated[list[str], typer.Argument(metavar="FILE|-...", help="Suites of expectations, in YAML or JSON.")],
     filename: Annotated[

@@ -1,4 +1,4 @@
-"""`check`, and what belongs to it: `rule`, `schema`, `defaults`. Each hands over to the module that does the work."""
+"""`check`, and what belongs to it: `rule`, `config`, `schema`, `defaults`, `completion`. Each hands over to the module that does the work."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from apflint.cli.options import (
     Isolated,
     Kubernetes,
     PageFormat,
+    Shell,
 )
 
 
-@app.command(
-    epilog="Examples: apflint check manifests/ · helm template CHART | apflint check - · apflint check --select APF3 ."
-)
+@app.command()
 def check(
     paths: Annotated[
         list[str] | None,
@@ -126,7 +125,7 @@ def rule(
     return said(lambda: print_text(command.show(name, output.value, style(color.value))))
 
 
-@app.command("config", epilog="Examples: apflint config · apflint config --config ci/apflint.toml --format json")
+@app.command("config")
 def settings(
     config: ConfigFile = None,
     isolated: Isolated = False,
@@ -165,3 +164,13 @@ def defaults(
     from apflint.cli import defaults as command
 
     return said(lambda: print_text(command.run(kubernetes, api_version, output.value, diff)))
+
+
+@app.command()
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell that is to complete.")],
+) -> int:
+    """Print the script that makes a shell complete apflint's command line."""
+    from apflint.cli import completion as command
+
+    return print_text(command.script(shell.value))
