@@ -15,7 +15,7 @@ def main() -> None:
 
     # A run is short and leaves hardly any cycles: looking for them at every 700 new objects is 5 % of a small run.
     gc.set_threshold(100_000, 20, 20)
-    from apflint.cli.app import run
+    from apflint.cli.plain import run
 
     for stream in (sys.stdout, sys.stderr):
         # A name with a letter that the terminal's encoding lacks is shown as an escape, not as an error.

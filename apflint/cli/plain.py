@@ -1,0 +1,157 @@
+"""Command lines that are so plain that they need no option parser.
+
+typer takes 30 ms to import and set up, which would be a third of what a hook costs. So the command lines that people and
+editors wait for most are taken apart here, where that is certain to mean the same: words, and the few options named
+below, written out, each value as an argument of its own. Everything else is typer's, mistakes included. A property test
+holds the two equal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli.outcome import said
+from apflint.settings import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Options(NamedTuple):
+    """Options that are taken here, with the names of their parameters: switches, and those that take a value."""
+
+    switches: dict[str, str]
+    values: dict[str, str]
+
+
+CHECK = Options(
+    switches={
+        "--force-exclude": "force_exclude",
+        "--isolated": "isolated",
+        "--quiet": "quiet",
+        "-q": "quiet",
+    },
+    values={"--format": "format", "--stdin-filename": "stdin_filename"},
+)
+EXPLAIN = Options(
+    switches={"--all-namespaces": "all_namespaces", "-A": "all_namespaces"},
+    values={
+        "--as": "user",
+        "--as-group": "groups",
+        "--namespace": "namespace",
+        "-n": "namespace",
+        "--filename": "filename",
+        "-f": "filename",
+    },
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command line and returns the exit status."""
+    command = plain(arguments)
+    if command is not None:
+        return said(command)
+    from apflint.cli import app
+
+    return app.run(arguments)
+
+
+def plain(arguments: list[str]) -> Callable[[], int] | None:
+    """What a plain command line asks for; None where an option parser has to look at it.
+
+    A shell that asks for completions sets a variable such as `_APFLINT_COMPLETE`: that is for the parser as well.
+    """
+    if any(name.startswith("_") and name.endswith("_COMPLETE") for name in os.environ):
+        return None
+    if arguments in (["--version"], ["-V"]):
+        return _version
+    if arguments[:1] == ["check"]:
+        return _check(arguments[1:])
+    if arguments[:1] == ["explain"]:
+        return _explain(arguments[1:])
+    return None
+
+
+class Parsed(NamedTuple):
+    """A command line taken apart: its words, the switches that are on, and the values of each option that has some."""
+
+    words: tuple[str, ...]
+    switches: set[str]
+    values: dict[str, tuple[str, ...]]
+
+    def last(self, name: str) -> str | None:
+        """The value of an option that counts once: of several the last one."""
+        return self.values[name][-1] if name in self.values else None
+
+
+def parse(arguments: list[str], options: Options) -> Parsed | None:
+    """None where it takes a real parser: an option of another name or form, a value that is missing or looks like an option."""
+    words: list[str] = []
+    switches: set[str] = set()
+    values: dict[str, tuple[str, ...]] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if not argument.startswith("-") or argument == "-":
+            words.append(argument)
+        elif argument in options.switches:
+            switches.add(options.switches[argument])
+        elif argument in options.values:
+            value = next(rest, "-")
+            if value.startswith("-"):
+                return None
+            name = options.values[argument]
+            values[name] = (*values.get(name, ()), value)
+        else:
+            return None
+    return Parsed(tuple(words), switches, values)
+
+
+def _version() -> int:
+    from apflint import __version__
+
+    sys.stdout.write(f"apflint {__version__}\n")
+    return 0
+
+
+def _check(arguments: list[str]) -> Callable[[], int] | None:
+    found = parse(arguments, CHECK)
+    if found is None or not set(found.values.get("format", ())) <= set(FORMATS):
+        return None
+
+    def command() -> int:
+        from apflint.cli import check
+
+        flags = check.Flags(
+            force_exclude="force_exclude" in found.switches,
+            stdin_filename=found.last("stdin_filename"),
+            isolated="isolated" in found.switches,
+            quiet="quiet" in found.switches,
+        )
+        return check.command(found.words, {"format": found.last("format")}, flags)
+
+    return command
+
+
+def _explain(arguments: list[str]) -> Callable[[], int] | None:
+    found = parse(arguments, EXPLAIN)
+    if found is None:
+        return None
+
+    def command() -> int:
+        from apflint.cli import ask
+
+        question = ask.Question(
+            found.words,
+            user=found.last("user"),
+            groups=found.values.get("groups", ()),
+            namespace=found.last("namespace"),
+            all_namespaces="all_namespaces" in found.switches,
+        )
+        paths = found.values.get("filename", (".",))
+        return ask.run(
+            question, paths, None, ask.ServerSize(), defaults=True, output="text", color="auto", verbose=False
+        )
+
+    return command

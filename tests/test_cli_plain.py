@@ -1,0 +1,173 @@
+"""The plain command lines: they mean what the option parser makes of them, and they do without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apflint.cli import app, ask, check, plain
+from apflint.cli.options import CheckFormat
+from apflint.settings import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+GOOD = """apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: team-a
+spec:
+  matchingPrecedence: 1000
+  priorityLevelConfiguration:
+    name: workload-low
+  rules:
+    - subjects: [{kind: User, user: {name: alice}}]
+      nonResourceRules: [{verbs: [get], nonResourceURLs: [/team-a]}]
+"""
+OPTIONS = [*plain.CHECK.switches, *plain.CHECK.values, *plain.EXPLAIN.switches, *plain.EXPLAIN.values]
+# What is nearly an option that is taken here, or one that is not, or a value that only some options take.
+OTHERS = ["--quie", "-qq", "-nx", "-n=x", "--as=y", "--format=json", "--complete", "--kubernetes", "--", "-", "", "-h"]
+WORDS = ["list", "pods", "x", "y", "a.yaml", "json", "text", "xml", "1.30"]
+
+
+def asked(run: Callable[[list[str]], int], arguments: list[str]) -> list[Any]:
+    """What a command line asks of the commands below, in the form in which they get it; nothing where it is a mistake."""
+    calls: list[Any] = []
+
+    def checked(paths: tuple[str, ...], settings: dict[str, Any], flags: check.Flags) -> int:
+        calls.append((paths, {key: value for key, value in settings.items() if value is not None}, flags))
+        return 1
+
+    def explained(*positional: Any, **named: Any) -> int:
+        calls.append((positional, named))
+        return 0
+
+    with patch.object(check, "command", checked), patch.object(ask, "run", explained):
+        calls.append(run(arguments))
+    return calls
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    command=st.sampled_from(["check", "explain"]),
+    rest=st.lists(st.sampled_from(OPTIONS) | st.sampled_from(WORDS) | st.sampled_from(OTHERS), max_size=6),
+)
+def test_a_plain_command_line_asks_the_same_of_the_command(command: str, rest: list[str]) -> None:
+    arguments = [command, *rest]
+    if plain.plain(arguments) is not None:
+        assert asked(plain.run, arguments) == asked(app.run, arguments)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    switches=st.lists(st.sampled_from([[name] for name in plain.CHECK.switches])),
+    formats=st.lists(st.sampled_from([["--format", name] for name in FORMATS]), max_size=2),
+    names=st.lists(st.sampled_from(["a.yaml", "-", "", "x y"]).map(lambda name: [name]), max_size=3),
+    chance=st.randoms(use_true_random=False),
+)
+def test_plain_checks_are_taken_here(
+    switches: list[list[str]], formats: list[list[str]], names: list[list[str]], chance: Any
+) -> None:
+    parts = [*switches, *formats, *names]
+    chance.shuffle(parts)
+    arguments = ["check", *(argument for part in parts for argument in part)]
+    assert plain.plain(arguments) is not None
+    assert asked(plain.run, arguments) == asked(app.run, arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--help"],
+        ["--version", "check"],
+        ["check", "--help"],
+        ["check", "--format", "xml"],
+        ["check", "--format"],
+        ["check", "--format", "-q"],
+        ["check", "--select", "APF3"],
+        ["check", "--", "a.yaml"],
+        ["explain", "get", "/healthz", "--as"],
+        ["explain", "get", "/healthz", "--as", "-x"],
+        ["limits"],
+    ],
+)
+def test_all_else_is_for_the_parser(arguments: list[str]) -> None:
+    assert plain.plain(arguments) is None
+
+
+def test_a_shell_that_asks_for_completions_gets_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plain.plain(["check"]) is not None
+    monkeypatch.setenv("_APFLINT_COMPLETE", "complete_bash")
+    assert plain.plain(["check"]) is None
+
+
+def test_the_formats_are_those_of_the_parser() -> None:
+    assert list(FORMATS) == [one.value for one in CheckFormat]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["-V"],
+        ["check"],
+        ["check", "-q", "good.yaml", "bad.yaml"],
+        ["check", "bad.yaml", "--format", "json"],
+        ["check", "--force-exclude", "bad.yaml"],
+        ["check", "--isolated", "--force-exclude", "bad.yaml"],
+        ["check", "missing.yaml"],
+        ["explain", "list", "pods", "-n", "x", "--as", "y"],
+        ["explain", "get", "/team-a", "--as", "alice", "-f", "good.yaml"],
+        ["explain", "get", "/team-a"],
+        ["explain"],
+    ],
+)
+def test_whatever_comes_of_it_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "bad.yaml").write_text(GOOD.replace("1000", "20000"))
+    (tmp_path / "apflint.toml").write_text('exclude = ["bad.yaml"]\n')
+    monkeypatch.chdir(tmp_path)
+    assert plain.plain(arguments) is not None
+    by_hand = plain.run(arguments), capsys.readouterr()
+    assert by_hand == (app.run(arguments), capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "unwanted"),
+    [
+        (["--version"], 0, {"typer", "rich", "json", "yaml", "apflint.checks"}),
+        (
+            ["check", "good.yaml"],
+            0,
+            {"typer", "rich", "jsonschema", "pysat", "ruamel", "tomllib", "inspect", "pathlib"},
+        ),
+        (["check", "--force-exclude", "bad.yaml"], 1, {"typer", "rich", "jsonschema", "pysat", "ruamel", "inspect"}),
+        (["explain", "list", "pods", "-n", "x", "--as", "y"], 0, {"typer", "rich", "jsonschema", "pysat", "ruamel"}),
+    ],
+)
+def test_a_plain_run_imports_only_what_it_needs(
+    tmp_path: Path, arguments: list[str], status: int, unwanted: set[str]
+) -> None:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "bad.yaml").write_text(GOOD.replace("1000", "20000"))
+    code = (
+        "import sys; before = {*sys.modules}; from apflint.cli import main\n"
+        f"sys.argv[1:] = {arguments!r}\n"
+        "try: main()\n"
+        "finally: sys.stderr.write('\\n' + ' '.join({*sys.modules} - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    imported = set(done.stderr.splitlines()[-1].split())
+    assert "apflint" in imported
+    assert not unwanted & imported
