@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from apflint.edit import CannotEditError, apply, places
 from apflint.edit.meaning import Plan, meaning, moved, planned
 from apflint.edit.operations import edits as operation_edits
-from apflint.edit.operations import ordered, unshared
+from apflint.edit.operations import unshared
+from apflint.edit.proof import others_same, same, whole
 from apflint.edit.versions import Target, age, serves
 from apflint.load import load_text
-from apflint.load.decode import decode
 from apflint.load.document import GROUP
 from apflint.load.source import Source
 from apflint.releases import api_version
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from apflint.finding import Edit, Operation, Path
     from apflint.load import Loaded
     from apflint.load.document import Document
-    from apflint.load.node import Node
 
 
 class Told(NamedTuple):
@@ -133,18 +132,14 @@ def _versions(document: Document, version: str) -> list[tuple[Path, str]]:
         found.append((document.prefix, document.api_version))
     if document.prefix:
         owner = document.prefix[:-2]
-        whole: Any = _whole(document.root)
+        around: Any = whole(document.root)
         for step in owner:
-            whole = whole[step]
-        outer = whole.get("apiVersion") or (document.api_version if not found else "")
-        known = isinstance(outer, str) and outer.startswith(f"{GROUP}/") and whole.get("apiVersion")
+            around = around[step]
+        outer = around.get("apiVersion") or (document.api_version if not found else "")
+        known = isinstance(outer, str) and outer.startswith(f"{GROUP}/") and around.get("apiVersion")
         if known and api_version(outer.rpartition("/")[2]) and age(outer.rpartition("/")[2]) < age(version):
             found.append((owner, outer))
     return found
-
-
-def _whole(root: Node) -> Any:
-    return decode(root).value
 
 
 def _disproved(before: Loaded, after: Loaded, plans: dict[int, Plan], target: Target) -> list[tuple[Document, Plan]]:
@@ -160,42 +155,11 @@ def _disproved(before: Loaded, after: Loaded, plans: dict[int, Plan], target: Ta
         expected = unshared(wanted.value)
         if plan and "apiVersion" in expected:
             expected["apiVersion"] = wanted.api_version
-        # A name that is a number to one and a truth to the other is not the same: 1 == True in Python.
-        if repr(ordered(new.value)) != repr(ordered(expected)) or new.api_version != wanted.api_version:
+        if not same(new.value, expected) or new.api_version != wanted.api_version:
             failed.append((old, plan) if plan else (old, Plan((), ())))
         elif plan and any(meaning(new, release) != meaning(wanted, release) for release in target.releases):
             failed.append((old, plan))
-    return failed if failed or _others_same(before, after) else moving
-
-
-def _others_same(before: Loaded, after: Loaded) -> bool:
-    """Whether what is not ours in lists that hold objects of ours is as it was: an anchor may be shared with it."""
-    roots = zip(_roots(before), _roots(after), strict=True)
-    return all(_bare(_whole(old)) == _bare(_whole(new)) for old, new in roots)
-
-
-def _roots(loaded: Loaded) -> list[Node]:
-    return list({id(document.root): document.root for document in loaded.documents}.values())
-
-
-def _bare(value: Any) -> str:
-    """A whole text without our own objects, and without the apiVersion of lists of them."""
-    if not isinstance(value, dict) or not isinstance(value.get("items"), list):
-        return ""
-    version = value.get("apiVersion")
-    rest = {key: item for key, item in value.items() if key not in ("items", "apiVersion")}
-    ours = isinstance(version, str) and version.startswith(f"{GROUP}/")  # what is in such a list inherits its kind
-    if not ours:
-        rest["apiVersion"] = version
-    others = [] if ours else [item for item in value["items"] if isinstance(item, dict) and not _is_ours(item)]
-    return repr((ordered(rest), [_bare(item) or repr(ordered(item)) for item in others]))
-
-
-def _is_ours(value: dict[str, Any]) -> bool:
-    version = value.get("apiVersion")
-    return value.get("kind") in ("FlowSchema", "PriorityLevelConfiguration") and (
-        not version or (isinstance(version, str) and version.startswith(f"{GROUP}/"))
-    )
+    return failed if failed or others_same(before, after) else moving
 
 
 def _entangled(document: Document, plan: Plan) -> Told:
