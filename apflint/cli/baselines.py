@@ -11,17 +11,24 @@ from apflint.engine import enabled
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
+    from collections import Counter
+
+    from apflint.baseline import Entry
     from apflint.engine import Options
     from apflint.finding import Report
 
 _SHOWN = 5
 
 
+def known(path: str) -> Counter[Entry]:
+    """What a baseline has. ValueError for a file that is no baseline, OSError for none."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return parse(file.read(), visible(path))
+
+
 def without_known(report: Report, path: str, options: Options) -> Report:
     """The report without what the baseline has. ValueError for a file that is no baseline, OSError for none."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        known = parse(file.read(), visible(path))
-    answer = compare(report, known, enabled(options))
+    answer = compare(report, known(path), enabled(options))
     if answer.stale:
         one = len(answer.stale) == 1
         what = "1 entry of the baseline was" if one else f"{len(answer.stale)} entries of the baseline were"

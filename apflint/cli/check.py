@@ -19,7 +19,7 @@ from apflint.settings import effective
 from apflint.workspace import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from apflint.cli.reports import Target
     from apflint.finding import Report
@@ -72,6 +72,30 @@ class Flags(NamedTuple):
     quiet: bool = False
     verbose: bool = False
     statistics: bool = False
+    fix: bool = False
+    diff: bool = False
+    unsafe_fixes: bool = False
+
+
+class Input(NamedTuple):
+    """One input that was read."""
+
+    name: str
+    """As findings show it."""
+    path: str
+    """Where it was read; `-` is standard input."""
+    data: bytes
+    ours: bool
+    """Whether it may hold something of ours. The rest is not parsed at all: most files of a repository."""
+
+
+class Request(NamedTuple):
+    """What a command line and the settings together ask for."""
+
+    inputs: Inputs
+    options: Options
+    printing: Printing
+    baseline: Baseline | None
 
 
 def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> int:
@@ -81,6 +105,18 @@ def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> i
     """
     if flags.write_baseline and flags.baseline is None:
         raise ValueError("--write-baseline needs the file to write: add --baseline FILE.")
+    request = requested(paths, asked, flags)
+    if flags.fix or flags.diff:
+        from apflint.cli import fix
+
+        return fix.check(request, flags)
+    if flags.unsafe_fixes:
+        raise ValueError("--unsafe-fixes goes with --fix or --diff.")
+    return _run(request, flags)
+
+
+def requested(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> Request:
+    """What a command line asks for, with the settings of the project. ValueError, fit to be shown, for what cannot be."""
     settings = effective(asked, flags.config, isolated=flags.isolated)
     given = settings.values
     inputs = Inputs(
@@ -110,17 +146,15 @@ def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> i
         reports=flags.reports,
     )
     known = Baseline(flags.baseline, flags.write_baseline) if flags.baseline is not None else None
-    return run(inputs, options, printing, require_objects=flags.require_objects, baseline=known)
+    return Request(inputs, options, printing, known)
 
 
-def run(
-    inputs: Inputs, options: Options, printing: Printing, *, require_objects: bool, baseline: Baseline | None = None
-) -> int:
-    """Checks and prints. ValueError, fit to be shown, for an unknown release or rule."""
-    wanted = _wanted(printing.reports)
+def _run(request: Request, flags: Flags) -> int:
+    inputs, options, printing, baseline = request
+    wanted = wanted_reports(printing.reports)
     unreadable: list[str] = []
-    context = _read(inputs._replace(paths=inputs.context), unreadable) if inputs.context else ()
-    report = check(_read(inputs, unreadable), options, context)
+    context = pairs(read(inputs._replace(paths=inputs.context), unreadable)) if inputs.context else ()
+    report = check(pairs(read(inputs, unreadable)), options, context)
     if baseline is not None:
         from apflint.cli import baselines
 
@@ -130,20 +164,27 @@ def run(
             baselines.write(report, baseline.path)
             return 2 if unreadable else 0
         report = baselines.without_known(report, baseline.path, options)
+    return show(report, printing, wanted, unreadable, require_objects=flags.require_objects)
+
+
+def show(
+    report: Report, printing: Printing, wanted: tuple[Target, ...], failures: list[str], *, require_objects: bool
+) -> int:
+    """Prints a report and writes the reports that are wanted beside it; `failures` are sentences. The exit status."""
     how = style(printing.color, quiet=True, verbose=printing.verbose, statistics=printing.statistics)
     unwritten = _save(report, wanted, printing, how)  # first: whoever reads the output may have enough of it early
     sys.stdout.write(render(report, printing.format, how))
     sys.stdout.flush()
-    for message in (*unreadable, *unwritten):
+    for message in (*failures, *unwritten):
         sys.stderr.write(f"apflint: {message}\n")
-    if not printing.quiet and (report.files or not unreadable):
+    if not printing.quiet and (report.files or not failures):
         _summarise(report, printing)
-    return _status(
-        report, printing.fail_on, failed=bool(unreadable or unwritten) or (require_objects and not report.objects)
+    return status(
+        report, printing.fail_on, failed=bool(failures or unwritten) or (require_objects and not report.objects)
     )
 
 
-def _wanted(reports: tuple[str, ...]) -> tuple[Target, ...]:
+def wanted_reports(reports: tuple[str, ...]) -> tuple[Target, ...]:
     """The reports that are asked for; known before anything is checked, so that a mistake is told at once."""
     if not reports:
         return ()
@@ -175,7 +216,7 @@ def _summarise(report: Report, printing: Printing) -> None:
         sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")
 
 
-def _read(inputs: Inputs, unreadable: list[str]) -> Iterator[tuple[str, bytes]]:
+def read(inputs: Inputs, unreadable: list[str]) -> Iterator[Input]:
     """The inputs that can be read; the others become sentences in `unreadable`."""
     found = list(files.discover(inputs.paths, inputs.exclude, inputs.force_exclude))
     for one in watched(found):
@@ -184,11 +225,16 @@ def _read(inputs: Inputs, unreadable: list[str]) -> Iterator[tuple[str, bytes]]:
             unreadable.append(visible(f"{one.name}: {data.reason}"))
             continue
         name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
-        # What holds nothing of ours is not parsed at all: most files of a repository.
-        yield name, data if files.may_hold_apf(data) else b""
+        yield Input(name, one.path, data, files.may_hold_apf(data))
 
 
-def _status(report: Report, fail_on: str, *, failed: bool) -> int:
+def pairs(inputs: Iterable[Input]) -> Iterator[tuple[str, bytes]]:
+    """Names and bytes, as the engine wants them."""
+    return ((one.name, one.data if one.ours else b"") for one in inputs)
+
+
+def status(report: Report, fail_on: str, *, failed: bool) -> int:
+    """The exit status of a report; 2 in any case where something failed."""
     if failed:
         return 2
     if fail_on == "never":

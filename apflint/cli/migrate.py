@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli import files
-from apflint.edit.files import NotReplacedError, decode, replace
+from apflint.cli.changes import print_bytes, print_diff, say, write
+from apflint.edit.files import decode
 from apflint.edit.migrate import migrate
 from apflint.edit.versions import choose
 from apflint.load.source import Source
-from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from apflint.edit.migrate import Migration
     from apflint.edit.versions import Target
 
@@ -42,7 +38,7 @@ def run(wanted: Wanted) -> int:
     for found in files.discover(wanted.paths):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
-            _say(f"apflint: {found.name}: {data.reason}")
+            say(f"apflint: {found.name}: {data.reason}")
             status = 2
             continue
         standard_input = found.path in ("-", "/dev/stdin")
@@ -52,7 +48,7 @@ def run(wanted: Wanted) -> int:
         status = max(status, result.status)
         moved += result.moved
         seen += 1
-    _say(_summary(moved, seen, target, wanted))
+    say(_summary(moved, seen, target, wanted))
     return status
 
 
@@ -65,25 +61,20 @@ def _one(found: files.Found, data: bytes, target: Target, wanted: Wanted, *, to_
     try:
         text, encoding = decode(data)
     except UnicodeDecodeError:
-        _say(f"apflint: {found.name}: This is no text file.")
+        say(f"apflint: {found.name}: This is no text file.")
         return _Result(2, 0)
     migration = migrate(Source(found.name, text), target, accept_changes=wanted.accept_changes)
     _tell(found.name, migration)
     after = encoding.encode(migration.text)
     status = int(migration.refused)
     if to_output:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(after)
-        sys.stdout.buffer.flush()
+        print_bytes(after)
     elif after != data and (wanted.diff or not wanted.write):
-        _print_diff(found.name, text, migration.text)
-    if wanted.write and not to_output and found.path != "-" and after != data:
-        try:
-            replace(found.path, data, after)
-        except (NotReplacedError, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-            _say(f"apflint: {found.name}: not written: {reason}")
-            return _Result(2, 0)
+        print_diff(found.name, text, migration.text)
+    to_file = wanted.write and not to_output and found.path != "-" and after != data
+    if to_file and (reason := write(found.path, data, after)):
+        say(f"apflint: {found.name}: not written: {reason}")
+        return _Result(2, 0)
     moved = 0 if migration.refused else sum(one.what == "moved" for one in migration.told)
     return _Result(status, moved)
 
@@ -94,9 +85,9 @@ def _tell(name: str, migration: Migration) -> None:
             continue  # nothing in this file was
         word = "refused: " if one.what == "refused" else ""
         of = f"{one.object}: " if one.object else ""
-        _say(f"{name}:{one.line}: {word}{of}{one.message}")
+        say(f"{name}:{one.line}: {word}{of}{one.message}")
     if migration.refused:
-        _say(f"{name}: not changed, because of what was refused")
+        say(f"{name}: not changed, because of what was refused")
 
 
 def _summary(moved: int, seen: int, target: Target, wanted: Wanted) -> str:
@@ -107,27 +98,3 @@ def _summary(moved: int, seen: int, target: Target, wanted: Wanted) -> str:
     if not seen:
         return "apflint: no FlowSchema and no PriorityLevelConfiguration found"
     return f"apflint: {objects} moved to {target.version} for {where}{done}"
-
-
-def _say(message: str) -> None:
-    sys.stderr.write(f"{visible(message)}\n")
-
-
-def _print_diff(name: str, before: str, after: str) -> None:
-    show = visible if sys.stdout.isatty() else str
-    for line in _diff(name, before, after):
-        body = line.removesuffix("\n")
-        sys.stdout.write(f"{show(body)}\n" if line.endswith("\n") else f"{show(body)}\n\\ No newline at end of file\n")
-
-
-def _diff(name: str, before: str, after: str) -> Iterator[str]:
-    """A unified diff that `patch` and `git apply` read; a carriage return is a part of its line."""
-    import difflib
-
-    path = name.lstrip("/")
-    return difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
-
-
-def _lines(text: str) -> list[str]:
-    lines: Iterable[str] = io.StringIO(text, newline="\n")
-    return list(lines)

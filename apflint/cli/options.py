@@ -103,3 +103,4 @@ Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuratio
 ConfigFile = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="Settings, in place of the closest apflint.toml.")
 ]
+UnsafeFixes = Annotated[bool, typer.Option("--unsafe-fixes", help="Make also fixes that change what the objects mean.")]

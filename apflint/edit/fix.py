@@ -56,12 +56,12 @@ def edits(finding: Finding) -> tuple[Edit, ...]:
     return (*finding.fix.edits, *operations.edits(finding.document, finding.fix.operations))
 
 
-def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False) -> Mending:
+def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, first: Report | None = None) -> Mending:
     """Makes the fixes of what `judge` finds in the inputs, safe ones only unless `unsafe`.
 
-    As many at once as go well together; those that do not are tried one by one, and refused if they do not go well alone.
+    `first` is what `judge` says of the inputs, where that is known. As many at once as go well together; those that do not are tried one by one, and refused if they do not go well alone.
     """
-    now = _State(inputs, judge(inputs))
+    now = _State(inputs, first or judge(inputs))
     made: list[Finding] = []
     refused: dict[tuple[Any, ...], Refusal] = {}
     most = len(now.report.findings)

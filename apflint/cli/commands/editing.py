@@ -1,4 +1,4 @@
-"""Commands that change manifests: `migrate`. Each hands over to its module."""
+"""Commands that change manifests: `fix` and `migrate`. Each hands over to its module."""
 
 from __future__ import annotations
 
@@ -6,8 +6,61 @@ from typing import Annotated
 
 import typer
 
-from apflint.cli.app import app, said
-from apflint.cli.options import Kubernetes  # noqa: TC001  # typer reads the annotation
+from apflint.cli.app import app, said, selectors
+from apflint.cli.options import ConfigFile, Isolated, Kubernetes, UnsafeFixes  # noqa: TC001  # typer reads the annotations
+
+
+@app.command()
+def fix(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH|-]...", help="Files, directories; - reads standard input and prints the result."),
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what would be done, and change nothing.")] = False,
+    unsafe_fixes: UnsafeFixes = False,
+    kubernetes: Kubernetes = None,
+    select: Annotated[
+        list[str] | None, typer.Option(metavar="RULES", help="Only these: ids, prefixes of ids, names; commas allowed.")
+    ] = None,
+    extend_select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="These as well.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these.")] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Files in directories to leave out; repeatable.")
+    ] = None,
+    force_exclude: Annotated[bool, typer.Option("--force-exclude", help="Leave out named files as well.")] = False,
+    stdin_filename: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The name that messages show for standard input.")
+    ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="More manifests of the cluster: known, not changed; repeatable."),
+    ] = None,
+    config: ConfigFile = None,
+    isolated: Isolated = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only what was refused, and failures.")] = False,
+) -> int:
+    """Fix what can be fixed: the text is edited at the exact places, and comments stay."""
+    from apflint.cli import fix as command
+    from apflint.cli.check import Flags
+
+    asked = {
+        "select": selectors(select) if select is not None else None,
+        "extend-select": selectors(extend_select) or None,
+        "ignore": selectors(ignore) or None,
+        "kubernetes": kubernetes,
+        "exclude": tuple(exclude) if exclude else None,
+        "context": tuple(context) if context else None,
+    }
+    flags = Flags(
+        force_exclude=force_exclude,
+        stdin_filename=stdin_filename,
+        config=config,
+        isolated=isolated,
+        quiet=quiet,
+        diff=diff,
+        unsafe_fixes=unsafe_fixes,
+    )
+    return said(lambda: command.command(tuple(paths or ()), asked, flags))
 
 
 @app.command()

@@ -18,6 +18,7 @@ from apflint.cli.options import (
     Kubernetes,
     PageFormat,
     Shell,
+    UnsafeFixes,
 )
 
 
@@ -69,6 +70,9 @@ def check(
     write_baseline: Annotated[
         bool, typer.Option("--write-baseline", help="Write all findings to the file of --baseline.")
     ] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, in the files.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what --fix would do, and change nothing.")] = False,
+    unsafe_fixes: UnsafeFixes = False,
     config: ConfigFile = None,
     isolated: Isolated = False,
     no_ignores: Annotated[bool, typer.Option("--no-ignores", help="Heed no suppressions in files.")] = False,
@@ -108,6 +112,9 @@ def check(
         quiet=quiet,
         verbose=verbose,
         statistics=statistics,
+        fix=fix,
+        diff=diff,
+        unsafe_fixes=unsafe_fixes,
     )
     return said(lambda: command.command(tuple(paths or ()), asked, flags))
 

@@ -1,0 +1,130 @@
+"""`apflint fix`, and `check --fix` and `--diff`: has findings mended, writes or shows what changes, and tells what was done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apflint import engine
+from apflint.cli.changes import print_bytes, print_diff, say, write
+from apflint.cli.check import pairs, read, requested, show, status, wanted_reports
+from apflint.edit.files import decode
+from apflint.edit.fix import mend
+from apflint.report.terminal import counted, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from apflint.cli.check import Flags, Input, Request
+    from apflint.edit.fix import Mending
+    from apflint.finding import Report
+
+
+class _Outcome(NamedTuple):
+    """What was found in the files as they were, what became of them, and what could not be read or written."""
+
+    before: Report
+    mending: Mending
+    after: Report
+    """What is found in the files as they are now."""
+    failures: list[str]
+
+
+def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> int:
+    """The whole of `apflint fix`; the exit status: 0, 1 where something that can be fixed is not, 2 for failures.
+
+    ValueError, fit to be shown, for what cannot be.
+    """
+    outcome = _mended(requested(paths, asked, flags), flags)
+    if not flags.quiet:
+        for found in outcome.mending.made:
+            what = found.fix.title if found.fix else ""
+            say(f"{found.file}:{found.span.line}: {'would fix' if flags.diff else 'fixed'} {found.rule}: {what}")
+    _tell(outcome, flags)
+    for failure in outcome.failures:
+        say(f"apflint: {failure}")
+    if outcome.failures:
+        return 2
+    return int(bool(outcome.mending.refused) or (flags.diff and bool(outcome.mending.made)))
+
+
+def check(request: Request, flags: Flags) -> int:
+    """`check --fix` and `check --diff`; the exit status is that of what is found in the files as they are at the end."""
+    if flags.fix and flags.diff:
+        raise ValueError("--diff shows what --fix would do. Give one of the two.")
+    if flags.write_baseline:
+        raise ValueError("--write-baseline takes what is found as known, and --fix mends it. Give one of the two.")
+    if "-" in request.inputs.paths and flags.fix:
+        raise ValueError("--fix changes files. For standard input use `apflint fix -`, which prints the result.")
+    wanted = wanted_reports(request.printing.reports)
+    outcome = _mended(request, flags)
+    report = outcome.before if flags.diff else outcome.after
+    failed = flags.require_objects and not report.objects
+    if flags.diff:
+        for failure in outcome.failures:
+            say(f"apflint: {failure}")
+        _tell(outcome, flags)
+        return status(report, request.printing.fail_on, failed=bool(outcome.failures) or failed)
+    result = show(report, request.printing, wanted, outcome.failures, require_objects=flags.require_objects)
+    _tell(outcome, flags)
+    return result
+
+
+def _mended(request: Request, flags: Flags) -> _Outcome:
+    """Has everything mended in memory, then shows or writes it."""
+    failures: list[str] = []
+    context = list(pairs(read(request.inputs._replace(paths=request.inputs.context), failures)))
+    # Not by its usual name: findings are to name places in this text, not in the templates of a rendered chart.
+    stdin = request.inputs.stdin_filename or "<standard input>"
+    inputs = {one.name: one for one in read(request.inputs._replace(stdin_filename=stdin), failures)}
+    judge = _judge(request, context)
+    before = dict(pairs(inputs.values()))
+    first = judge(before)
+    mending = mend(before, judge, unsafe=flags.unsafe_fixes, first=first)
+    now = dict(mending.inputs)
+    for name, one in inputs.items():
+        if failure := _settle(one, now[name] if one.ours else one.data, diff=flags.diff):
+            failures.append(failure)
+            now[name] = one.data
+    after = mending.report if now == mending.inputs else judge(now)
+    return _Outcome(first, mending, after, failures)
+
+
+def _judge(request: Request, context: list[tuple[str, bytes]]) -> Callable[[Mapping[str, bytes]], Report]:
+    """Checks inputs as `apflint check` would, and leaves out what the baseline has."""
+    if request.baseline is None:
+        return lambda inputs: engine.check(inputs.items(), request.options, context)
+    from apflint.baseline import compare
+    from apflint.cli.baselines import known
+
+    entries, rules = known(request.baseline.path), engine.enabled(request.options)
+    return lambda inputs: compare(engine.check(inputs.items(), request.options, context), entries, rules).report
+
+
+def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:
+    """Shows or writes what became of an input; a sentence without its end where that cannot be."""
+    if diff:
+        if after != one.data:
+            print_diff(one.name, decode(one.data)[0], decode(after)[0])
+        return None
+    if one.path in ("-", "/dev/stdin"):
+        print_bytes(after)
+        return None
+    reason = write(one.path, one.data, after) if after != one.data else None
+    return f"{visible(one.name)}: not written: {reason}" if reason else None
+
+
+def _tell(outcome: _Outcome, flags: Flags) -> None:
+    """What was refused, and how many were fixed."""
+    for found, reason in outcome.mending.refused:
+        what = found.fix.title if found.fix else ""
+        say(f"{found.file}:{found.span.line}: not fixed: {found.rule} ({what}): {reason}")
+    if flags.quiet:
+        return
+    made = outcome.mending.made
+    files = counted(len({found.file for found in made}), "file")
+    done = "would fix" if flags.diff else "fixed"
+    parts = [f"{done} {counted(len(made), 'finding')} in {files}" if made else "nothing to fix"]
+    left = [found for found in outcome.after.findings if found.fix is not None and not found.fix.safe]
+    if left and not flags.unsafe_fixes:
+        parts.append(f"{len(left)} more with --unsafe-fixes")
+    say(f"apflint: {'; '.join(parts)}")
