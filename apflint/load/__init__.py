@@ -55,7 +55,7 @@ def load_text(source: Source) -> Loaded:
 
         objects.read(json_text.documents(source.text), json_text.compose)
     else:
-        objects.read(yaml_text.documents(source.text, objects.worth_reading), yaml_text.compose)
+        objects.read(yaml_text.documents(source.text, objects.worth_reading, values=True), yaml_text.compose)
     skipped = [Skipped(source.name, reason, count) for reason, count in sorted(objects.others.items())]
     return Loaded(source, tuple(objects.documents), tuple(objects.troubles), tuple(skipped))
 

@@ -75,9 +75,9 @@ class Objects:
         for document in found:
             if document.error:
                 self._broken(document, document.error)
-            elif document.root is not None:
+            elif document.value is not None or document.root is not None:
                 try:
-                    decoded = decode(document.root)
+                    decoded = Decoded(document.value, (), ()) if document.root is None else decode(document.root)
                 except DecodeError as error:
                     node = error.node
                     self._broken(document, YamlError(str(error), node.start, node.end, unsafe=error.unsafe))
