@@ -1,0 +1,119 @@
+"""Places as editors count them: lines and columns from 0, the columns in UTF-8, UTF-16 or UTF-32 units.
+
+apflint counts code points, from 1. The protocol's own unit is that of UTF-16, unless client and server agree on another
+(LSP 3.17, `PositionEncodingKind`). Lines end as in `Source`: with LF, CRLF or CR, and with nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from apflint.load.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.finding import Span
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Position(NamedTuple):
+    """A place between two characters, as an editor counts."""
+
+    line: int
+    character: int
+
+
+class Range(NamedTuple):
+    """A piece of a text; the end is not part of it."""
+
+    start: Position
+    end: Position
+
+
+class Change(NamedTuple):
+    """One change of an open text: `range` becomes `text`; without a range the whole text does."""
+
+    range: Range | None
+    text: str
+
+
+def position(source: Source, offset: int, encoding: Encoding) -> Position:
+    """The position of an offset in code points; one outside of the text is its nearest end."""
+    offset = min(max(offset, 0), len(source.text))
+    line, column = source.position(offset)
+    start = offset - column + 1
+    return Position(line - 1, _units(source.text[start:offset], encoding))
+
+
+def offset(source: Source, place: Position, encoding: Encoding) -> int:
+    """The offset of a position. What is past the end of its line is its end, what is past the last line the end of all."""
+    if place.line < 0:
+        return 0
+    if place.line >= len(source.line_starts):
+        return len(source.text)
+    line = source.line(place.line + 1)
+    return source.line_starts[place.line] + _points(line, place.character, encoding)
+
+
+def from_offsets(source: Source, start: int, end: int, encoding: Encoding) -> Range:
+    """The range of `text[start:end]`."""
+    return Range(position(source, start, encoding), position(source, end, encoding))
+
+
+def from_span(source: Source, span: Span, encoding: Encoding) -> Range:
+    """The range of a span, which counts from 1 and in code points."""
+    return from_offsets(source, *to_offsets(source, span), encoding)
+
+
+def to_offsets(source: Source, span: Span) -> tuple[int, int]:
+    """Start and end of a span as offsets; of a span of another text the nearest there are."""
+    starts, last = source.line_starts, len(source.text)
+    start, end = (
+        min(starts[line - 1] + column - 1, last) if line <= len(starts) else last
+        for line, column in (span[:2], span[2:])
+    )
+    return start, max(start, end)
+
+
+def changed(text: str, changes: Iterable[Change], encoding: Encoding) -> str:
+    """The text after changes, each of which counts on the one before."""
+    for change in changes:
+        if change.range is None:
+            text = change.text
+            continue
+        source = Source("", text)
+        start, end = (offset(source, place, encoding) for place in change.range)
+        text = text[:start] + change.text + text[max(start, end) :]
+    return _paired(text)
+
+
+def _units(text: str, encoding: Encoding) -> int:
+    if text.isascii() or encoding == "utf-32":
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _points(line: str, units: int, encoding: Encoding) -> int:
+    """How many code points of a line so many units are; half of a character is none."""
+    units = max(units, 0)
+    if line.isascii() or encoding == "utf-32":
+        return min(units, len(line))
+    for number, character in enumerate(line):
+        units -= _units(character, encoding)
+        if units < 0:
+            return number
+    return len(line)
+
+
+def _paired(text: str) -> str:
+    """The text with the two halves of a surrogate pair, which may come in two changes, as one character."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

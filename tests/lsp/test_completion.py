@@ -1,0 +1,192 @@
+"""Proposals at a cursor, `|`, in documents that are being typed."""
+
+from __future__ import annotations
+
+import pytest
+
+from apflint.engine import Options, check
+from apflint.load import load
+from apflint.lsp.completion import Item, complete
+from apflint.lsp.fields import members
+from apflint.lsp.known import Known
+from apflint.releases import NEWEST, release
+from apflint.workspace import workspace
+
+HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
+LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nspec:\n"
+RULE = f"{HEAD}spec:\n  rules:\n  - resourceRules:\n"
+
+
+def at(marked: str, known: Known | None = None, *, json: bool = False) -> list[Item]:
+    offset = marked.index("|")
+    return complete(marked.replace("|", "", 1), offset, known or Known(), json=json)
+
+
+def result(marked: str, label: str, *, json: bool = False) -> str:
+    """The text with a proposal taken."""
+    text = marked.replace("|", "", 1)
+    item = next(item for item in at(marked, json=json) if item.label == label)
+    return text[: item.start] + item.new + text[item.end :]
+
+
+@pytest.mark.parametrize(
+    ("marked", "labels"),
+    [
+        ("|", ["apiVersion", "kind"]),
+        ("ap|", ["apiVersion", "kind"]),
+        ("apiVersion: |", ["flowcontrol.apiserver.k8s.io/v1"]),
+        ("kind: Fl|", ["FlowSchema", "PriorityLevelConfiguration"]),
+        (f"{HEAD}|", ["metadata", "spec"]),
+        (f"{HEAD}m|\nspec: {{}}\n", ["metadata"]),
+        (f"{HEAD}---\n|", ["apiVersion", "kind"]),
+        (f"{HEAD}spec:\n  mat|\n  rules: []\n", ["priorityLevelConfiguration", "distinguisherMethod", "matchingPrecedence"]),
+        (f"{HEAD}spec:\n  distinguisherMethod:\n    type: |", ["ByUser", "ByNamespace"]),
+        (f"{HEAD}spec:\n  distinguisherMethod: {{type: By|}}", ["ByUser", "ByNamespace"]),
+        (f"{HEAD}spec:\n  priorityLevelConfiguration: {{|", ["name"]),
+        (f"{HEAD}spec:\n  rules:\n  - |", ["subjects", "nonResourceRules", "resourceRules"]),
+        (f"{HEAD}spec:\n  rules:\n  - subjects:\n    - kind: |", ["User", "Group", "ServiceAccount"]),
+        (f"{HEAD}spec:\n  rules:\n  - subjects:\n    - kind: User\n      |\n    resourceRules: []\n", ["user"]),
+        (f"{HEAD}spec:\n  rules:\n  - subjects:\n    - kind: Gr\n      |", ["group", "serviceAccount", "user"]),
+        (f"{RULE}    - clusterScope: |", ["true", "false"]),
+        (f"{RULE}    - verbs: [get, |", ["list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy"]),
+        (f"{RULE}    - verbs:\n      - get\n      - l|\n      resources: [", ["list", "watch", "create", "update", "patch",
+                                                                            "delete", "deletecollection", "proxy"]),
+        (f"{RULE}    - verbs: ['*', |", []),
+        (f"{RULE}    - namespaces:\n        |", ["- *", "- default", "- kube-system"]),
+        (f"{LEVEL}  limited:\n    limitResponse:\n      type: |", ["Queue", "Reject"]),
+        (f"{LEVEL}  limited:\n    limitResponse:\n      type: Reject\n      |", []),
+        (f"{LEVEL}  limited:\n    limitResponse:\n      type: Queue\n      |", ["queuing"]),
+        (f"{LEVEL}  type: Limited\n  |", ["limited"]),
+        (f"{LEVEL}  type: Exempt\n  |", ["exempt"]),
+        # Other people's documents, and places where nothing of ours goes.
+        ("kind: Deployment\napiVersion: apps/v1\nspec:\n  |", []),
+        ("services:\n  web:\n|", []),
+        ("kind: FlowSchema\napiVersion: example.com/v1\nspec:\n  |", []),
+        (f"{HEAD}# |", []),
+        (f"{HEAD}metadata:\n  annotations:\n    a: >\n      |text\n", []),
+        (f"{HEAD}metadata:\n  name: x\n    |", []),
+        (f"{HEAD}spec:\n  two words|", []),
+    ],
+)  # fmt: skip
+def test_what_is_proposed(marked: str, labels: list[str]) -> None:
+    assert [item.label for item in at(marked)] == labels
+
+
+@pytest.mark.parametrize(
+    ("marked", "label", "wanted"),
+    [
+        ("api|", "apiVersion", "apiVersion: "),
+        ("apiVersion:|", "flowcontrol.apiserver.k8s.io/v1", "apiVersion: flowcontrol.apiserver.k8s.io/v1"),
+        (f"{HEAD}spec:\n  m|", "matchingPrecedence", f"{HEAD}spec:\n  matchingPrecedence: "),
+        (f"{HEAD}spec:\n  |rules: []", "distinguisherMethod", f"{HEAD}spec:\n  distinguisherMethod: []"),
+        (f"{HEAD}spec:\n  ru|", "rules", f"{HEAD}spec:\n  rules:"),
+        (f"{RULE}    - verbs: [get, |]", "list", f"{RULE}    - verbs: [get, list]"),
+        (f'{RULE}    - verbs: ["li|"]', "list", f'{RULE}    - verbs: ["list"]'),
+        (f"{RULE}    - verbs: ['li|", "list", f"{RULE}    - verbs: ['list'"),
+        (f"{RULE}    - verbs: [|]", "*", f'{RULE}    - verbs: ["*"]'),
+        (f"{RULE}    - verbs:\n      - |", "*", f'{RULE}    - verbs:\n      - "*"'),
+        (f"{RULE}    - apiGroups:\n      |", "- apps", f"{RULE}    - apiGroups:\n      - apps"),
+        (f"{HEAD}spec:\n  rules:\n  |", "- subjects", f"{HEAD}spec:\n  rules:\n  - subjects:"),
+        (f'{HEAD}spec:\n  distinguisherMethod:\n    type: "By|"', "ByUser",
+         f'{HEAD}spec:\n  distinguisherMethod:\n    type: "ByUser"'),
+        (f"{HEAD}# apflint: ignore[AP|", "APF203", f"{HEAD}# apflint: ignore[APF203] "),
+        (f"{HEAD}# apflint: ignore[APF203, |] why", "APF204", f"{HEAD}# apflint: ignore[APF203, APF204] why"),
+        (f"{HEAD}# apf|", "apflint: ignore[", f"{HEAD}# apflint: ignore["),
+    ],
+)  # fmt: skip
+def test_what_a_proposal_makes_of_the_text(marked: str, label: str, wanted: str) -> None:
+    assert result(marked, label) == wanted
+
+
+@pytest.mark.parametrize(
+    ("marked", "label", "wanted"),
+    [
+        ('{"spec": {|', "type", '"type": '),
+        ('{"spec": {"ty|', "type", '"type": '),
+        ('{"spec": {"ty|": 1}}', "type", '"type": 1}}'),
+        ('{"spec": {"type": |', "Limited", '"Limited"'),
+        ('{"spec": {"type":"|"}}', "Limited", '"Limited"}}'),
+    ],
+)
+def test_json(marked: str, label: str, wanted: str) -> None:
+    head = '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration", '
+    assert result(head + marked[1:], label, json=True).endswith(wanted)
+
+
+def test_objects_in_lists() -> None:
+    text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: flowcontrol.apiserver.k8s.io/v1\n  kind: FlowSchema\n  spec:\n    distinguisherMethod:\n      type: |"
+    assert [item.label for item in at(text)] == ["ByUser", "ByNamespace"]
+    assert at("apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  apiVersion: v1\n  spec:\n    |") == []
+
+
+def test_priority_levels_of_the_workspace_and_built_in_ones() -> None:
+    manifest = b"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: batch-jobs}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n"
+    known = Known(NEWEST, workspace([load("level.yaml", manifest)], NEWEST))
+    items = at(f"{HEAD}spec:\n  priorityLevelConfiguration:\n    name: |", known)
+    assert [item.label for item in items[:3]] == ["batch-jobs", "catch-all", "exempt"]
+    assert "30 shares" in items[0].documentation
+
+
+def test_the_target_release_decides() -> None:
+    old = Known(release("1.25"))
+    assert [item.label for item in at("apiVersion: |", old)] == [
+        f"flowcontrol.apiserver.k8s.io/{version}" for version in ("v1beta2", "v1beta1")
+    ]
+    level = LEVEL.replace("v1\n", "v1beta2\n") + "  type: Limited\n  limited:\n    |"
+    assert [item.label for item in at(level, old)] == ["limitResponse", "assuredConcurrencyShares"]
+    assert "lendablePercent" in [item.label for item in at(level, Known(release("1.28")))]
+
+
+OBJECTS = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: flows}
+spec:
+  priorityLevelConfiguration: {name: catch-all}
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects:
+    - {kind: User, user: {name: ann}}
+    - {kind: Group, group: {name: dev}}
+    - {kind: ServiceAccount, serviceAccount: {namespace: ci, name: runner}}
+    resourceRules: [{verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}]
+    nonResourceRules: [{verbs: [get], nonResourceURLs: [/healthz]}]
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: level}
+spec: {type: Limited, limited: {limitResponse: {type: Queue, queuing: {}}}}
+"""
+RULES = ("spec", "rules", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "field", "old", "new"),
+    [
+        ("FlowSchema", ("metadata",), "name", "{name: flows}", "{}"),
+        ("FlowSchema", ("spec",), "priorityLevelConfiguration", "priorityLevelConfiguration: {name: catch-all}", ""),
+        ("FlowSchema", ("spec", "distinguisherMethod"), "type", "{type: ByUser}", "{}"),
+        ("FlowSchema", RULES, "subjects", "  - subjects:\n", "  - finalizers:\n"),
+        ("FlowSchema", (*RULES, "subjects", 0), "kind", "kind: User, ", ""),
+        ("FlowSchema", (*RULES, "subjects", 0, "user"), "name", "{name: ann}", "{}"),
+        ("FlowSchema", (*RULES, "subjects", 1, "group"), "name", "{name: dev}", "{}"),
+        ("FlowSchema", (*RULES, "subjects", 2, "serviceAccount"), "name", ", name: runner", ""),
+        ("FlowSchema", (*RULES, "subjects", 2, "serviceAccount"), "namespace", "namespace: ci, ", ""),
+        ("FlowSchema", (*RULES, "resourceRules", 0), "verbs", "verbs: [get], apiG", "apiG"),
+        ("FlowSchema", (*RULES, "resourceRules", 0), "apiGroups", 'apiGroups: [""], ', ""),
+        ("FlowSchema", (*RULES, "resourceRules", 0), "resources", "resources: [pods], ", ""),
+        ("FlowSchema", (*RULES, "nonResourceRules", 0), "verbs", "verbs: [get], non", "non"),
+        ("FlowSchema", (*RULES, "nonResourceRules", 0), "nonResourceURLs", ", nonResourceURLs: [/healthz]", ""),
+        ("PriorityLevelConfiguration", ("spec",), "type", "type: Limited, ", ""),
+        ("PriorityLevelConfiguration", ("spec", "limited", "limitResponse"), "type", "type: Queue, ", ""),
+    ],
+)
+def test_required_is_what_the_server_requires(
+    kind: str, path: tuple[str | int, ...], field: str, old: str, new: str
+) -> None:
+    """Each field that is said to be required is rejected where it is absent, in a manifest that is accepted with it."""
+    assert field in [one.name for one in members(kind, "v1", NEWEST, path, {}) if one.required]
+    options = Options(select=("APF1", "APF2", "APF3"))
+    assert check([("a.yaml", OBJECTS.encode())], options).findings == ()
+    assert OBJECTS.count(old) == 1
+    assert any(found.apiserver for found in check([("a.yaml", OBJECTS.replace(old, new).encode())], options).findings)
