@@ -20,10 +20,12 @@ PAGE = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
 
 DefaultSeverity = Literal["error", "warning", "info", "off"]
 Stage = Literal["text", "document", "object", "set"]
+Fixable = Literal["safe", "unsafe"]
 
 # Patterns are compiled when a page is read, not at import: a run without findings reads none.
 _FORMS = {"id": r"APF[0-9]{3}", "name": r"[a-z]+(-[a-z]+)*", "since": r"[0-9]+\.[0-9]+\.[0-9]+"}
 _KEYS = ("id", "name", "severity", "stage", "since", "summary", "references")
+_MORE_KEYS = ("fix",)
 
 
 class Rule(NamedTuple):
@@ -41,6 +43,8 @@ class Rule(NamedTuple):
     """Markdown: Why, Bad, Good. The markers of the examples are in it."""
     body_line: int = 1
     """1-based line of the page on which `body` starts."""
+    fix: Fixable | None = None
+    """Whether some of its findings can be fixed, and how the best of these fixes are."""
 
     @property
     def url(self) -> str:
@@ -151,8 +155,9 @@ def parse(text: str, page: str) -> Rule:
             references.append(_scalar(line[4:], page, number))
             continue
         key, colon, value = line.partition(":")
-        if key not in _KEYS or not colon or key in values:
-            raise ValueError(f'{page}:{number}: "{line}" is not one of {", ".join(_KEYS)}, each once, as "key: value".')
+        if key not in (*_KEYS, *_MORE_KEYS) or not colon or key in values:
+            keys = ", ".join((*_KEYS, *_MORE_KEYS))
+            raise ValueError(f'{page}:{number}: "{line}" is not one of {keys}, each once, as "key: value".')
         values[key] = "" if key == "references" and not value else _scalar(value.removeprefix(" "), page, number)
         _check(key, values[key], page, number)
     missing = [key for key in _KEYS if key not in values]
@@ -168,6 +173,7 @@ def parse(text: str, page: str) -> Rule:
         references=tuple(references),
         body="\n".join(lines[end + 1 :]).strip("\n") + "\n",
         body_line=end + 2 + next((n for n, line in enumerate(lines[end + 1 :]) if line), 0),
+        fix=cast("Fixable | None", values.get("fix")),
     )
 
 
@@ -189,7 +195,8 @@ def _scalar(text: str, page: str, number: int) -> str:
 
 def _check(key: str, value: str, page: str, number: int) -> None:
     """Hold the value of a key against the form that it must have."""
-    choices = {"severity": get_args(DefaultSeverity), "stage": get_args(Stage)}.get(key)
+    forms = {"severity": DefaultSeverity, "stage": Stage, "fix": Fixable}
+    choices = get_args(forms[key]) if key in forms else ()
     if choices and value not in choices:
         raise ValueError(f'{page}:{number}: the {key} "{value}" is none of {", ".join(choices)}.')
     if key in _FORMS and not re.fullmatch(_FORMS[key], value):

@@ -91,6 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("APF903", "unexplained-suppression", "off"),
     ]:
         page = FINE.replace("APF305", rule_id).replace("hand-larger-than-deck", name)
+        page = page.replace("since:", "fix: safe\nsince:") if severity == "error" else page
         (tmp_path / f"{rule_id}.md").write_text(page.replace("severity: error", f"severity: {severity}"), "utf-8")
     (tmp_path / "README.md").write_text("no rule", "utf-8")
     monkeypatch.setattr(catalogue, "shipped", lambda _: str(tmp_path))
@@ -118,6 +119,8 @@ def test_a_page_is_read() -> None:
             "https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1040-priority-and-fairness",
         ),
     )
+    assert found.fix is None
+    assert catalogue.parse(edited("since:", "fix: unsafe\nsince:"), "page").fix == "unsafe"
     assert found.body.startswith("## Why\n")
     assert PAGE.split("\n")[found.body_line - 1] == "## Why"
     assert found.url == "https://github.com/apflint/apflint/blob/main/rules/APF305.md"
@@ -135,6 +138,7 @@ def test_a_page_is_read() -> None:
         ("since: 0.1.0", "id: APF305", "page:6: .* each once"),
         ("severity: error", "severity: fatal", 'page:4: the severity "fatal" is none of error, warning, info, off.'),
         ("stage: object", "stage: late", "page:5: the stage"),
+        ("since: 0.1.0", "fix: yes", 'page:6: the fix "yes" is none of safe, unsafe.'),
         ('"A hand', "A hand", "page:7: .* needs quotes"),
         ('`queues`."', '`queues`."x', "page:7: .* is no plain text"),
         ("  - https", "- https", "page:9: .* is not one of"),
@@ -308,6 +312,7 @@ def test_the_command_in_json() -> None:
     ]
     page = json.loads(command.show("APF305", "json", Style()))
     assert page["url"] == catalogue.url("APF305")
+    assert [rule["fix"] for rule in listed["rules"]] == [None, "safe", None]
     assert {**listed["rules"][1], "schema": 1, "body": page["body"]} == page
 
 

@@ -50,7 +50,7 @@ def show(text: str | None, name: str, style: Style) -> str:
 
 
 def listing(style: Style) -> str:
-    """All rules by family: id, default severity, name, summary."""
+    """All rules by family: id, default severity, whether there are fixes, name, summary."""
     paint = Paint(colour=style.colour, hyperlinks=style.hyperlinks)
     rules = catalogue.rules()
     longest = max((cells(rule.name) for rule in rules), default=0)
@@ -61,15 +61,19 @@ def listing(style: Style) -> str:
             if rule.id.startswith(prefix):
                 lines += _row(rule, longest, style.width, paint)
         blocks.append("\n".join(lines))
-    blocks.append(f"{counted(len(rules), 'rule')}. `apflint rule APF305`, or a rule's name, shows its page.")
+    told = f"{counted(len(rules), 'rule')}. `apflint rule APF305`, or a rule's name, shows its page."
+    fixable = " `apflint fix` mends what it can of the findings of rules marked `fix`."
+    blocks.append(told + (fixable if any(rule.fix for rule in rules) else ""))
     return "\n\n".join(blocks) + "\n"
 
 
 def _row(rule: Rule, longest: int, width: int | None, paint: Paint) -> list[str]:
     """One rule: a row of a table, or on a narrow terminal its summary below its name."""
     severity = paint(rule.severity, "dim" if rule.severity == "off" else rule.severity)
-    head = f"  {paint.link(rule.id, rule.url)}  {severity}{' ' * (7 - len(rule.severity))}  {paint(rule.name, 'bold')}"
-    column = 2 + len(rule.id) + 2 + 7 + 2 + longest + 2
+    fix = paint("fix", "good") if rule.fix else "   "
+    gap = " " * (7 - len(rule.severity))
+    head = f"  {paint.link(rule.id, rule.url)}  {severity}{gap}  {fix}  {paint(rule.name, 'bold')}"
+    column = 2 + len(rule.id) + 2 + 7 + 2 + 3 + 2 + longest + 2
     if width is not None and width - column < 40:
         return [head, *indented(wrap(visible(rule.summary), width, 10, 10), " " * 10)]
     first, *rest = wrap(visible(rule.summary), None if width is None else min(width, column + WIDTH), column, column)
@@ -84,7 +88,7 @@ def markdown(rule: Rule) -> str:
 
 def _prose(rule: Rule) -> str:
     body = catalogue.readable(rule.body)
-    return f"# {rule.id} {rule.name}\n\n{rule.summary}\n\n{_severity(rule)} Since apflint {rule.since}.\n\n{body}"
+    return f"# {rule.id} {rule.name}\n\n{rule.summary}\n\n{_severity(rule)} Since apflint {rule.since}.{_fix(rule)}\n\n{body}"
 
 
 def page(rule: Rule, style: Style) -> str:
@@ -140,6 +144,17 @@ def _severity(rule: Rule) -> str:
     return f"Severity: {rule.severity}."
 
 
+_FIXES = {
+    "safe": "\n\nFix: `apflint fix` mends such findings where it can.",
+    "unsafe": "\n\nFix: `apflint fix --unsafe-fixes` mends such findings where it can.",
+}
+
+
+def _fix(rule: Rule) -> str:
+    """A line on what can be fixed, or nothing."""
+    return _FIXES[rule.fix] if rule.fix else ""
+
+
 def _facts(rule: Rule) -> dict[str, Any]:
     """The front matter and the address of a rule."""
     return {
@@ -149,6 +164,7 @@ def _facts(rule: Rule) -> dict[str, Any]:
         "stage": rule.stage,
         "since": rule.since,
         "summary": rule.summary,
+        "fix": rule.fix,
         "references": list(rule.references),
         "url": rule.url,
     }
