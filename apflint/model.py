@@ -176,15 +176,17 @@ def priority_level(value: dict[str, Any], document: Document, release: Release) 
     """The PriorityLevelConfiguration in a decoded manifest that has passed the schema, defaulted as `release` does."""
     metadata = _metadata(value.get("metadata") or {})
     spec = value.get("spec") or {}
-    limited, exempt = spec.get("limited"), spec.get("exempt")
     version = document.version
+    # The versions before v1beta2 were gone when the field came: in them it is an unknown one, of whatever type.
+    has_exempt_field = release.has_exempt_field and version not in ("v1alpha1", "v1beta1")
+    limited, exempt = spec.get("limited"), spec.get("exempt") if has_exempt_field else None
     keep_zero = release.keeps_zero_shares(version, annotated=PRESERVE_ZERO in metadata.annotations)
     return PriorityLevelConfiguration(
         metadata=metadata,
         spec=PriorityLevelConfigurationSpec(
             type=spec.get("type") or "",
             limited=None if limited is None else _limited(limited, release, version, keep_zero=keep_zero),
-            exempt=None if exempt is None or not release.has_exempt_field else _exempt(exempt),
+            exempt=None if exempt is None else _exempt(exempt),
         ),
         document=document,
     )

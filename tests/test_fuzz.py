@@ -1,0 +1,76 @@
+"""The fuzzer can fail, gives the same inputs again, and what it once found stays mended."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+GROUP = "flowcontrol.apiserver.k8s.io"
+FOUND = {
+    "a field that is too old for its version, of another type": (
+        ("check", "--isolated", "--kubernetes", "1.36", "a.yaml"),
+        f"apiVersion: {GROUP}/v1beta1\nkind: PriorityLevelConfiguration\nmetadata: {{name: exempt}}\nspec: {{type: Exempt, exempt: x}}\n",
+    ),
+}
+"""What went wrong once: a command line, and the file it is about."""
+
+
+@pytest.fixture
+def fuzz(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(root / "scripts"))
+    import fuzz
+
+    return fuzz
+
+
+@pytest.mark.parametrize(("arguments", "text"), FOUND.values(), ids=FOUND)
+def test_what_was_found_stays_mended(
+    fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = fuzz.Input({"a.yaml": text.encode()}, b"", arguments)
+    assert fuzz.wrong(given, *fuzz.run(given)) is None
+
+
+def test_an_input_is_known_by_seed_and_number(fuzz: ModuleType) -> None:
+    first = [fuzz.Maker(3).make(number) for number in range(50)]
+    assert first == [fuzz.Maker(3).make(number) for number in range(50)]
+    assert first != [fuzz.Maker(4).make(number) for number in range(50)]
+    assert {given.arguments[0] for given in first} >= {"check", "fix", "migrate"}
+
+
+def test_what_goes_wrong_is_seen(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from apflint.cli import plain
+
+    monkeypatch.chdir(tmp_path)
+    given = fuzz.Input({}, b"", ("check", "--isolated", "--format", "json"), "json")
+
+    def broken(_: list[str]) -> int:
+        raise RuntimeError("broken")
+
+    for run, wrong in (
+        (broken, "RuntimeError: broken"),
+        (lambda _: 3, "exit status 3"),
+        (lambda _: 2, "exit status 2 without a word"),
+        (lambda _: sys.stdout.write("{") - 1, "json that is none"),
+        (lambda _: sys.stdout.write("\x1b") - 1, "a raw control character"),
+        (lambda _: sys.stderr.write("internal error") * 0, "internal error"),
+    ):
+        monkeypatch.setattr(plain, "run", run)
+        assert wrong in fuzz.wrong(given, *fuzz.run(given))
+
+
+def test_a_process_that_hangs_or_dies_is_seen(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "PATIENCE", 0.5)
+    hanging = "import time; print('[\"at\", 0]', flush=True); time.sleep(60)"
+    monkeypatch.setattr(fuzz, "command", lambda _seed, _start: [sys.executable, "-c", hanging])
+    count, failures = fuzz.fuzz(2.0, 1)
+    assert count == 1
+    assert failures
+    assert {failure.number for failure in failures} == {0}
