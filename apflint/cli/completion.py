@@ -162,7 +162,7 @@ def _commands(program: Any, last: str) -> list[Candidate]:
 def _options(command: Any, last: str) -> list[Candidate]:
     import typer
 
-    context = typer.Context(command)
+    context = typer.Context(command, help_option_names=["-h", "--help"])
     return _starting(
         [
             Candidate(name, _first_sentence(parameter.help))

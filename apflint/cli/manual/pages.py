@@ -94,6 +94,7 @@ PAGES = {
             ),
             Example("some rules only: by id, by the start of an id, by name", "apflint check --select APF2,APF3 ."),
             Example("warnings end with 1 as well", "apflint check --fail-on warning ."),
+            Example("mend what can be mended safely, and tell the rest", "apflint check --fix manifests/"),
             Example(
                 "take what is found now as known; from then on tell only what is new",
                 "apflint check --baseline known.json --write-baseline .",
@@ -248,6 +249,43 @@ PAGES = {
         ),
         exit_status=(("0", "All holds."), ("1", "Something does not hold."), _USAGE),
     ),
+    "fix": Page(
+        about=(
+            "Only the places of the findings are edited; comments, quotes, order and line endings stay. A safe fix keeps"
+            " what the author plainly meant; one that changes what the object means needs --unsafe-fixes. After fixing, the"
+            " file is checked again: a fix that does not remove its finding, or brings another, is not made, and apflint"
+            " says so."
+        ),
+        groups=(
+            ("What to do", ("--diff", "--unsafe-fixes")),
+            (
+                "What to fix",
+                (
+                    "--kubernetes",
+                    "--select",
+                    "--extend-select",
+                    "--ignore",
+                    "--context",
+                    "--exclude",
+                    "--force-exclude",
+                    "--stdin-filename",
+                ),
+            ),
+            ("Output", ("--quiet",)),
+            ("Configuration", ("--config", "--isolated")),
+        ),
+        examples=(
+            Example("show what would change, as a diff", "apflint fix --diff manifests/"),
+            Example("change the files", "apflint fix manifests/"),
+            Example("one rule only", "apflint fix --select APF101 manifests/"),
+            Example("as a filter", "apflint fix - < old.yaml > new.yaml"),
+        ),
+        exit_status=(
+            ("0", "Everything that can be fixed is fixed, or there is nothing to fix. Other findings do not count."),
+            ("1", "Something that can be fixed was not: it was refused, or --diff only showed it."),
+            _USAGE,
+        ),
+    ),
     "migrate": Page(
         about=(
             "Only the places that must change are edited; comments, quotes, order and line endings stay. What changes in"
@@ -261,7 +299,9 @@ PAGES = {
         examples=(
             Example("show what would change, as a diff", "apflint migrate --to v1 manifests/"),
             Example("change the files", "apflint migrate --to v1 --write manifests/"),
-            Example("for an upgrade: a version that all these releases serve", "apflint migrate --range 1.26..1.31 ."),
+            Example(
+                "for an upgrade: a version that all these releases serve", "apflint migrate --range 1.26..1.31 old.yaml"
+            ),
             Example("as a filter", "apflint migrate --to v1 - < old.yaml > new.yaml"),
         ),
         exit_status=(
@@ -269,6 +309,14 @@ PAGES = {
             ("1", "Something was refused; the other files were migrated."),
             _USAGE,
         ),
+    ),
+    "lsp": Page(
+        about=(
+            "Speaks the Language Server Protocol on standard input and output; an editor starts it. Findings appear while"
+            " you type, with what can be fixed, and fields and rules are explained where the pointer rests."
+        ),
+        examples=(),
+        exit_status=(("0", "The editor ended the session."), _USAGE),
     ),
     "completion": Page(
         about=(
