@@ -127,7 +127,7 @@ def compute(
     named = _flow_schemas_by_level(flow_schemas)
     levels = [
         _level(level, share_sum, server_concurrency, release, named.get(level.name, ()))
-        for level in sorted(priority_levels, key=lambda level: level.name.encode("utf-8", "surrogatepass"))
+        for level in sorted(priority_levels, key=lambda level: level.name)
     ]
     limits = Limits(release.name, release.has_borrowing, server_concurrency, tuple(levels))
     return limits if not release.has_borrowing else limits._replace(levels=_with_borrowing(limits, release))
@@ -249,5 +249,5 @@ def compare(old: Limits, new: Limits) -> tuple[LevelChange, ...]:
     """Every level of either configuration, by name, with its limits before and after."""
     before = {level.name: level for level in old.levels}
     after = {level.name: level for level in new.levels}
-    names = sorted(before.keys() | after.keys(), key=lambda name: name.encode("utf-8", "surrogatepass"))
+    names = sorted(before.keys() | after.keys())
     return tuple(LevelChange(name, before.get(name), after.get(name)) for name in names)

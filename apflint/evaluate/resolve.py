@@ -114,9 +114,9 @@ def configuration(user: Objects, builtin: Objects, *, defaults: bool = True) -> 
     return Configuration(tuple(order), dangling, working, broken, frozenset(imagined))
 
 
-def matching_order(schema: FlowSchema) -> tuple[int, bytes]:
-    """The key that FlowSchemas are sorted by: precedence, then the name, bytewise."""
-    return schema.spec.matching_precedence, schema.name.encode("utf-8", "surrogatepass")
+def matching_order(schema: FlowSchema) -> tuple[int, str]:
+    """The key that FlowSchemas are sorted by: precedence, then the name. UTF-8's order of bytes, Go's, is Python's order."""
+    return schema.spec.matching_precedence, schema.name
 
 
 def classify(configuration: Configuration, digest: RequestDigest) -> Resolution:

@@ -24,9 +24,9 @@ _SYMBOLS = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">"))
 
 def exact_field_match(selector: str, field: str) -> str | None:
     """The value that a field selector demands of `field`; None if it demands none, or is malformed."""
-    # The server sorts the terms, then takes the first that fits.
+    # The server sorts the terms, bytewise (which is how Python orders texts), then takes the first that fits.
     found: str | None = None
-    for term in sorted(_terms(selector), key=_bytes):
+    for term in sorted(_terms(selector)):
         if not term:
             continue
         operator = _OPERATOR.search(term)
@@ -35,10 +35,6 @@ def exact_field_match(selector: str, field: str) -> str | None:
         if found is None and operator[0] != "!=" and term[: operator.start()] == field:
             found = _UNESCAPE.sub(r"\1", term[operator.end() :])
     return found
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def is_label_selector(selector: str) -> bool:

@@ -122,8 +122,6 @@ def largest_deck(hand_size: int) -> int:
     if not 1 <= hand_size <= MAX_HAND:
         return 0
     low, high = hand_size, MAX_QUEUES
-    if not admitted(low, hand_size):
-        return 0
     while low < high:
         middle = (low + high + 1) // 2
         if required_entropy_bits(middle, hand_size) <= MAX_ENTROPY_BITS:

@@ -126,9 +126,16 @@ _SPECS = st.dictionaries(
 )
 
 
-@given(_SPECS, st.integers(1, 100_000))
-def test_laws_of_limits(specs: dict[str, Any], total: int) -> None:
-    levels = [_level(name, spec) for name, spec in (_MANDATORY | specs).items()]
+_EXEMPT = st.builds(
+    lambda shares, lend: {"type": "Exempt", "exempt": {"nominalConcurrencyShares": shares, "lendablePercent": lend}},
+    st.integers(0, 1000),
+    st.integers(0, 100),
+)
+
+
+@given(_SPECS, _EXEMPT, st.integers(1, 100_000))
+def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: int) -> None:
+    levels = [_level(name, spec) for name, spec in (_MANDATORY | specs | {"exempt": exempt}).items()]
     found = limits.compute(levels, (), total, release("1.36"))
     assert total <= found.nominal_sum < total + len(levels)
     assert limits.compute(levels[::-1], (), total, release("1.36")) == found
@@ -222,8 +229,10 @@ def test_server_concurrency() -> None:
     assert limits.server_concurrency(0, 7) == 7
     with pytest.raises(ValueError, match="both 0"):
         limits.server_concurrency(0, 0)
-    with pytest.raises(ValueError, match='--max-mutating-requests-inflight must not be below 0, and "-1" is'):
+    with pytest.raises(ValueError, match=r'^--max-mutating-requests-inflight must not be below 0, and "-1" is'):
         limits.server_concurrency(1, -1)
+    with pytest.raises(ValueError, match=r'^--max-requests-inflight must not be below 0, and "-2" is'):
+        limits.server_concurrency(-2)
     with pytest.raises(ValueError, match='"0" is not'):
         limits.compute([], (), 0, release("1.36"))
 

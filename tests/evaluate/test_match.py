@@ -67,6 +67,11 @@ def test_paths(urls: tuple[str, ...], path: str, matches: bool) -> None:
     assert match_policy_rule_non_resource_url(urls, path) is matches
 
 
+def test_a_service_account_that_is_not_named_is_nobody() -> None:
+    subject = Subject("ServiceAccount", None, None, None)
+    assert not matches_subject(UserInfo("system:serviceaccount::"), subject)
+
+
 def test_a_star_counts_only_alone() -> None:
     assert contains_string("x", ("*",), "*")
     assert not contains_string("x", ("*", "y"), "*")

@@ -58,6 +58,7 @@ def test_agrees_with_the_server(method: str, url: str, seen: bool, expect: dict[
         return
     info = request_info(method, url)
     assert spelled(info) == expect
+    assert {type(value) for value in (*info[1:10], info.field_selector, info.label_selector)} == {str}
     assert seen_by_apf(info) is seen
 
 
@@ -77,6 +78,23 @@ def test_targets_that_no_server_takes(url: str) -> None:
         request_info("GET", url)
 
 
+def test_what_is_wrong_with_a_target_is_said() -> None:
+    with pytest.raises(NoRequestInfoError, match=r'^"/a/%zz/b" has the broken escape "%zz": the server answers with'):
+        request_info("GET", "/a/%zz/b")
+    with pytest.raises(NoRequestInfoError, match=r"^'/a\\nb' has a control character in it"):
+        request_info("GET", "/a\nb")
+
+
+def test_only_slashes_are_taken_off_the_ends() -> None:
+    assert request_info("GET", "/api/v1/X/").resource == "X"
+    assert request_info("GET", "//api/v1/pods//").resource == "pods"
+
+
+def test_bytes_that_are_no_text_become_replacement_characters() -> None:
+    assert request_info("GET", "/a%ff%20").path == "/a\ufffd "
+    assert request_info("GET", "/a\ud800%20").path == "/a\ufffd\ufffd\ufffd "  # half of a pair, from JSON
+
+
 def test_an_absolute_url_is_its_path() -> None:
     assert request_info("GET", "https://server:6443/api/v1/pods?watch=1") == request_info("GET", "/api/v1/pods?watch=1")
 
@@ -93,7 +111,13 @@ def test_a_fragment_belongs_to_the_path() -> None:
         ("fieldSelector=metadata.name%3Dx&labelSelector=app%3D%3D%3Dweb", ""),
         ("fieldSelector=metadata.name%3Dx&limit=5", "x"),
         ("fieldSelector=metadata.name%3Dx&limit=", ""),
+        ("fieldSelector=metadata.name%3Dx&limit=9223372036854775807", "x"),
         ("fieldSelector=metadata.name%3Dx&limit=9223372036854775808", ""),
+        ("fieldSelector=metadata.name%3Dx&limit=-9223372036854775808", "x"),
+        ("fieldSelector=metadata.name%3Dx&limit=-9223372036854775809", ""),
+        ("fieldSelector=metadata.name%3D.", ""),
+        ("fieldSelector=metadata.name%3D..", ""),
+        ("fieldSelector=metadata.name%3D...", "..."),
         ("fieldSelector=metadata.name%3Dx&timeoutSeconds=1s", ""),
         ("fieldSelector=metadata.name%3Dy,metadata.name%3Dx", "x"),
     ],
@@ -182,7 +206,7 @@ def test_label_selectors_that_do_not(selector: str) -> None:
 
 
 def test_the_first_value_of_a_parameter_counts_and_broken_ones_are_dropped() -> None:
-    assert parse_query("a=1&a=2&b=%zz&c=1;d=2&e&f=x+y&%67=%20") == {"a": "1", "e": "", "f": "x y", "g": " "}
+    assert parse_query("a=1&a=2&b=%zz&c=1;d=2&e&f+=x+y&%67=%20") == {"a": "1", "e": "", "f ": "x y", "g": " "}
 
 
 @given(st.text(), st.text(max_size=8))

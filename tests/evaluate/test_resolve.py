@@ -142,6 +142,14 @@ def test_an_imagined_catch_all_comes_after_whatever_has_its_precedence() -> None
             level(
                 "mine",
                 type="Limited",
+                limited={"limitResponse": {"type": "Queue", "queuing": {"queues": 1, "handSize": 2}}},
+            ),
+            "cannot deal queues",
+        ),
+        (
+            level(
+                "mine",
+                type="Limited",
                 limited={"limitResponse": {"type": "Queue", "queuing": {"queues": 10000, "handSize": 5}}},
             ),
             "bits",

@@ -97,6 +97,7 @@ def test_entropy_of_no_queues_is_an_error() -> None:
 
 def test_a_flow_schema_that_is_no_text_hashes_as_the_server_would_read_it() -> None:
     assert shards.flow_hash("a\ud83d", "") == shards.flow_hash("a\ufffd", "")  # half of a pair, from JSON
+    assert shards.flow_hash("a\udfff", "\ud800") == shards.flow_hash("a\ufffd", "\ufffd")  # the ends of their range
     assert shards.flow_hash("a\udcff", "") != shards.flow_hash("a\ufffd", "")  # the byte 0xff, from the command line
 
 

@@ -1,0 +1,168 @@
+"""Typed objects of decoded manifests: what is absent, null or 0 comes to what the servers make of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from apflint.model import (
+    ExemptPriorityLevelConfiguration,
+    FlowSchema,
+    FlowSchemaSpec,
+    LimitedPriorityLevelConfiguration,
+    LimitResponse,
+    NonResourcePolicyRule,
+    ObjectMeta,
+    OwnerReference,
+    PolicyRulesWithSubjects,
+    PriorityLevelConfiguration,
+    PriorityLevelConfigurationSpec,
+    QueuingConfiguration,
+    ResourcePolicyRule,
+    ServiceAccountSubject,
+    Subject,
+    flow_schema,
+    priority_level,
+)
+from apflint.releases import release
+
+if TYPE_CHECKING:
+    from apflint.load.document import Document
+
+NOTHING = ObjectMeta(name="", generate_name="", labels={}, annotations={}, finalizers=(), owner_references=())
+
+
+def written_in(version: str) -> Document:
+    # All that the model looks at is the version.
+    return cast("Document", SimpleNamespace(version=version))
+
+
+def level(spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1") -> PriorityLevelConfigurationSpec:
+    return priority_level({"spec": spec}, written_in(version), release(kubernetes)).spec
+
+
+@pytest.mark.parametrize("value", [{}, {"metadata": None, "spec": None}, {"metadata": {}, "spec": {"rules": None}}])
+def test_a_flow_schema_that_says_nothing(value: dict[str, Any]) -> None:
+    document = written_in("v1")
+    # defaults.go: 1000 is the one default of a FlowSchema. All else is Go's zero value.
+    assert flow_schema(value, document) == FlowSchema(NOTHING, FlowSchemaSpec("", 1000, None, ()), document)
+
+
+def test_precedence_0_is_the_default() -> None:
+    # The field has `omitempty` and is no pointer: 0 is the same as absent. The smallest that counts is 1.
+    given = [flow_schema({"spec": {"matchingPrecedence": at}}, written_in("v1")).spec for at in (0, None, 1, 10000)]
+    assert [spec.matching_precedence for spec in given] == [1000, 1000, 1, 10000]
+
+
+def test_a_method_without_a_type_is_there_all_the_same() -> None:
+    methods = [{}, {"type": None}, {"type": "ByUser"}, None]
+    specs = [flow_schema({"spec": {"distinguisherMethod": each}}, written_in("v1")).spec for each in methods]
+    assert [spec.distinguisher_method for spec in specs] == ["", "", "ByUser", None]
+
+
+def test_metadata_is_taken_as_it_is_and_null_is_empty() -> None:
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}
+    metadata = {
+        "name": "a",
+        "generateName": "a-",
+        "labels": {"app": "x", "none": None},
+        "annotations": {"note": "y", "none": None},
+        "finalizers": ["example.com/f", None],
+        "ownerReferences": [owner, {}, None],
+    }
+    assert flow_schema({"metadata": metadata}, written_in("v1")).metadata == ObjectMeta(
+        name="a",
+        generate_name="a-",
+        labels={"app": "x", "none": ""},
+        annotations={"note": "y", "none": ""},
+        finalizers=("example.com/f", ""),
+        owner_references=(
+            OwnerReference("v1", "Node", "n", "u", True),
+            OwnerReference("", "", "", "", False),
+            OwnerReference("", "", "", "", False),
+        ),
+    )
+
+
+def test_rules_of_which_every_part_is_given() -> None:
+    account = {"namespace": "ci", "name": "runner"}
+    rule = {
+        "subjects": [
+            {"kind": "User", "user": {"name": "u"}},
+            {"kind": "Group", "group": {"name": "g"}},
+            {"kind": "ServiceAccount", "serviceAccount": account},
+        ],
+        "resourceRules": [
+            {"verbs": ["get"], "apiGroups": ["apps"], "resources": ["r"], "clusterScope": True, "namespaces": ["n"]}
+        ],
+        "nonResourceRules": [{"verbs": ["post"], "nonResourceURLs": ["/x"]}],
+    }
+    assert flow_schema({"spec": {"rules": [rule]}}, written_in("v1")).spec.rules == (
+        PolicyRulesWithSubjects(
+            (
+                Subject("User", "u", None, None),
+                Subject("Group", None, "g", None),
+                Subject("ServiceAccount", None, None, ServiceAccountSubject("ci", "runner")),
+            ),
+            (ResourcePolicyRule(("get",), ("apps",), ("r",), True, ("n",)),),
+            (NonResourcePolicyRule(("post",), ("/x",)),),
+        ),
+    )
+
+
+def test_rules_of_which_every_part_is_empty() -> None:
+    subjects: list[Any] = [None, {}, {"kind": "User", "user": {}}, {"group": {}}, {"serviceAccount": {}}]
+    rule = {"subjects": subjects, "resourceRules": [None, {"verbs": [None]}], "nonResourceRules": [None, {}]}
+    assert flow_schema({"spec": {"rules": [None, rule]}}, written_in("v1")).spec.rules == (
+        PolicyRulesWithSubjects((), (), ()),
+        PolicyRulesWithSubjects(
+            (
+                Subject("", None, None, None),
+                Subject("", None, None, None),
+                Subject("User", "", None, None),
+                Subject("", None, "", None),
+                Subject("", None, None, ServiceAccountSubject("", "")),
+            ),
+            (ResourcePolicyRule((), (), (), False, ()), ResourcePolicyRule(("",), (), (), False, ())),
+            (NonResourcePolicyRule((), ()), NonResourcePolicyRule((), ())),
+        ),
+    )
+
+
+def test_a_level_that_says_nothing() -> None:
+    document = written_in("v1")
+    assert priority_level({}, document, release("1.36")) == PriorityLevelConfiguration(
+        NOTHING, PriorityLevelConfigurationSpec("", None, None), document
+    )
+    assert level({"limited": {}, "exempt": {}}) == PriorityLevelConfigurationSpec(
+        "",
+        LimitedPriorityLevelConfiguration(30, LimitResponse("", None), 0, None),
+        ExemptPriorityLevelConfiguration(0, 0),
+    )
+
+
+def test_queues_have_the_defaults_of_every_version() -> None:
+    def queuing(**given: int | None) -> QueuingConfiguration | None:
+        spec = level({"limited": {"limitResponse": {"type": "Queue", "queuing": given}}})
+        assert spec.limited is not None
+        return spec.limited.limit_response.queuing
+
+    assert queuing() == queuing(queues=0, handSize=0, queueLengthLimit=None) == QueuingConfiguration(64, 8, 50)
+    assert queuing(queues=1, handSize=2, queueLengthLimit=3) == QueuingConfiguration(1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "version", "exempt", "borrowing"),
+    [("1.25", "v1beta2", False, False), ("1.27", "v1beta3", False, True), ("1.28", "v1beta3", True, True)],
+)
+def test_fields_that_a_release_does_not_know(kubernetes: str, version: str, exempt: bool, borrowing: bool) -> None:
+    limited = {"lendablePercent": 20, "borrowingLimitPercent": 40}
+    spec = level({"exempt": {"nominalConcurrencyShares": 7, "lendablePercent": 9}}, kubernetes, version)
+    assert spec.exempt == (ExemptPriorityLevelConfiguration(7, 9) if exempt else None)
+    spec = level({"limited": limited}, kubernetes, version)
+    assert spec.limited is not None
+    assert (spec.limited.lendable_percent, spec.limited.borrowing_limit_percent) == (
+        (20, 40) if borrowing else (0, None)
+    )
