@@ -139,6 +139,8 @@ class Workspace:
     def _is_copy(self, found: FlowSchema | PriorityLevelConfiguration) -> bool:
         from apflint import builtin
 
+        if found.name not in builtin.names(self.release, found.document.kind):
+            return False
         built_in = builtin.workspace_objects(self.release)
         same_kind = built_in.flow_schemas if isinstance(found, FlowSchema) else built_in.priority_levels
         return any(other.name == found.name and other.spec == found.spec for other in same_kind)

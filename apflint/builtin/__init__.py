@@ -57,11 +57,13 @@ def objects(release: Release) -> tuple[BuiltIn, ...]:
     return tuple(BuiltIn(entry["kind"], entry["name"], entry["role"]) for entry in _read(_first(release))["objects"])
 
 
+@lru_cache
 def names(release: Release, kind: Kind) -> frozenset[str]:
     """The names of the built-in objects of one kind."""
     return frozenset(entry.name for entry in objects(release) if entry.kind == kind)
 
 
+@lru_cache
 def suggested_names(release: Release, kind: Kind) -> frozenset[str]:
     """The names of the suggested objects of one kind."""
     return names(release, kind).difference(MANDATORY)

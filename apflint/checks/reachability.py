@@ -5,7 +5,7 @@ The proofs are `apflint.evaluate.reach`'s; here they become sentences, each with
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import builtin
@@ -51,7 +51,6 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF501."""
     from apflint.evaluate import reach
 
-    told = _told(workspace)
     for part in _dead(workspace):
         if part.rule is not None:
             continue
@@ -61,7 +60,7 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
             message = f"no request can ever reach this FlowSchema: {taken} {_come_and_take(len(blockers))} all of it"
         elif not part.schema.spec.rules:
             message = "no request can ever reach this FlowSchema: it has no rules"
-        elif told.get(id(part.schema.document)):
+        elif _told(workspace).get(id(part.schema.document)):
             continue  # APF504 and APF506 say why it matches nothing
         else:
             message = f"no request can ever reach this FlowSchema: {_NOTHING}"
@@ -85,13 +84,13 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
     """APF502."""
     from apflint.evaluate import reach
 
-    told = _told(workspace)
     named = 0
     for part in _dead(workspace):
         if part.rule is None:
             continue
         what, named = _what(part), named + 1
-        explained = any(path[: len(part.path)] == part.path for path in told.get(id(part.schema.document), ()))
+        told = _told(workspace).get(id(part.schema.document), ())
+        explained = any(path[: len(part.path)] == part.path for path in told)
         if named > _NAMED:
             # Whether it matches anything at all is not asked here, so that is not claimed.
             if not explained:
@@ -293,18 +292,19 @@ _SYSTEM_USERS = (
 )
 
 
+@cache
+def _system_users() -> tuple[UserInfo, ...]:
+    return tuple(UserInfo(user, effective_groups(user, ())[0]) for user in _SYSTEM_USERS)
+
+
 def _digests(info: RequestInfo) -> Iterator[tuple[str, RequestDigest]]:
-    for user in _SYSTEM_USERS:
-        yield user, RequestDigest(info, UserInfo(user, effective_groups(user, ())[0]))
+    for user in _system_users():
+        yield user.name, RequestDigest(info, user)
 
 
 def _may_capture(schema: FlowSchema) -> bool:
     """Whether any of the system's users is among the subjects."""
-    return any(
-        matches_a_subject(UserInfo(user, effective_groups(user, ())[0]), rule.subjects)
-        for user in _SYSTEM_USERS
-        for rule in schema.spec.rules
-    )
+    return any(matches_a_subject(user, rule.subjects) for user in _system_users() for rule in schema.spec.rules)
 
 
 def _natural(workspace: Workspace, move: Move) -> str | None:

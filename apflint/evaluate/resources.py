@@ -7,6 +7,7 @@ storagemigration. Not recorded from a server. Also here are resources of older r
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 
@@ -175,12 +176,23 @@ REMOVED = _read(_REMOVED)
 
 def named(text: str) -> tuple[Resource, ...]:
     """The resources that a plural, singular or short name or a kind means to kubectl, in any case; its own choice first."""
-    word = text.lower()
-    return tuple(
-        resource for resource in RESOURCES if word in (resource.name, resource.singular) or word in resource.short_names
-    )
+    return _by_word().get(text.lower(), ())
+
+
+@cache
+def _by_word() -> dict[str, tuple[Resource, ...]]:
+    found: dict[str, tuple[Resource, ...]] = {}
+    for resource in RESOURCES:
+        for word in dict.fromkeys((resource.name, resource.singular, *resource.short_names)):
+            found[word] = (*found.get(word, ()), resource)
+    return found
 
 
 def lookup(name: str, group: str) -> Resource | None:
     """The resource of exactly this plural name in exactly this group; None if Kubernetes itself serves none."""
-    return next((resource for resource in RESOURCES if resource.name == name and resource.group == group), None)
+    return _by_name().get((name, group))
+
+
+@cache
+def _by_name() -> dict[tuple[str, str], Resource]:
+    return {(resource.name, resource.group): resource for resource in reversed(RESOURCES)}

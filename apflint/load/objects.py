@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apflint.load import templates
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from apflint.finding import Path
+    from apflint.load.decode import Duplicate
     from apflint.load.node import Node
     from apflint.load.source import Source
     from apflint.load.yaml_text import YamlDocument
@@ -82,7 +82,7 @@ class Objects:
                     node = error.node
                     self._broken(document, YamlError(str(error), node.start, node.end, unsafe=error.unsafe))
                     continue
-                tree = cache(partial(compose, self.source.text, document.start, document.end))
+                tree = _Tree(compose, self.source.text, document.start, document.end)
                 self._object(_Decoded(decoded, tree), decoded.value, ())
 
     def _broken(self, document: YamlDocument, error: YamlError) -> None:
@@ -150,20 +150,48 @@ class Objects:
         self._trouble(what, start, end, message, rejected=False)
 
 
+class _Tree:
+    """The tree of a document: read again when a place is asked for, and kept then, as all objects of a list share it."""
+
+    __slots__ = ("_compose", "_end", "_root", "_start", "_text")
+
+    def __init__(self, compose: Callable[[str, int, int], Node | None], text: str, start: int, end: int) -> None:
+        self._compose = compose
+        self._text = text
+        self._start = start
+        self._end = end
+        self._root: Node | None = None
+
+    def __call__(self) -> Node | None:
+        if self._root is None:
+            self._root = self._compose(self._text, self._start, self._end)
+        return self._root
+
+
 class _Decoded:
     """A decoded document, which may hold many objects, and how to read its tree again."""
 
-    def __init__(self, decoded: Decoded, tree: Callable[[], Node | None]) -> None:
+    __slots__ = ("_duplicates", "_not_finite", "decoded", "tree")
+
+    def __init__(self, decoded: Decoded, tree: _Tree) -> None:
         self.decoded = decoded
         self.tree = tree
-        self.duplicates = cache(partial(_by_prefix, [found.path for found in decoded.duplicates]))
-        self.not_finite = cache(partial(_by_prefix, decoded.not_finite))
+        self._duplicates: dict[int, dict[Path, list[int]]] = {}
+        self._not_finite: dict[int, dict[Path, list[int]]] = {}
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
         """The object at `path`."""
         depth = len(path)
-        duplicates = (self.decoded.duplicates[i] for i in self.duplicates(depth).get(path, ()))
-        infinite = (self.decoded.not_finite[i] for i in self.not_finite(depth).get(path, ()))
+        duplicates: Iterable[Duplicate] = ()
+        infinite: Iterable[Path] = ()
+        if self.decoded.duplicates:
+            if depth not in self._duplicates:
+                self._duplicates[depth] = _by_prefix((found.path for found in self.decoded.duplicates), depth)
+            duplicates = (self.decoded.duplicates[i] for i in self._duplicates[depth].get(path, ()))
+        if self.decoded.not_finite:
+            if depth not in self._not_finite:
+                self._not_finite[depth] = _by_prefix(self.decoded.not_finite, depth)
+            infinite = (self.decoded.not_finite[i] for i in self._not_finite[depth].get(path, ()))
         return Document(
             source,
             value,

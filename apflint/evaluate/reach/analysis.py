@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.guesses import Fresh, fresh, guesses
+from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.parts import Member, Part
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import as_point, digest, ordinary, witness
@@ -211,9 +211,13 @@ class Analysis:
         return (self.resolve.position(part.schema), part.rule, part.member, part.entry)
 
     def _guess(self, position: int) -> None:
-        """Remember what guessed requests reach, here and elsewhere."""
-        for point in guesses(self.configuration.order[position], self._fresh, self.world):
-            self._note(point)
+        """Remember what guessed requests reach, here and elsewhere, until they reach every part of a FlowSchema."""
+        schema = self.configuration.order[position]
+        for corner in CORNERS:
+            for point in guesses(schema, self._fresh, self.world, corner):
+                self._note(point)
+            if all(key in self._reached for key in _keys_of(schema, position)):
+                break
 
     @cached_property
     def _fresh(self) -> Fresh:
@@ -289,6 +293,16 @@ def _literals(encoding: Encoding, rule: PolicyRulesWithSubjects, member: Member)
     if member == "resourceRules":
         return [encoding.resource_rule(each) for each in rule.resource_rules]
     return [encoding.non_resource_rule(each) for each in rule.non_resource_rules]
+
+
+def _keys_of(schema: FlowSchema, position: int) -> Iterator[_Key]:
+    """All parts of a FlowSchema."""
+    yield position, None, None, None
+    for at, rule in enumerate(schema.spec.rules):
+        yield position, at, None, None
+        for member, entries in members(rule):
+            for index in range(len(entries)):
+                yield position, at, member, index
 
 
 def _keys(resolution: Resolution) -> tuple[_Key, ...]:

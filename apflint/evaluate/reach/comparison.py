@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.reach.analysis import Goes, NotReplayedError, Resolver, rules_of, shown
 from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.guesses import fresh, guesses
+from apflint.evaluate.reach.guesses import CORNERS, fresh, guesses
 from apflint.evaluate.reach.parts import Move
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
@@ -57,7 +57,7 @@ def _moving(
     unheard = fresh(rules)
     # Guesses find most pairs at a hundredth of the cost, and in the order of the FlowSchemas.
     for schema in (*new.order, *old.order):
-        for point in guesses(schema, unheard, world):
+        for point in (guess for corner in CORNERS for guess in guesses(schema, unheard, world, corner)):
             pair = (before(point).position, after(point).position)
             same = _where(old.order[pair[0]]) == _where(new.order[pair[1]])
             if not same and pair[0] in sources and pair not in found:

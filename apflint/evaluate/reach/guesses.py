@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         Subject,
     )
 
-_CORNERS = 2
-"""Of each list, the first value and the last are guessed."""
+CORNERS = (0, 1)
+"""Of each list, the first value and the last are guessed: what is asked for first, and what is asked for otherwise."""
 
 
 class Fresh(NamedTuple):
@@ -70,21 +70,20 @@ def fresh(rules: Collection[PolicyRulesWithSubjects]) -> Fresh:
     )
 
 
-def guesses(schema: FlowSchema, fresh: Fresh, world: World) -> Iterator[Point]:
-    """Requests for each entry of each list of each rule: as many as the longest list has, and those at the corners."""
+def guesses(schema: FlowSchema, fresh: Fresh, world: World, corner: int) -> Iterator[Point]:
+    """Requests for each entry of each list of each rule, as many as the longest list has: with values at one of CORNERS."""
     for rule in schema.spec.rules:
-        for corner in range(_CORNERS):
-            what = [_resource_request(each, fresh, corner) for each in rule.resource_rules]
-            what += [_path_request(each, fresh, corner) for each in rule.non_resource_rules]
-            if not what or not rule.subjects:
-                break
-            for number in range(max(len(what), len(rule.subjects))):
-                user, groups = _user(rule.subjects[min(number, len(rule.subjects) - 1)], fresh)
-                asked = what[number % len(what)]
-                if asked is not None:
-                    point = asked._replace(user=user, groups=groups)
-                    if possible(point, world):
-                        yield point
+        what = [_resource_request(each, fresh, corner) for each in rule.resource_rules]
+        what += [_path_request(each, fresh, corner) for each in rule.non_resource_rules]
+        if not what or not rule.subjects:
+            continue
+        for number in range(max(len(what), len(rule.subjects))):
+            user, groups = _user(rule.subjects[min(number, len(rule.subjects) - 1)], fresh)
+            asked = what[number % len(what)]
+            if asked is not None:
+                point = asked._replace(user=user, groups=groups)
+                if possible(point, world):
+                    yield point
 
 
 def _user(subject: Subject, fresh: Fresh) -> tuple[str, tuple[str, ...]]:

@@ -123,7 +123,7 @@ def is_resource_path(path: str) -> bool:
 
 def legal_text(value: str) -> bool:
     """Whether a URL can carry it: half of a surrogate pair is no text."""
-    return not any("\ud800" <= char <= "\udfff" for char in value)
+    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def legal_segment(value: str) -> bool:
