@@ -161,10 +161,10 @@ class _Origins:
 def _all_in_order(configuration: Configuration) -> list[FlowSchema]:
     """The effective FlowSchemas with those that dangle between them, where they would stand."""
 
-    def key(schema: FlowSchema) -> tuple[int, int, bytes]:
+    def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
             end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server puts them at the very ends
-            return end, 0, b""
+            return end, 0, ""
         return 1, *matching_order(schema)
 
     return sorted((*configuration.order, *configuration.dangling), key=key)
