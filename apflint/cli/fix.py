@@ -15,17 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from apflint.cli.check import Flags, Input, Request
-    from apflint.edit.fix import Mending
-    from apflint.finding import Report
+    from apflint.edit.fix import Refusal
+    from apflint.finding import Finding, Report
 
 
 class _Outcome(NamedTuple):
     """What was found in the files as they were, what became of them, and what could not be read or written."""
 
     before: Report
-    mending: Mending
+    made: list[Finding]
+    """What was mended and written, or would be."""
+    refused: tuple[Refusal, ...]
     after: Report
-    """What is found in the files as they are now."""
+    """What is found in the files as they are now, or would be."""
     failures: list[str]
 
 
@@ -36,15 +38,14 @@ def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> i
     """
     outcome = _mended(requested(paths, asked, flags), flags)
     if not flags.quiet:
-        for found in outcome.mending.made:
-            what = found.fix.title if found.fix else ""
-            say(f"{found.file}:{found.span.line}: {'would fix' if flags.diff else 'fixed'} {found.rule}: {what}")
+        for found in outcome.made:
+            say(f"{_at(found)}: {'would fix' if flags.diff else 'fixed'} {found.rule}: {_title(found)}")
     _tell(outcome, flags)
     for failure in outcome.failures:
         say(f"apflint: {failure}")
     if outcome.failures:
         return 2
-    return int(bool(outcome.mending.refused) or (flags.diff and bool(outcome.mending.made)))
+    return int(bool(outcome.refused) or (flags.diff and bool(outcome.made)))
 
 
 def check(request: Request, flags: Flags) -> int:
@@ -53,7 +54,9 @@ def check(request: Request, flags: Flags) -> int:
         raise ValueError("--diff shows what --fix would do. Give one of the two.")
     if flags.write_baseline:
         raise ValueError("--write-baseline takes what is found as known, and --fix mends it. Give one of the two.")
-    if "-" in request.inputs.paths and flags.fix:
+    if flags.diff and flags.reports:
+        raise ValueError("--report writes findings, and --diff shows changes in their place. Give one of the two.")
+    if flags.fix and not {"-", "/dev/stdin"}.isdisjoint(request.inputs.paths):
         raise ValueError("--fix changes files. For standard input use `apflint fix -`, which prints the result.")
     wanted = wanted_reports(request.printing.reports)
     outcome = _mended(request, flags)
@@ -75,7 +78,10 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
     context = list(pairs(read(request.inputs._replace(paths=request.inputs.context), failures)))
     # Not by its usual name: findings are to name places in this text, not in the templates of a rendered chart.
     stdin = request.inputs.stdin_filename or "<standard input>"
-    inputs = {one.name: one for one in read(request.inputs._replace(stdin_filename=stdin), failures)}
+    inputs: dict[str, Input] = {}
+    for one in read(request.inputs._replace(stdin_filename=stdin), failures):
+        if inputs.setdefault(one.name, one) is not one:
+            raise ValueError(f'"{one.name}" is the name of standard input and of a file. Fix them one after the other.')
     judge = _judge(request, context)
     before = dict(pairs(inputs.values()))
     first = judge(before)
@@ -84,9 +90,10 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
     for name, one in inputs.items():
         if failure := _settle(one, now[name] if one.ours else one.data, diff=flags.diff):
             failures.append(failure)
-            now[name] = one.data
-    after = mending.report if now == mending.inputs else judge(now)
-    return _Outcome(first, mending, after, failures)
+            now[name] = before[name]
+    settled = now == mending.inputs
+    made = [found for found in mending.made if settled or now[found.file] == mending.inputs[found.file]]
+    return _Outcome(first, made, mending.refused, mending.report if settled else judge(now), failures)
 
 
 def _judge(request: Request, context: list[tuple[str, bytes]]) -> Callable[[Mapping[str, bytes]], Report]:
@@ -110,21 +117,27 @@ def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:
         print_bytes(after)
         return None
     reason = write(one.path, one.data, after) if after != one.data else None
-    return f"{visible(one.name)}: not written: {reason}" if reason else None
+    return visible(f"{one.name}: not written: {reason}") if reason else None
 
 
 def _tell(outcome: _Outcome, flags: Flags) -> None:
     """What was refused, and how many were fixed."""
-    for found, reason in outcome.mending.refused:
-        what = found.fix.title if found.fix else ""
-        say(f"{found.file}:{found.span.line}: not fixed: {found.rule} ({what}): {reason}")
+    for found, reason in outcome.refused:
+        say(f"{_at(found)}: not fixed: {found.rule} ({_title(found)}): {reason}")
     if flags.quiet:
         return
-    made = outcome.mending.made
-    files = counted(len({found.file for found in made}), "file")
+    files = counted(len({found.file for found in outcome.made}), "file")
     done = "would fix" if flags.diff else "fixed"
-    parts = [f"{done} {counted(len(made), 'finding')} in {files}" if made else "nothing to fix"]
+    parts = [f"{done} {counted(len(outcome.made), 'finding')} in {files}" if outcome.made else "nothing to fix"]
     left = [found for found in outcome.after.findings if found.fix is not None and not found.fix.safe]
     if left and not flags.unsafe_fixes:
         parts.append(f"{len(left)} more with --unsafe-fixes")
     say(f"apflint: {'; '.join(parts)}")
+
+
+def _at(finding: Finding) -> str:
+    return f"{finding.file}:{finding.span.line}"
+
+
+def _title(finding: Finding) -> str:
+    return finding.fix.title if finding.fix else ""

@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from apflint.checks import VALIDATION
 from apflint.edit import apply, operations
 from apflint.edit.files import decode
+from apflint.edit.portions import Portions
 from apflint.edit.proof import others_same, same
+from apflint.finding import field_path
 from apflint.load import load_text
 from apflint.load.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from apflint.finding import Edit, Finding, Operation, Report
     from apflint.load.document import Document
 
     Judge = Callable[[Mapping[str, bytes]], Report]
 
+_DECODING = frozenset({"APF002", "APF101", "APF102", "APF703"})
+"""Rules about what a server cannot decode."""
 _DEPTH = 5
 """How often a fix may need another one before all is well: a misspelt field inside a misspelt field."""
 
@@ -59,26 +63,35 @@ def edits(finding: Finding) -> tuple[Edit, ...]:
 def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, first: Report | None = None) -> Mending:
     """Makes the fixes of what `judge` finds in the inputs, safe ones only unless `unsafe`.
 
-    `first` is what `judge` says of the inputs, where that is known. As many at once as go well together; those that do not are tried one by one, and refused if they do not go well alone.
+    `first` is what `judge` says of the inputs, where that is known. As many are made at once as go well together. Those
+    that do not are tried in ever smaller portions, and refused if they do not go well alone; all files go through that
+    at the same time, so that one bad fix in each of 300 files takes no more calls of `judge` than in one.
     """
-    now = _State(inputs, first or judge(inputs))
+    now = _State(inputs, judge(inputs) if first is None else first)
     made: list[Finding] = []
     refused: dict[tuple[Any, ...], Refusal] = {}
-    most = len(now.report.findings)
-    for _ in range(3 * most + 3):  # each attempt mends, refuses, or halves: this is only against what nobody thought of
-        todo = [found for found in _fixable(now.report.findings, unsafe=unsafe) if _key(found) not in refused]
-        batch = todo[:most]
+    portions = Portions()
+
+    def wanted(finding: Finding) -> bool:
+        return finding.fix is not None and (finding.fix.safe or unsafe) and _key(finding) not in refused
+
+    # Each turn mends, refuses, or halves a portion. The bound is only against what nobody has thought of.
+    for _ in range(3 * len(now.report.findings) + 3):
+        batch = portions.of(_together([found for found in now.report.findings if wanted(found)]))
         if not batch:
             break
-        outcome = _attempt(now, batch, judge, lambda found: found.fix.safe or unsafe if found.fix else False)
-        if isinstance(outcome, _State):
-            now, most = outcome, 2 * most
-            made += batch
-        elif len(batch) > 1:
-            most = len(batch) // 2
+        outcome = _attempt(now, batch, judge, wanted)
+        if isinstance(outcome, _Done):
+            now = outcome.state
+            made += outcome.made
+            portions.grow(batch)
         else:
-            refused[_key(batch[0])] = Refusal(batch[0], outcome)
-    return Mending(now.inputs, tuple(made), tuple(refused.values()), now.report)
+            for found in portions.shrink(batch, outcome.reasons):
+                reason = outcome.reasons.get(found.file) or outcome.reason
+                refused[_key(found)] = Refusal(found, reason)
+    still = set(map(_key, now.report.findings))
+    left = tuple(refusal for key, refusal in refused.items() if key in still)
+    return Mending(now.inputs, tuple(made), left, now.report)
 
 
 class _State(NamedTuple):
@@ -86,8 +99,35 @@ class _State(NamedTuple):
     report: Report
 
 
-def _fixable(findings: Iterable[Finding], *, unsafe: bool) -> Iterator[Finding]:
-    return (found for found in findings if found.fix is not None and (found.fix.safe or unsafe))
+class _Done(NamedTuple):
+    state: _State
+    made: list[Finding]
+
+
+class _Failure(NamedTuple):
+    """Why fixes do not go well. A `reason` is a sentence without its end."""
+
+    reasons: Mapping[str, str]
+    """By file: those in which fixes do not go well whatever is done in the others."""
+    reason: str = ""
+
+
+def _together(findings: list[Finding]) -> list[Finding]:
+    """Of several findings those to be mended first, if there are such.
+
+    What the server rejects comes before the rest: it hides other findings, and those may come to light then, but must
+    not come from other fixes made at the same time.
+    """
+    return [found for found in findings if _hides(found)] or findings
+
+
+def _hides(finding: Finding) -> bool:
+    return finding.apiserver is not None or _is_unread(finding)
+
+
+def _is_unread(finding: Finding) -> bool:
+    """Whether a finding is about an object that is not known as one of ours before it is mended."""
+    return finding.document is None and finding.rule < "APF9"
 
 
 def _key(finding: Finding) -> tuple[Any, ...]:
@@ -95,29 +135,49 @@ def _key(finding: Finding) -> tuple[Any, ...]:
     return finding.rule, finding.file, finding.object, finding.field, finding.message
 
 
-def _attempt(before: _State, batch: list[Finding], judge: Judge, wanted: Callable[[Finding], bool]) -> _State | str:
-    """The state with the fixes made; a sentence without its end where one of them is not to be."""
+def _attempt(before: _State, batch: list[Finding], judge: Judge, wanted: Callable[[Finding], bool]) -> _Done | _Failure:
+    """The state with the fixes made, and with those that are needed after them; or why they are not to be made."""
     allowed = Counter((found.rule, found.file) for found in before.report.findings)
     allowed.subtract((found.rule, found.file) for found in batch)
     was_hidden = _hidden(batch)
-    trial, todo = before, batch
+    trial, todo, made = before, batch, []
     for _ in range(_DEPTH):
-        try:
-            texts = _edited(trial, todo)
-        except ValueError as error:
-            return f"the text cannot be edited there: {error}"
+        texts, reasons = _edited(trial, todo)
+        if reasons:
+            files = {found.file for found in batch}
+            return _Failure({name: reasons[name] for name in reasons if name in files}, next(iter(reasons.values())))
+        made += todo
         trial = _State(texts, judge(texts))
         excess = _excess(trial.report, allowed, was_hidden)
         if not excess:
-            return trial
+            return _Done(trial, made)
         todo = [found for found in excess if wanted(found)]
         if not todo:
             break
-    rules = {found.rule for found in batch}
-    worst = next((found for found in excess if found.rule not in rules), excess[0])
-    if worst.rule in rules:
-        return f"{worst.rule} would still be found there: {worst.message}"
-    return f"then there would be {worst.rule} in line {worst.span.line}: {worst.message}"
+    known = set(map(_key, before.report.findings))
+    return _blamed(batch, [found for found in excess if _key(found) not in known] or excess)
+
+
+def _blamed(batch: list[Finding], excess: list[Finding]) -> _Failure:
+    """What to say of findings that are too many."""
+    by_file: dict[str, list[Finding]] = {}
+    for found in excess:
+        by_file.setdefault(found.file, []).append(found)
+    # What the server says of one object has nothing to do with other files; what we say of a whole set may have.
+    alone = {name for name, found in by_file.items() if all(one.rule in VALIDATION for one in found)}
+    mended = {found.file for found in batch}
+    reasons = {name: _reason(batch, by_file[name]) for name in by_file if name in mended & alone}
+    return _Failure(reasons, _reason(batch, excess))
+
+
+def _reason(batch: list[Finding], excess: list[Finding]) -> str:
+    keys = {(found.rule, found.file, found.field) for found in batch}
+    again = [found for found in excess if (found.rule, found.file, found.field) in keys]
+    if again:
+        return f"{again[0].rule} would still be found there: {again[0].message}"
+    new = excess[0]
+    place = f"line {new.span.line}" if {new.file} == {found.file for found in batch} else f"{new.file}:{new.span.line}"
+    return f"then there would be {new.rule} in {place}: {new.message}"
 
 
 def _excess(report: Report, allowed: Counter[tuple[str, str]], was_hidden: Callable[[Finding], bool]) -> list[Finding]:
@@ -128,28 +188,51 @@ def _excess(report: Report, allowed: Counter[tuple[str, str]], was_hidden: Calla
 
 
 def _hidden(batch: list[Finding]) -> Callable[[Finding], bool]:
-    """Tells what could not be found before: an object that the server rejects is not looked at together with others."""
-    rejected = any(found.apiserver is not None for found in batch)
+    """Tells what could not be found before.
+
+    Of an object that cannot be decoded nobody says what it means; and one that the server rejects is not looked at
+    together with others. But what is now found in the very fields that were mended, the fix has brought.
+    """
+    rejected = any(map(_hides, batch))
     unread = {found.file for found in batch if _is_unread(found)}
+    decoded: dict[str, set[str]] = {}
+    for found in batch:
+        if found.rule in _DECODING and found.fix is not None:
+            decoded.setdefault(found.file, set()).update(map(_made, found.fix.operations))
 
     def hidden(finding: Finding) -> bool:
-        return finding.file in unread or (rejected and finding.rule not in VALIDATION and finding.rule < "APF9")
+        if finding.file in unread or (rejected and finding.rule not in VALIDATION):
+            return True
+        fields = decoded.get(finding.file)
+        if not fields or finding.rule in _DECODING:
+            return False
+        return not any(f"{finding.field}.".startswith((f"{field}.", f"{field}[")) for field in fields)
 
     return hidden
 
 
-def _edited(state: _State, todo: list[Finding]) -> dict[str, bytes]:
-    """The inputs with the fixes made, and proved. ValueError where that cannot be."""
+def _made(operation: Operation) -> str:
+    """The field in which the outcome of an operation is."""
+    renamed = operation.what == "rename"
+    return field_path((*operation.path[:-1], operation.value) if renamed else operation.path)
+
+
+def _edited(state: _State, todo: Iterable[Finding]) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The inputs with the fixes made, and proved; and for each file where that cannot be, a sentence without its end."""
     by_file: dict[str, list[Finding]] = {}
     for found in todo:
         by_file.setdefault(found.file, []).append(found)
-    inputs = dict(state.inputs)
+    inputs, reasons = dict(state.inputs), {}
     for name, findings in by_file.items():
         if name not in inputs:
-            raise ValueError("it is a part of a rendered chart, not a file")
-        text, encoding = decode(inputs[name])
-        inputs[name] = encoding.encode(_edited_text(Source(name, text), findings))
-    return inputs
+            reasons[name] = "this is a part of a rendered chart, not a file"
+            continue
+        try:
+            text, encoding = decode(inputs[name])
+            inputs[name] = encoding.encode(_edited_text(Source(name, text), findings))
+        except ValueError as error:
+            reasons[name] = f"the text cannot be edited there: {error}"
+    return inputs, reasons
 
 
 def _edited_text(source: Source, findings: list[Finding]) -> str:
@@ -162,13 +245,8 @@ def _edited_text(source: Source, findings: list[Finding]) -> str:
     made = [edit for number, document in documents.items() for edit in operations.edits(document, asked[number])]
     text = apply(source.text, [*texts, *made])
     wanted = {_identity(document): asked[number] for number, document in documents.items()}
-    _prove(source, text, wanted, more=any(_is_unread(found) for found in findings))
+    _prove(source, text, wanted, more=any(map(_is_unread, findings)))
     return text
-
-
-def _is_unread(finding: Finding) -> bool:
-    """Whether a finding is about an object that is not known as one of ours before it is mended."""
-    return finding.document is None and finding.rule < "APF9"
 
 
 def _identity(document: Document) -> tuple[Any, ...]:
@@ -180,7 +258,10 @@ def _prove(source: Source, text: str, wanted: Mapping[tuple[Any, ...], list[Oper
     before, after = load_text(source), load_text(Source(source.name, text))
     left = iter(after.documents)
     for document in before.documents:
-        expected = operations.carried_out(document.value, wanted.get(_identity(document), ()))
+        try:
+            expected = operations.carried_out(document.value, wanted.get(_identity(document), ()))
+        except LookupError:
+            raise ValueError("the fixes are at odds with each other") from None
         if not any(same(new.value, expected) for new in (left if more else islice(left, 1))):
             raise ValueError("something else would change as well (an anchor, perhaps)")
     if not more and (len(after.documents) > len(before.documents) or not others_same(before, after)):
