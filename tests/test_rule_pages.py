@@ -134,6 +134,7 @@ def test_front_matter_is_what_a_yaml_parser_reads(rule_id: str, root: Path) -> N
         "since": rule.since,
         "summary": rule.summary,
         "references": list(rule.references),
+        **({"fix": rule.fix} if rule.fix else {}),
     }
 
 

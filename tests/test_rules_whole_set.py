@@ -161,7 +161,8 @@ def test_other_rules_are_the_same_in_both_worlds() -> None:
         flow_schema("c", "exempt", 3000, subjects=[group("system:serviceaccounts")]),
     )
     told = findings(*objects)
-    assert told == findings(*objects, world=CLOSED)
+    closed = findings(*objects, world=CLOSED)
+    assert [one._replace(document=None) for one in told] == [one._replace(document=None) for one in closed]
     assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(ids(told))
 
 

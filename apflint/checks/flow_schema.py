@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin, names
+from apflint.checks import repair
 from apflint.checks.comparison import differences
 from apflint.checks.wording import did_you_mean, placeholder_hint, quote
 from apflint.finding import Cause, Place, Problem
@@ -62,8 +63,9 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
                     " out: then all requests are one flow"
                 )
             path = ("spec", "distinguisherMethod", "type")
+            cause = Cause("FieldValueNotSupported", "spec.distinguisherMethod.type")
             yield Problem(
-                Place(schema.document, path), message, Cause("FieldValueNotSupported", "spec.distinguisherMethod.type")
+                Place(schema.document, path), message, cause, fix=repair.spelled(path, method, DISTINGUISHERS)
             )
 
 
@@ -76,8 +78,12 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
             message = "this FlowSchema names no priority level: write `priorityLevelConfiguration: {name: ...}`"
             yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field))
         elif wrong := names.dns_subdomain(name):
-            message = f"{quote(name)} can be no priority level's name: {wrong}.{placeholder_hint(name)}"
-            yield Problem(Place(schema.document, path), message, Cause("FieldValueInvalid", field))
+            near = name.strip().lower().replace("_", "-")
+            known = near in workspace.configuration.levels
+            hint = f" Did you mean {quote(near)}?" if known else placeholder_hint(name)
+            message = f"{quote(name)} can be no priority level's name: {wrong}.{hint}"
+            fix = repair.changed(path, name, near, safe=False) if known else None
+            yield Problem(Place(schema.document, path), message, Cause("FieldValueInvalid", field), fix=fix)
 
 
 def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:

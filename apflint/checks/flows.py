@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.checks import repair
 from apflint.checks.wording import quote
-from apflint.finding import Place, Problem
+from apflint.finding import Fix, Operation, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.finding import Path
     from apflint.model import FlowSchema, PriorityLevelConfiguration, QueuingConfiguration
     from apflint.workspace import Workspace
+
+
+_DISTINGUISHER: Path = ("spec", "distinguisherMethod")
+# Not safe: nothing changes with this level, which may come to have queues, or have them in another cluster.
+_IDLE = Fix("remove distinguisherMethod", safe=False, operations=(Operation("remove", _DISTINGUISHER),))
 
 
 def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
@@ -24,7 +31,9 @@ def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
                 f"{said}, so it is 1000: before service-accounts (9000) and global-default (9900),"
                 " after all others that are built in. Write the number that is meant"
             )
-            yield Problem(Place(schema.document, ("spec", "matchingPrecedence")), message)
+            path = ("spec", "matchingPrecedence")
+            fix = repair.given(schema.document, path, 1000, "write matchingPrecedence: 1000", safe=True)
+            yield Problem(Place(schema.document, path), message, fix=fix)
 
 
 def _level(workspace: Workspace, schema: FlowSchema) -> PriorityLevelConfiguration | None:
@@ -59,7 +68,7 @@ def single_flow(workspace: Workspace) -> Iterator[Problem]:
                 f" {queuing.hand_size} of the {queuing.queues} queues of {quote(schema.spec.priority_level_configuration)}:"
                 " one busy client makes all the others wait. ByUser or ByNamespace tells them apart"
             )
-            yield Problem(Place(schema.document, ("spec", "distinguisherMethod")), message)
+            yield Problem(Place(schema.document, _DISTINGUISHER), message)
 
 
 def idle_distinguisher(workspace: Workspace) -> Iterator[Problem]:
@@ -70,6 +79,7 @@ def idle_distinguisher(workspace: Workspace) -> Iterator[Problem]:
         if method is None or level is None:
             continue
         name = quote(level.name)
+        fix: Fix | None = _IDLE
         if level.spec.type == "Exempt":
             why = f"{name} is exempt, so nothing waits"
         elif (queuing := _queuing(level)) is None:
@@ -78,10 +88,11 @@ def idle_distinguisher(workspace: Workspace) -> Iterator[Problem]:
             why = f"{name} has one queue for all flows"
         elif method == "ByNamespace" and _never_in_a_namespace(schema):
             why = "its requests are in no namespace, so all of them are one flow"
+            fix = None  # ByUser may have been meant
         else:
             continue
         message = f"distinguisherMethod {method} makes no difference here: {why}"
-        yield Problem(Place(schema.document, ("spec", "distinguisherMethod"), key=True), message)
+        yield Problem(Place(schema.document, _DISTINGUISHER, key=True), message, fix=fix)
 
 
 def _never_in_a_namespace(schema: FlowSchema) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from apflint.checks import repair
 from apflint.checks.wording import listed, nearest, quote
 from apflint.evaluate import resources
-from apflint.finding import Place, Problem
+from apflint.finding import Fix, Operation, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,9 +16,10 @@ if TYPE_CHECKING:
     from apflint.evaluate.resources import Resource
     from apflint.finding import Path
     from apflint.load.document import Document
-    from apflint.model import ResourcePolicyRule
+    from apflint.model import ResourcePolicyRule, Subject
     from apflint.workspace import Workspace
 
+_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?")
 _MANY = frozenset({"list", "watch", "deletecollection"})
 """Verbs that can be asked over all namespaces at once."""
 # Non-resource requests have the HTTP method in lower case as their verb, and there are no methods LIST, CREATE, ...
@@ -36,12 +39,20 @@ def impossible_match(workspace: Workspace) -> Iterator[Problem]:
         if "*" not in rule.api_groups:
             for number, group in enumerate(rule.api_groups):
                 if message := _impossible_group(group):
-                    yield Problem(Place(document, (*path, "apiGroups", number)), message)
+                    fix = _item_fix((*path, "apiGroups"), rule.api_groups, number, _meant_group(group))
+                    yield Problem(Place(document, (*path, "apiGroups", number)), message, fix=fix)
         if "*" not in rule.resources:
             for number, name in enumerate(rule.resources):
                 if message := _impossible_resource(name, rule.api_groups):
-                    yield Problem(Place(document, (*path, "resources", number)), message)
+                    fix = _item_fix(
+                        (*path, "resources"), rule.resources, number, _meant_resource(name, rule.api_groups)
+                    )
+                    yield Problem(Place(document, (*path, "resources", number)), message, fix=fix)
     yield from _impossible_methods(workspace)
+
+
+def _item_fix(path: Path, items: tuple[str, ...], number: int, new: str | None) -> Fix | None:
+    return None if new is None else repair.relisted(path, items, {number: new}, safe=False)
 
 
 def _impossible_methods(workspace: Workspace) -> Iterator[Problem]:
@@ -56,7 +67,11 @@ def _impossible_methods(workspace: Workspace) -> Iterator[Problem]:
                             " write ['*']"
                         )
                         at = ("spec", "rules", i, "nonResourceRules", j, "verbs", number)
-                        yield Problem(Place(schema.document, at), message)
+                        # Reading a path once or for long is GET all the same, and that is there.
+                        fix = None
+                        if verb in ("list", "watch") and "get" in part.verbs:
+                            fix = repair.without(at[:-1], part.verbs, [number], 'beside "get"', safe=False)
+                        yield Problem(Place(schema.document, at), message, fix=fix)
 
 
 def _impossible_group(group: str) -> str | None:
@@ -70,6 +85,18 @@ def _impossible_group(group: str) -> str | None:
     if group != group.lower() or " " in group:
         return f"{quote(group)} never matches: API groups are in lower case, and compared as they are"
     return None
+
+
+def _meant_group(group: str) -> str | None:
+    """The group that one which never matches was meant to be."""
+    if group in ("core", "v1"):
+        return ""
+    if "*" in group or " " in group:
+        return None
+    name, slash, version = group.partition("/")
+    if slash and (name in ("", "core") or not _VERSION.fullmatch(version)):
+        return None
+    return name.lower()
 
 
 def _impossible_resource(name: str, groups: tuple[str, ...]) -> str | None:
@@ -93,6 +120,15 @@ def _impossible_resource(name: str, groups: tuple[str, ...]) -> str | None:
     if known and all(found.name != resource for found in known) and ("*" in groups or _in_groups(known, groups)):
         return f"{quote(name)} never matches: the resource is called {quote(known[0].name)}, as in URLs"
     return None
+
+
+def _meant_resource(name: str, groups: tuple[str, ...]) -> str | None:
+    """The resource that one which never matches was meant to be, where Kubernetes itself serves it in the rule's groups."""
+    resource, slash, subresource = name.partition("/")
+    if "*" in name:
+        return None
+    plurals = {found.name for found in resources.named(resource) if "*" in groups or found.group in groups}
+    return f"{plurals.pop()}{slash}{subresource.lower()}" if len(plurals) == 1 else None
 
 
 def _plural(name: str) -> str | None:
@@ -130,7 +166,11 @@ def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
             f"namespaces ['*'] means requests in any one namespace: this rule misses {what}, as well as everything else"
             " outside of namespaces. Add `clusterScope: true`"
         )
-        yield Problem(Place(document, (*path, "namespaces")), message)
+        yield Problem(Place(document, (*path, "namespaces")), message, fix=_cluster_scope(document, path))
+
+
+def _cluster_scope(document: Document, path: Path) -> Fix:
+    return repair.given(document, (*path, "clusterScope"), True, "write clusterScope: true", safe=False)
 
 
 def _known(rule: ResourcePolicyRule) -> list[Resource] | None:
@@ -155,20 +195,22 @@ def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Probl
             continue
         # A request for one namespace is in that namespace for the server, so `namespaces` may go with it.
         cluster = [found for found in known if not found.namespaced and (found.name, found.group) != ("namespaces", "")]
-        said = listed(map(quote, rule.resources), "and")
         if len(cluster) == len(known) and rule.namespaces and not rule.cluster_scope:
+            said = listed(map(quote, rule.resources), "and")
             message = (
                 f"{said}: requests for them are in no namespace, so this rule never matches. Write `clusterScope: true`"
             )
-            yield Problem(Place(document, (*path, "namespaces")), message)
+            yield Problem(Place(document, (*path, "namespaces")), message, fix=_cluster_scope(document, path))
         namespaced = all(found.namespaced for found in known)
         one_by_one = not any(verb in _MANY or verb == "*" for verb in rule.verbs)
         if namespaced and one_by_one and rule.cluster_scope and not rule.namespaces:
+            said = listed(map(quote, rule.resources), "and")
             message = (
                 f"{said}: requests with {listed(map(quote, rule.verbs), 'or')} for them are always in a namespace, so this rule"
                 " never matches. Write `namespaces: ['*']`"
             )
-            yield Problem(Place(document, (*path, "clusterScope"), key=True), message)
+            fix = repair.given(document, (*path, "namespaces"), ("*",), 'write namespaces: ["*"]', safe=False)
+            yield Problem(Place(document, (*path, "clusterScope"), key=True), message, fix=fix)
 
 
 def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:
@@ -212,7 +254,24 @@ def unlisted_subject(workspace: Workspace) -> Iterator[Problem]:
                 else:
                     continue
                 if said is not None:
-                    yield Problem(Place(schema.document, at), said)
+                    yield Problem(Place(schema.document, at), said, fix=_subject_fix(path, subject))
+
+
+def _subject_fix(path: Path, subject: Subject) -> Fix | None:
+    """Writes the user that was meant for a service account or a group, or the group whose name is misspelt."""
+    if subject.kind == "ServiceAccount" and subject.service_account is not None:
+        old, user = "serviceAccount", f"system:{subject.service_account.name}"
+        members = [Operation("set", (*path, old, "name"), user), Operation("remove", (*path, old, "namespace"))]
+    elif subject.group in _USERS:
+        old, user, members = "group", subject.group, []
+    else:
+        return repair.spelled((*path, "group", "name"), subject.group or "", _GROUPS, safe=False)
+    operations = (
+        Operation("set", (*path, "kind"), "User"),
+        Operation("rename", (*path, old), "user"),
+        *members,
+    )
+    return Fix(f"make this subject the user {quote(user)}", safe=False, operations=operations)
 
 
 def _strange_account(namespace: str, name: str) -> str | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.checks import repair
 from apflint.checks.metadata import objects
 from apflint.checks.wording import quote
-from apflint.finding import Elsewhere, Path, Place, Problem
+from apflint.finding import Elsewhere, Fix, Path, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,8 @@ def suggested_object_overwritten(workspace: Workspace) -> Iterator[Problem]:
             f"{quote(found.name)} is one of the server's own objects. {how} the server puts its own spec back within a minute"
             ' of `kubectl apply`. Write the annotation with the value "false" to keep this spec'
         )
-        yield Problem(Place(found.document, _ANNOTATION if value is not None else _NAME), message)
+        place = Place(found.document, _ANNOTATION if value is not None else _NAME)
+        yield Problem(place, message, fix=_kept(found.document))
 
 
 def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
@@ -73,6 +75,13 @@ def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
             message = (
                 f"the server of Kubernetes {release.name} deletes this {found.document.kind}: with"
                 f" {builtin.AUTOUPDATE}: {quote(value)} it takes the object for an outdated one of its own,"
-                " because it has none of this name. Leave the annotation out"
+                ' because it has none of this name. Write "false", or leave the annotation out'
             )
-            yield Problem(Place(found.document, _ANNOTATION), message)
+            yield Problem(Place(found.document, _ANNOTATION), message, fix=_kept(found.document))
+
+
+def _kept(document: Document) -> Fix:
+    """Tells the server that the object is not its own to change or delete."""
+    return repair.given(
+        document, _ANNOTATION, "false", f'write the annotation {builtin.AUTOUPDATE}: "false"', safe=True
+    )

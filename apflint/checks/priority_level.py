@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.checks import repair
 from apflint.checks.comparison import differences
 from apflint.checks.wording import did_you_mean, quote
-from apflint.finding import Cause, Place, Problem, field_path
+from apflint.finding import Cause, Fix, Operation, Place, Problem, field_path
 from apflint.model import PRESERVE_ZERO, shares_field
 
 if TYPE_CHECKING:
@@ -25,8 +26,28 @@ _TYPES = ("Limited", "Exempt")
 _RESPONSES = ("Queue", "Reject")
 
 
-def _problem(level: PriorityLevelConfiguration, path: Path, reason: str, message: str, *, key: bool = False) -> Problem:
-    return Problem(Place(level.document, path, key), message, Cause(f"FieldValue{reason}", field_path(path)))
+_TYPE: Path = ("spec", "type")
+
+
+def _problem(
+    level: PriorityLevelConfiguration,
+    path: Path,
+    reason: str,
+    message: str,
+    *,
+    key: bool = False,
+    fix: Fix | None = None,
+) -> Problem:
+    return Problem(Place(level.document, path, key), message, Cause(f"FieldValue{reason}", field_path(path)), fix=fix)
+
+
+def _removal(path: Path, *, safe: bool) -> Fix:
+    return Fix(f"remove {quote(path[-1])}", safe, (Operation("remove", path),))
+
+
+def _due(level: PriorityLevelConfiguration) -> str:
+    """The one type that a level of this name can have."""
+    return "Exempt" if level.name == "exempt" else "Limited"
 
 
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
@@ -41,7 +62,14 @@ def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
                     f'only the level "exempt" is of type Exempt, and {quote(level.name)} is not it. To exempt requests, let'
                     " their FlowSchema name the level exempt; here write Limited"
                 )
-            yield _problem(level, ("spec", "type"), "Invalid", message)
+            yield _problem(level, _TYPE, "Invalid", message, fix=_limited_instead(level))
+
+
+def _limited_instead(level: PriorityLevelConfiguration) -> Fix | None:
+    """Makes a level Limited that says its limits, and is Exempt by its type only."""
+    if level.name == "exempt" or level.spec.type != "Exempt" or level.spec.limited is None:
+        return None
+    return repair.changed(_TYPE, "Exempt", "Limited", safe=False)
 
 
 def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
@@ -50,14 +78,15 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
         spec = level.spec
         if spec.type not in _TYPES:
             said = f"{quote(spec.type)} is no type of level" if spec.type else "the level has no type"
-            due = "Exempt" if level.name == "exempt" else "Limited"
+            due = _due(level)
             hint = "" if due == "Exempt" else ' (Exempt is only for the level "exempt")'
             message = f"{said}. Write `type: {due}`{hint}"
-            yield _problem(level, ("spec", "type"), "NotSupported", message)
+            yield _problem(level, _TYPE, "NotSupported", message, fix=_type_fix(level))
         elif spec.type == "Limited":
             if spec.exempt is not None:
                 message = '"exempt" goes with type Exempt, and this level is Limited'
-                yield _problem(level, ("spec", "exempt"), "Forbidden", message, key=True)
+                fix = _removal(("spec", "exempt"), safe=False) if spec.limited is not None else None
+                yield _problem(level, ("spec", "exempt"), "Forbidden", message, key=True, fix=fix)
             if spec.limited is None:
                 message = "a level of type Limited says its limits under `limited`, which is missing"
                 yield _problem(level, ("spec", "limited"), "Required", message)
@@ -65,7 +94,18 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
             message = '"limited" goes with type Limited, and this level is Exempt: nothing limits it'
             if level.name != "exempt":
                 message = '"limited" goes with type Limited: write that'
-            yield _problem(level, ("spec", "limited"), "Forbidden", message, key=True)
+            fix = _limited_instead(level) or _removal(("spec", "limited"), safe=False)
+            yield _problem(level, ("spec", "limited"), "Forbidden", message, key=True, fix=fix)
+
+
+def _type_fix(level: PriorityLevelConfiguration) -> Fix | None:
+    """Writes the type that a level must have, where what is written, or what stands beside it, says the same."""
+    spec, due = level.spec, _due(level)
+    if spec.type:
+        return repair.spelled(_TYPE, spec.type, _TYPES) if repair.meant(spec.type, _TYPES) == due else None
+    if (spec.limited is None) != (due == "Exempt"):
+        return None
+    return repair.given(level.document, _TYPE, due, f"write type: {due}", safe=True)
 
 
 def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
@@ -81,13 +121,20 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             )
             hint = did_you_mean(response.type, _RESPONSES)
             message = f"{said}. Write Queue (requests wait) or Reject (429 at once).{hint}"
-            yield _problem(level, (*path, "type"), "NotSupported", message)
+            fix = repair.spelled((*path, "type"), response.type, _RESPONSES)
+            if not response.type and response.queuing is not None:
+                fix = repair.given(level.document, (*path, "type"), "Queue", "write type: Queue", safe=False)
+            yield _problem(level, (*path, "type"), "NotSupported", message, fix=fix)
         elif response.type == "Reject" and response.queuing is not None:
             message = '"queuing" goes with type Queue; a level that rejects has no queues. Leave queuing out, or write `type: Queue`'
-            yield _problem(level, (*path, "queuing"), "Forbidden", message, key=True)
+            fix = _removal((*path, "queuing"), safe=True)
+            yield _problem(level, (*path, "queuing"), "Forbidden", message, key=True, fix=fix)
         elif response.type == "Queue" and response.queuing is None:
             message = "a level of type Queue has its queues under `queuing`, which is missing; `queuing: {}` takes all defaults"
-            yield _problem(level, (*path, "queuing"), "Required", message)
+            # One field of a mapping makes it; 64 is what the server takes for it anyway (DefaultQueues).
+            queues = Operation("insert", (*path, "queuing", "queues"), 64)
+            fix = Fix("add queuing with 64 queues, the default", safe=False, operations=(queues,))
+            yield _problem(level, (*path, "queuing"), "Required", message, fix=fix)
 
 
 def _validated_limited(spec: PriorityLevelConfigurationSpec) -> LimitedPriorityLevelConfiguration | None:
@@ -168,4 +215,5 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
                 Place(level.document, ("metadata", "annotations", PRESERVE_ZERO), key=True),
                 message,
                 Cause("FieldValueForbidden", "metadata.annotations"),
+                fix=_removal(("metadata", "annotations", PRESERVE_ZERO), safe=False),
             )

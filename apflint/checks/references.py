@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import builtin, names
+from apflint.checks import repair
 from apflint.checks.wording import listed, quote
-from apflint.finding import Elsewhere, Path, Place, Problem
+from apflint.finding import Elsewhere, Fix, Path, Place, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from apflint.load.document import Document
     from apflint.model import PriorityLevelConfiguration
@@ -41,8 +42,47 @@ def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
         if not workspace.world.complete:
             message += " If the level is defined elsewhere, name its file with --context"
         yield Problem(
-            Place(schema.document, _LEVEL), message.rstrip("."), severity="error" if workspace.world.complete else None
+            Place(schema.document, _LEVEL),
+            message.rstrip("."),
+            fix=_misspelt(name, workspace.configuration.levels) if near and not gone else None,
+            severity="error" if workspace.world.complete else None,
         )
+
+
+def _misspelt(name: str, levels: Iterable[str]) -> Fix | None:
+    """Names the one level that `name` is a letter off: `workload-lwo`, `globaldefault`, and not `team-b` for `team-a`."""
+    near = [level for level in levels if _is_slip(name, level)]
+    return repair.changed(_LEVEL, name, near[0], safe=False) if len(near) == 1 else None
+
+
+def _is_slip(one: str, other: str) -> bool:
+    ones, others = _words(one), _words(other)
+    if "".join(ones) == "".join(others):
+        return True
+    if len(ones) != len(others):
+        return False
+    different = [pair for pair in zip(ones, others, strict=True) if pair[0] != pair[1]]
+    # Words of few letters, and numbers, make another name rather than a wrong one: prod-1 and prod-2, dev and def.
+    return len(different) == 1 and min(map(len, different[0])) > 3 and _one_letter_off(*different[0])
+
+
+def _words(name: str) -> list[str]:
+    return name.replace(".", "-").split("-")
+
+
+def _one_letter_off(one: str, other: str) -> bool:
+    """One letter too many, missing, wrong, or two that changed places; no digit among them."""
+    start = _alike(one, other)
+    end = _alike(one[start:][::-1], other[start:][::-1])
+    here, there = one[start : len(one) - end], other[start : len(other) - end]
+    if any(letter.isdigit() for letter in here + there):
+        return False
+    return max(len(here), len(there)) == 1 or (len(here) == 2 and here == there[::-1])
+
+
+def _alike(one: str, other: str) -> int:
+    """How many letters are the same from the start on."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _documents(workspace: Workspace) -> Iterator[Document]:

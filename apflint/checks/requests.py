@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import names
+from apflint.checks import repair
 from apflint.checks.wording import listed, nearest, placeholder_hint, quote
 from apflint.finding import Cause, Place, Problem, field_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
+    from apflint.finding import Fix, Path
     from apflint.load.document import Document
     from apflint.model import ResourcePolicyRule
     from apflint.workspace import Workspace
@@ -97,7 +98,10 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
             star = found.items.index("*")
             what = "leave the others out, or the '*'" if set(found.items) != {"*"} else "it is here twice"
             message = f"'*' stands for all {found.name} and must be alone in its list: {what}"
-            yield Problem(Place(found.document, (*found.path, star)), message, Cause("FieldValueInvalid", found.field))
+            others = [number for number, _ in enumerate(found.items) if number != star]
+            fix = repair.without(found.path, found.items, others, 'beside "*"', safe=True)
+            place = Place(found.document, (*found.path, star))
+            yield Problem(place, message, Cause("FieldValueInvalid", found.field), fix=fix)
 
 
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
@@ -113,8 +117,22 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
                 f"{said}: no such {'verb' if len(wrong) == 1 else 'verbs'}. Verbs are {listed(VERBS, 'and')}.{hint}"
             )
             yield Problem(
-                Place(found.document, (*found.path, wrong[0][0])), message, Cause("FieldValueNotSupported", found.field)
+                Place(found.document, (*found.path, wrong[0][0])),
+                message,
+                Cause("FieldValueNotSupported", found.field),
+                fix=_verb_fix(found, dict(wrong)),
             )
+
+
+def _verb_fix(found: _List, wrong: dict[int, str]) -> Fix | None:
+    """Writes each wrong verb right; None where one of them can be anything."""
+    near = {number: repair.meant(verb, VERBS) for number, verb in wrong.items()}
+    right = {number: verb for number, verb in near.items() if verb is not None}
+    safe = len(right) == len(wrong)
+    if "resourceRules" in found.path:
+        # The server makes these verbs of the methods; GET and HEAD may be list and watch as well (RequestInfoFactory).
+        right |= {number: _METHODS[verb.lower()] for number, verb in wrong.items() if verb.lower() in ("post", "put")}
+    return repair.relisted(found.path, found.items, right, safe=safe) if len(right) == len(wrong) else None
 
 
 def _verb_hint(verb: str, *, resources: bool) -> str:
@@ -161,7 +179,12 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
                         "a namespace is empty. For requests outside of namespaces write `clusterScope: true`, for all"
                         " namespaces ['*']"
                     )
-                yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+                fix = None
+                if namespace and names.dns_label(namespace.lower()) is None:
+                    fix = repair.relisted(
+                        (*path, "namespaces"), rule.namespaces, {number: namespace.lower()}, safe=False
+                    )
+                yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
 
 
 def _namespace_hint(namespace: str) -> str:
@@ -181,7 +204,11 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
             if wrong := _url_fault(url):
                 path = (*found.path, number)
                 message = f"{quote(url)} is no path that the server accepts: {wrong}"
-                yield Problem(Place(found.document, path), message, Cause("FieldValueInvalid", field_path(path)))
+                fix = None
+                if url and "://" not in url and _url_fault(f"/{url}") is None:
+                    fix = repair.relisted(found.path, found.items, {number: f"/{url}"}, safe=False)
+                place = Place(found.document, path)
+                yield Problem(place, message, Cause("FieldValueInvalid", field_path(path)), fix=fix)
 
 
 def _url_fault(url: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.checks import repair
 from apflint.checks.wording import listed, quote
 from apflint.finding import Place, Problem
 from apflint.load.document import GROUP
@@ -87,7 +88,9 @@ def share_default_differs(workspace: Workspace) -> Iterator[Problem]:
                 f"{field} is absent, which the annotation {PRESERVE_ZERO} turns into 0 shares here; in v1 absent means 30."
                 f" Write {field}: 0"
             )
-            yield Problem(Place(level.document, ("spec", "limited", field)), message)
+            path = ("spec", "limited", field)
+            fix = repair.given(level.document, path, 0, f"write {field}: 0", safe=True)
+            yield Problem(Place(level.document, path), message, fix=fix)
 
 
 def _newer(release: Release) -> str:

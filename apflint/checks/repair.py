@@ -1,0 +1,100 @@
+"""Fixes as several checks make them: a word that is misspelt, a field that is missing, a list with entries that are wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.checks.wording import listed, nearest, quote
+from apflint.finding import Fix, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from apflint.finding import Path
+    from apflint.load.document import Document
+
+_CLOSE = 0.82
+"""How alike two words must be for one to be the other misspelt: `deleteall` (0.8) is not `delete`."""
+_LEAD = 0.08
+"""How much more alike than any other: `nonResourceRule` is 0.97 of `nonResourceRules` and 0.86 of `resourceRules`."""
+_SHOWN = 4
+"""How many changes a title tells one by one."""
+
+
+def meant(word: str, known: Iterable[str]) -> str | None:
+    """The one known word that `word` can be, misspelt; None where there is none, or more than one.
+
+    More cautious than the question "did you mean", which it never contradicts.
+    """
+    words = list(known)
+    lower = word.strip().lower()
+    for alike in (str.__eq__, _is_close, _is_part):
+        if found := [one for one in words if alike(lower, one.lower())]:
+            best, *others = sorted(found, key=lambda one: -_likeness(lower, one.lower()))
+            leads = not others or _likeness(lower, best.lower()) >= _likeness(lower, others[0].lower()) + _LEAD
+            return best if leads and nearest(word, words) == best else None
+    return None
+
+
+def _is_close(word: str, known: str) -> bool:
+    if word.endswith(known):
+        return False  # Unlimited is not Limited
+    return _likeness(word, known) >= _CLOSE or (len(word) > 3 and sorted(word) == sorted(known))
+
+
+def _likeness(word: str, known: str) -> float:
+    from difflib import SequenceMatcher  # only findings need it
+
+    return SequenceMatcher(None, word, known).ratio()
+
+
+def _is_part(word: str, known: str) -> bool:
+    return len(word) > 3 and (known.endswith(word) or known.startswith(word))
+
+
+def spelled(path: Path, word: str, known: Iterable[str], *, safe: bool = True) -> Fix | None:
+    """Writes the word at `path` as it is meant, where that is plain."""
+    new = meant(word, known)
+    return changed(path, word, new, safe=safe) if new and new != word else None
+
+
+def changed(path: Path, old: str, new: str, *, safe: bool) -> Fix:
+    """Writes another text at `path`."""
+    return Fix(f"change {quote(old)} to {quote(new)}", safe, (Operation("set", path, new),))
+
+
+def given(document: Document, path: Path, value: Any, title: str, *, safe: bool) -> Fix:
+    """Gives the field at `path` a value: anew where it is missing."""
+    owner: Any = document.value
+    for step in path[:-1]:
+        owner = owner.get(step) or {} if isinstance(owner, dict) else owner[step]
+    what = "set" if path[-1] in owner else "insert"
+    return Fix(title, safe, (Operation(what, path, value),))  # type: ignore[arg-type]  # both are in the vocabulary
+
+
+def relisted(path: Path, items: Sequence[str], new: Mapping[int, str], *, safe: bool) -> Fix:
+    """Writes other items into the list at `path`, by position; one that is in the list already takes no second place."""
+    there = {item for number, item in enumerate(items) if number not in new}
+    operations: list[Operation] = []
+    said: list[str] = []
+    for number, item in sorted(new.items()):
+        if item in there:
+            operations.append(Operation("remove", (*path, number)))
+            said.append(f"remove {quote(items[number])} beside {quote(item)}")
+        else:
+            operations.append(Operation("set", (*path, number), item))
+            said.append(f"change {quote(items[number])} to {quote(item)}")
+        there.add(item)
+    return Fix(_several(said), safe, tuple(operations))
+
+
+def without(path: Path, items: Sequence[str], gone: Sequence[int], why: str, *, safe: bool) -> Fix:
+    """Takes items out of the list at `path`, by position."""
+    said = list(dict.fromkeys(quote(items[number]) for number in gone))
+    return Fix(f"remove {_several(said)} {why}", safe, tuple(Operation("remove", (*path, number)) for number in gone))
+
+
+def _several(said: list[str]) -> str:
+    if len(said) > _SHOWN:
+        said = [*said[: _SHOWN - 1], f"{len(said) - _SHOWN + 1} more"]
+    return listed(said, "and")
