@@ -17,6 +17,10 @@ FOUND = {
         ("check", "--isolated", "--kubernetes", "1.36", "a.yaml"),
         f"apiVersion: {GROUP}/v1beta1\nkind: PriorityLevelConfiguration\nmetadata: {{name: exempt}}\nspec: {{type: Exempt, exempt: x}}\n",
     ),
+    "a field that only the other kind has, of another type": (
+        ("check", "--isolated", "a.yaml"),
+        f"apiVersion: {GROUP}/v1\nkind: PriorityLevelConfiguration\nmetadata: {{name: a}}\nspec: {{rules: [x]}}\n",
+    ),
 }
 """What went wrong once: a command line, and the file it is about."""
 
