@@ -54,12 +54,13 @@ class Span(NamedTuple):
 class Operation(NamedTuple):
     """One change of an object, at a field path of the object as it was before any change."""
 
-    what: Literal["rename", "set", "insert", "remove", "nest"]
+    what: Literal["rename", "set", "insert", "remove", "nest", "wrap"]
     path: Path
     value: Any = None
     """`rename`: the new key. `set`: the text, number or truth to write. `insert`: the same, for a key that is not there; the
     mappings above it are made where they are missing. `remove`: nothing; of a mapping's entry or a list's item.
-    `nest`: the keys beside `path` that move into a new mapping there."""
+    `nest`: the keys beside `path` that move into a new mapping there. `wrap`: the key under which the value at `path` becomes
+    the only entry of a mapping."""
 
 
 class Edit(NamedTuple):

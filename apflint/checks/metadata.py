@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from apflint import names
 from apflint.checks.wording import placeholder_hint, quote
-from apflint.finding import Cause, Elsewhere, Place, Problem
+from apflint.finding import Cause, Elsewhere, Fix, Operation, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
+    from apflint.finding import Path, Severity
     from apflint.load.document import Document
     from apflint.model import FlowSchema, ObjectMeta, OwnerReference, PriorityLevelConfiguration
     from apflint.workspace import Workspace
@@ -149,7 +149,7 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
                 f"{found.document.kind} objects are in no namespace: the server drops {quote(namespace)}"
                 " and takes the object for the whole cluster. Leave it out"
             )
-            yield Problem(Place(found.document, ("metadata", "namespace"), key=True), message)
+            yield _removable(found.document, ("metadata", "namespace"), message)
 
 
 _SERVER_FIELDS = {
@@ -172,21 +172,24 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
         for name, why in _SERVER_FIELDS.items():
             if metadata.get(name) not in (None, [], ""):
                 message = f"{quote(name)}: {why}. Leave it out"
-                yield Problem(
-                    Place(found.document, ("metadata", name), key=True),
-                    message,
-                    severity="warning" if name == "resourceVersion" else None,
-                )
+                severity: Severity | None = "warning" if name == "resourceVersion" else None
+                yield _removable(found.document, ("metadata", name), message, severity)
         if value.get("status") not in (None, {}, {"conditions": []}, {"conditions": None}):
             message = "the server drops `status` from a manifest: it reports there itself. Leave it out"
-            yield Problem(Place(found.document, ("status",), key=True), message)
+            yield _removable(found.document, ("status",), message)
+
+
+def _removable(document: Document, path: Path, message: str, severity: Severity | None = None) -> Problem:
+    """A field that the server drops, or fills in itself: without it the object is the same."""
+    fix = Fix(f"remove {quote(path[-1])}", True, (Operation("remove", path),))
+    return Problem(Place(document, path, key=True), message, fix=fix, severity=severity)
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     """APF106. The lists are those with `x-kubernetes-list-type: set` in the API."""
     for found in objects(workspace):
         document = found.document
-        for path, items in _sets(document.value):
+        for path, items in _sets(document):
             if "*" in items and path[-1] != "finalizers":
                 continue  # APF210 says that `*` is alone
             first_at: dict[Any, int] = {}
@@ -200,12 +203,16 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
                     f"{quote(item)} is in this list already. A plain create accepts that; server-side apply"
                     " (`kubectl apply --server-side`, Argo CD, Flux) fails on it",
                     related=(Elsewhere(Place(document, (*path, first_at[key])), "the first one"),),
+                    fix=Fix(f"remove the second {quote(item)}", True, (Operation("remove", (*path, number)),)),
                 )
 
 
-def _sets(value: dict[str, Any]) -> Iterator[tuple[Path, list[Any]]]:
+def _sets(document: Document) -> Iterator[tuple[Path, list[Any]]]:
+    value = document.value
     if finalizers := (value.get("metadata") or {}).get("finalizers"):
         yield ("metadata", "finalizers"), finalizers
+    if document.kind != "FlowSchema":
+        return  # "rules" would be an unknown field, of whatever type
     for i, rule in enumerate((value.get("spec") or {}).get("rules") or ()):
         for kind, lists in (
             ("resourceRules", ("verbs", "apiGroups", "resources", "namespaces")),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks.wording import placeholder_hint, quote
+from apflint.finding import Fix, Operation
 
 if TYPE_CHECKING:
+    from apflint.finding import Path
     from apflint.load.document import Document
     from apflint.schema import Violation
 
@@ -21,6 +24,11 @@ _NOUNS = {
     "date-time": "a point in time like 2026-01-31T12:00:00Z",
 }
 _INT32 = 2**31
+_LISTS = ("verbs", "apiGroups", "resources", "namespaces", "nonResourceURLs", "finalizers")
+"""The lists of texts that a manifest has."""
+_AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
+_ONLY_FIELD = {"distinguisherMethod": "type", "priorityLevelConfiguration": "name", "user": "name", "group": "name"}
+"""Mappings for one text, and the field that it is in."""
 
 
 def misreading(document: Document, violation: Violation) -> str:
@@ -92,11 +100,56 @@ def _in_brackets(got: Any, written: str) -> str:
 
 def _as_mapping(document: Document, violation: Violation, got: str) -> str:
     key, colon, rest = got.partition(":")
-    if colon and rest and key.isidentifier():
+    last = str(violation.path[-1]) if violation.path else ""
+    field = _ONLY_FIELD.get(last) if document.kind == "FlowSchema" else None
+    if colon and rest and (key == field if field else key.isidentifier()):
         return " Is a blank missing after the colon?"
-    last = violation.path[-1] if violation.path else ""
-    if last == "distinguisherMethod":
-        return f" Write `{{type: {got}}}`"
-    if last in ("priorityLevelConfiguration", "user", "group") and document.kind == "FlowSchema":
-        return f" Write `{{name: {got}}}`"
-    return ""
+    return f" Write `{{{field}: {got}}}`" if field else ""
+
+
+def retyped(document: Document, violation: Violation) -> Fix | None:
+    """Writes the value as its field takes it; None where it is not plain how."""
+    path, got, expected = violation.path, violation.got, violation.expected
+    if expected == "string" and isinstance(got, bool | int | float):
+        new = _unread(document, path)
+        if path[-1] == _AUTOUPDATE and isinstance(got, bool):
+            new = str(got).lower()  # the server reads this text as a boolean again, and knows fewer words than YAML
+        return _set(path, new, f"put it in quotes: {quote(new)}") if new else None
+    if expected in ("int32", "int64") and isinstance(got, str):
+        digits = got.removesuffix("%") if str(path[-1]).endswith("Percent") else got
+        return (
+            _set(path, int(digits), f"write it as a number: {digits}")
+            if re.fullmatch("-?(0|[1-9][0-9]{0,18})", digits)
+            else None
+        )
+    if expected == "boolean" and got in ("true", "false"):
+        return _set(path, got == "true", f"write it without quotes: {got}")
+    if expected == "list" and path[-1] in _LISTS:
+        return _listed(path, got if isinstance(got, str) else _unread(document, path))
+    if expected == "object" and isinstance(got, str) and got and not placeholder_hint(got):
+        field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
+        if field and not got.startswith(f"{field}:"):
+            return Fix(f"write {{{field}: {quote(got)}}}", True, (Operation("wrap", path, field),))
+    return None
+
+
+def _set(path: Path, new: Any, title: str) -> Fix:
+    return Fix(title, True, (Operation("set", path, new),))
+
+
+def _listed(path: Path, written: str) -> Fix | None:
+    """A list of the one item, or of those that commas part."""
+    items = tuple(part.strip() for part in written.split(","))
+    if any(re.search(r"[\s\[\]{}]", item) for item in items) or (len(items) > 1 and not all(items)):
+        return None
+    return _set(path, items, f"write a list: {quote(items)}")
+
+
+def _unread(document: Document, path: Path) -> str:
+    """A value that is no text as it is written, without its anchor and tag; "" where it is more than a word."""
+    from apflint.edit.places import body  # only fixes need it
+    from apflint.load.node import Scalar, behind, walk
+
+    node = behind(walk(document.root, document.prefix + path)[2])
+    written = document.source.text[body(document.source.text, node) : node.end]
+    return written if isinstance(node, Scalar) and "\n" not in written else ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.checks.misreading import misreading, not_finite
+from apflint.checks import belonging
+from apflint.checks.misreading import misreading, not_finite, retyped
 from apflint.checks.subjects import MEMBERS
 from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
@@ -16,22 +17,13 @@ from apflint.schema import places_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.finding import Fix
     from apflint.load.document import Document
     from apflint.releases import Release
     from apflint.schema import Violation
     from apflint.workspace import Manifest, Workspace
 
 _FIELD_SINCE = {"exempt": EXEMPT_FIELD, "lendablePercent": BORROWING, "borrowingLimitPercent": BORROWING}
-_OF_ROLES = ("resourceNames", "roleRef")
-_SYNONYMS = {
-    "precedence": "matchingPrecedence",
-    "priority": "matchingPrecedence",
-    "priorityLevel": "priorityLevelConfiguration",
-    "distinguisher": "distinguisherMethod",
-    "paths": "nonResourceURLs",
-    "concurrencyShares": "nominalConcurrencyShares",
-    "shares": "nominalConcurrencyShares",
-}
 _SHARES = ("assuredConcurrencyShares", "nominalConcurrencyShares")
 
 
@@ -64,7 +56,8 @@ def unknown_field(workspace: Workspace) -> Iterator[Problem]:
         for violation in manifest.violations:
             if violation.what == "unknown" and not _is_renamed(violation):
                 message = _unknown(manifest, violation, workspace.release)
-                yield _dropped(manifest.document, violation, message, workspace.release)
+                fix = belonging.mended(manifest.document, violation, workspace.release)
+                yield _dropped(manifest.document, violation, message, workspace.release, fix)
 
 
 def renamed_field(workspace: Workspace) -> Iterator[Problem]:
@@ -84,7 +77,9 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
                         f"{quote(violation.path[-1])} is called {quote(name)} in {version}."
                         f" Kubernetes {workspace.release.name} drops it without a word, and the level gets 30 shares"
                     )
-                yield _dropped(manifest.document, violation, message, workspace.release)
+                # 0 shares were 30 by the old name, and are none by the new one: somebody has to say which is meant.
+                fix = belonging.renamed(manifest.document, violation.path, name, safe=violation.got != 0)
+                yield _dropped(manifest.document, violation, message, workspace.release, fix)
 
 
 def wrong_type(workspace: Workspace) -> Iterator[Problem]:
@@ -99,6 +94,7 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
                     Place(document, violation.path),
                     misreading(document, violation),
                     Cause("BadRequest", field_path(_reported(violation.path))),
+                    fix=retyped(document, violation),
                 )
         for path in document.not_finite:
             if path not in seen:
@@ -115,14 +111,14 @@ def _is_renamed(violation: Violation) -> bool:
     return violation.path[:2] == ("spec", "limited") and len(violation.path) == 3 and violation.path[-1] in _SHARES
 
 
-def _dropped(document: Document, violation: Violation, message: str, release: Release) -> Problem:
+def _dropped(document: Document, violation: Violation, message: str, release: Release, fix: Fix | None) -> Problem:
     """A field that strict servers refuse and those before 1.25 drop."""
     if release.strict_decoding:
         # The server puts a dot before an unknown field whatever is in it.
         parent, name = field_path(violation.path[:-1]), violation.path[-1]
         cause = Cause("BadRequest", f"{parent}.{name}" if parent else str(name))
-        return Problem(Place(document, violation.path, key=True), message, cause)
-    return Problem(Place(document, violation.path, key=True), message, severity="warning")
+        return Problem(Place(document, violation.path, key=True), message, cause, fix=fix)
+    return Problem(Place(document, violation.path, key=True), message, fix=fix, severity="warning")
 
 
 def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
@@ -134,12 +130,12 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
         return f"{message} It came with Kubernetes 1.{_FIELD_SINCE[name]}"
     if habit := _rbac_habit(document, violation):
         return f"{message} {habit}"
-    if name in _OF_ROLES:
+    if name in belonging.OF_ROLES:
         return f"{message} It is a field of RBAC roles. FlowSchemas do not have it: leave it out"
     if name.startswith("x-"):
         return f"{message} Kubernetes has no extension fields: put an anchor where it is used first"
-    if name in _SYNONYMS and _SYNONYMS[name] in violation.known:
-        return f"{message} Did you mean {quote(_SYNONYMS[name])}?"
+    if name in belonging.SYNONYMS and belonging.SYNONYMS[name] in violation.known:
+        return f"{message} Did you mean {quote(belonging.SYNONYMS[name])}?"
     if "\u00a0" in name:
         return f"{message} Its line is indented with no-break spaces (U+00A0), which YAML takes for text"
     if hint := did_you_mean(name, violation.known):
@@ -157,11 +153,13 @@ def _places(paths: list[str] | tuple[str, ...]) -> list[str]:
 def _rbac_habit(document: Document, violation: Violation) -> str | None:
     """Subjects written as in a RoleBinding: the name beside the kind (APF101's most frequent cause)."""
     path = violation.path
-    if document.kind != "FlowSchema" or "subjects" not in path or path[-1] not in ("name", "namespace", "apiGroup"):
+    if not belonging.is_subject(document, path):
+        return None
+    if path[-1] in belonging.OF_RBAC_SUBJECTS:
+        return "Subjects of RBAC have it; subjects of a FlowSchema do not: leave it out"
+    if path[-1] not in ("name", "namespace"):
         return None
     subject = _at(document.value, path[:-1])
-    if path[-1] == "apiGroup":
-        return "Subjects of RBAC have it; subjects of a FlowSchema do not: leave it out"
     kind = subject.get("kind") if isinstance(subject, dict) else None
     if kind not in MEMBERS:
         return None

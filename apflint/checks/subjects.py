@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import names
+from apflint.checks import repair
 from apflint.checks.wording import did_you_mean, listed, placeholder_hint, quote
 from apflint.finding import Cause, Place, Problem, field_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
+    from apflint.finding import Fix, Path
     from apflint.load.document import Document
     from apflint.model import Subject
     from apflint.workspace import Workspace
@@ -43,7 +44,8 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             at = (*path, "kind")
             said = f"{quote(subject.kind)} is no kind of subject" if subject.kind else "this subject has no kind"
             message = f"{said}: {listed(MEMBERS)}.{did_you_mean(subject.kind, MEMBERS)}".rstrip(".")
-            yield Problem(Place(document, at), message, Cause("FieldValueNotSupported", field_path(at)))
+            fix = _kind_fix(document, at, subject)
+            yield Problem(Place(document, at), message, Cause("FieldValueNotSupported", field_path(at)), fix=fix)
             continue
         present = {
             "user": subject.user is not None,
@@ -57,11 +59,31 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             hint = _other_kind(subject, others)
             example = "{namespace: ..., name: ...}" if due == "serviceAccount" else "{name: ...}"
             message = f"a subject of kind {subject.kind} says who under `{due}: {example}`, which is missing.{hint}"
-            yield Problem(Place(document, at), message.rstrip("."), Cause("FieldValueRequired", field_path(at)))
+            cause = Cause("FieldValueRequired", field_path(at))
+            yield Problem(Place(document, at), message.rstrip("."), cause, fix=_other_kind_fix(path, subject, others))
         for name in others:
             at = (*path, name)
             message = f"{quote(name)} does not go with kind {subject.kind}: one subject is one user, one group or one service account"
-            yield Problem(Place(document, at, key=True), message, Cause("FieldValueForbidden", field_path(at)))
+            cause = Cause("FieldValueForbidden", field_path(at))
+            fix = None if present[due] else _other_kind_fix(path, subject, others)
+            yield Problem(Place(document, at, key=True), message, cause, fix=fix)
+
+
+def _kind_fix(document: Document, path: Path, subject: Subject) -> Fix | None:
+    """The kind spelled as it is meant; where it is missing, the one of the member that is there."""
+    if subject.kind:
+        return repair.spelled(path, subject.kind, MEMBERS)
+    owner = ((subject.user, "User"), (subject.group, "Group"), (subject.service_account, "ServiceAccount"))
+    kinds = [kind for member, kind in owner if member is not None]
+    return repair.given(document, path, kinds[0], f"write kind: {kinds[0]}", safe=True) if len(kinds) == 1 else None
+
+
+def _other_kind_fix(path: Path, subject: Subject, others: list[str]) -> Fix | None:
+    """The kind of the one member that is there; unsafe, for the kind may be what was meant."""
+    if len(others) != 1:
+        return None
+    kind = next(kind for kind, member in MEMBERS.items() if member == others[0])
+    return repair.changed((*path, "kind"), subject.kind, kind, safe=False)
 
 
 def _other_kind(subject: Subject, others: list[str]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.finding import Cause, Problem
+from apflint.checks.wording import quote
+from apflint.finding import Cause, Edit, Fix, Problem
+from apflint.releases import api_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +63,20 @@ def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
 
 def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
     """APF005."""
-    return (_problem(trouble, trouble.message) for trouble in workspace.troubles if trouble.what == "not-ours")
+    for trouble in workspace.troubles:
+        if trouble.what == "not-ours":
+            yield _problem(trouble, trouble.message)._replace(fix=_correction(trouble))
+
+
+def _correction(trouble: Trouble) -> Fix | None:
+    """Writes what was probably meant; unsafe, because it makes an object of ours of what may be another's."""
+    if trouble.correction is None:
+        return None
+    old, new = trouble.correction
+    at = trouble.source.text.rfind(old, trouble.start, trouble.end)
+    if at < 0 or (api_version(new.rpartition("/")[2]) is None and "/" in new):
+        return None
+    return Fix(f"change {quote(old)} to {quote(new)}", safe=False, edits=(Edit(at, at + len(old), new),))
 
 
 def about_suppressions(_workspace: Workspace) -> Iterator[Problem]:

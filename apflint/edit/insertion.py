@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from apflint.edit import CannotEditError
 from apflint.edit.places import entry, line_end, line_start, literal, mapping, word
 from apflint.finding import Edit
-from apflint.load.node import Mapping, Node, Scalar, behind, walk
+from apflint.load.node import Mapping, Node, behind, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apflint.finding import Path
 
+_LINE_BEGIN = re.compile(r"(?:\r\n|\r|\n)(?=[ \t]*[^\s])")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=[\r\n]|\Z)")
 
 
@@ -51,7 +54,7 @@ def inserted(text: str, root: Node, path: Path, value: Any) -> Edit:
 def nested(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
     """The entries `names` of the mapping that holds `path`, moved into a new mapping there, in the order of the text.
 
-    CannotEditError where they do not stand together, or not each on lines of its own.
+    CannotEditError where they do not stand together, or not on lines of their own.
     """
     owner = mapping(root, path[:-1])
     moved = sorted((entry(root, (*path[:-1], name)) for name in names), key=lambda pair: pair[0].start)
@@ -67,15 +70,14 @@ def nested(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[E
     if text[line : first.start].strip(" -") or _REST_OF_LINE.match(text, last.end) is None:
         raise CannotEditError("it shares a line with something else", first.start, last.end)
     edits = [Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")]
-    for key, value in moved:
-        if not isinstance(behind(value), Scalar) or "\n" in text[key.start : value.end]:
-            raise CannotEditError("its value is more than a word", key.start, value.end)
-        if key is not first:
-            begin = line_start(text, key.start)
-            if text[begin : key.start].strip(" "):
-                raise CannotEditError("it shares a line with something else", key.start, value.end)
-            edits.append(Edit(begin, begin, "  "))
+    # All lines go in by as much, those of comments and of texts as well: only how far in they are means something.
+    edits += (Edit(at, at, "  ") for at in _later_lines(text, first.start, last.end))
     return tuple(edits)
+
+
+def _later_lines(text: str, start: int, end: int) -> Iterator[int]:
+    """Where the lines begin that follow the first one, empty ones left out."""
+    return (found.end() for found in _LINE_BEGIN.finditer(text, start, end))
 
 
 def _opened(names: list[str]) -> list[tuple[int, str]]:

@@ -29,6 +29,8 @@ def edits(document: Document, operations: Iterable[Operation]) -> tuple[Edit, ..
                 found.append(insertion.inserted(text, root, path, operation.value))
             case "nest":
                 found += insertion.nested(text, root, path, operation.value)
+            case "wrap":
+                found.append(places.wrapped(text, root, path, operation.value))
             case "remove":
                 gone.append(path)
     return (*found, *removal.removed(text, root, gone))
@@ -48,6 +50,8 @@ def carried_out(value: dict[str, Any], operations: Iterable[Operation]) -> dict[
                 owner[-1][operation.value] = owner[-1].pop(last)
             case "set":
                 owner[-1][last] = _plain(operation.value)
+            case "wrap":
+                owner[-1][last] = {operation.value: owner[-1][last]}
             case "insert":
                 _insert(copy, operation)
             case "nest":
@@ -61,7 +65,7 @@ def carried_out(value: dict[str, Any], operations: Iterable[Operation]) -> dict[
     return copy
 
 
-_ORDER = ("set", "insert", "nest", "remove", "rename")
+_ORDER = ("set", "wrap", "insert", "nest", "remove", "rename")
 
 
 def unshared(value: Any) -> Any:

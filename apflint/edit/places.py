@@ -50,6 +50,19 @@ def written(text: str, root: Node, path: Path, new: Any) -> Edit:
     return Edit(start, scalar.end, gap + (word(new) if unquoted else literal(new)))
 
 
+def wrapped(text: str, root: Node, path: Path, name: str) -> Edit:
+    """The value at `path`, a text on one line, as the only entry of a mapping in braces; its quotes stay."""
+    key, _ = entry(root, path)
+    scalar = _scalar(root, path)
+    start = body(text, scalar)
+    old = text[start : scalar.end]
+    if not isinstance(scalar.value, str) or "\n" in old or "\r" in old:
+        raise CannotEditError("it is no text on one line", scalar.start, scalar.end)
+    quote = '"' if text[body(text, key)] == '"' else ""
+    inner = old if old[:1] in ('"', "'") else word(scalar.value)
+    return Edit(start, scalar.end, f"{{{quote}{name}{quote}: {inner}}}")
+
+
 def literal(value: Any) -> str:
     """A value as both YAML and JSON read it: a text, number, truth, null, or a list of such."""
     if isinstance(value, tuple):

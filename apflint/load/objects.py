@@ -44,6 +44,8 @@ class Trouble(NamedTuple):
     message: str
     rejected: bool
     """Whether the API server cannot decode it either."""
+    correction: tuple[str, str] | None = None
+    """Of a text that is not ours: what is in it, and what was probably meant instead."""
 
 
 class Objects:
@@ -139,15 +141,26 @@ class Objects:
         elif kind in KINDS and group == GROUP:
             self.documents.append(whole.document(self.source, value, path, api_version, kind))
         elif near := _near_miss(group, api_version, kind):
-            self._at(whole, path, near[0], "not-ours", f"{near[1]} This object was not checked")
+            self._at(
+                whole, path, near.field, "not-ours", f"{near.message} This object was not checked", near.correction
+            )
         else:
             named_like_ours = f" of {shown(group)}" if kind in KINDS and group else ""
             self.others[f"{shown(kind)} objects{named_like_ours}"] += 1
 
-    def _at(self, whole: _Decoded, path: Path, field: str, what: What, message: str) -> None:
+    def _at(
+        self,
+        whole: _Decoded,
+        path: Path,
+        field: str,
+        what: What,
+        message: str,
+        correction: tuple[str, str] | None = None,
+    ) -> None:
         """A trouble at a field of an object that is not read further. The server has no say in it."""
         start, end = whole.document(self.source, {}, path, "", "FlowSchema").offsets((field,))
         self._trouble(what, start, end, message, rejected=False)
+        self.troubles[-1] = self.troubles[-1]._replace(correction=correction)
 
 
 class _Tree:
@@ -223,19 +236,30 @@ def _by_prefix(paths: Iterable[Path], depth: int) -> dict[Path, list[int]]:
     return found
 
 
-def _near_miss(group: str, api_version: str, kind: str) -> tuple[str, str] | None:
-    """A field and sentences about it where group or kind are nearly ours; None for everybody else's objects (APF005)."""
+class _NearMiss(NamedTuple):
+    field: str
+    message: str
+    """Sentences about the field."""
+    correction: tuple[str, str] | None = None
+
+
+def _near_miss(group: str, api_version: str, kind: str) -> _NearMiss | None:
+    """What is nearly ours in group or kind; None for everybody else's objects (APF005)."""
     if group == GROUP:
         from difflib import get_close_matches
 
         close = get_close_matches(kind, (*KINDS, *_LISTS), 1, 0.6)
         hint = f"did you mean {close[0]}?" if close else f"its kinds are {KINDS[0]} and {KINDS[1]}."
-        return "kind", f"kind `{shown(kind)}`: the group {GROUP} has no such kind; {hint}"
+        message = f"kind `{shown(kind)}`: the group {GROUP} has no such kind; {hint}"
+        return _NearMiss("kind", message, (kind, close[0]) if close and close[0] in KINDS else None)
     if kind in KINDS and not api_version:
-        return "kind", f"this {kind} has no apiVersion, so kubectl refuses it. Write `apiVersion: {GROUP}/v1`."
+        message = f"this {kind} has no apiVersion, so kubectl refuses it. Write `apiVersion: {GROUP}/v1`."
+        return _NearMiss("kind", message)
     if kind in KINDS and _resembles(group, api_version):
         message = f"{kind} is in the group {GROUP}, as in `{GROUP}/v1`. No API server knows this one."
-        return "apiVersion", f"apiVersion `{shown(api_version)}`: {message}"
+        _, slash, version = api_version.rpartition("/")
+        meant = f"{GROUP}/{version}" if slash or (not group and version != GROUP) else f"{GROUP}/v1"
+        return _NearMiss("apiVersion", f"apiVersion `{shown(api_version)}`: {message}", (api_version, meant))
     return None
 
 

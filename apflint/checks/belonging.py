@@ -1,0 +1,125 @@
+"""Fixes of fields that are unknown where they stand (APF101, APF703): what the field is called, or where it belongs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.checks import repair
+from apflint.checks.subjects import MEMBERS
+from apflint.checks.wording import listed, nearest, quote
+from apflint.finding import Fix, Operation
+from apflint.schema import places_of
+
+if TYPE_CHECKING:
+    from apflint.finding import Path
+    from apflint.load.document import Document
+    from apflint.releases import Release
+    from apflint.schema import Violation
+
+OF_ROLES = ("resourceNames", "roleRef")
+"""Fields of RBAC that FlowSchemas do not have."""
+OF_RBAC_SUBJECTS = ("apiGroup", "apiVersion")
+"""Fields that a subject of RBAC has or had, and one of a FlowSchema has not."""
+SYNONYMS = {
+    "precedence": "matchingPrecedence",
+    "priority": "matchingPrecedence",
+    "priorityLevel": "priorityLevelConfiguration",
+    "distinguisher": "distinguisherMethod",
+    "paths": "nonResourceURLs",
+    "concurrencyShares": "nominalConcurrencyShares",
+    "shares": "nominalConcurrencyShares",
+}
+"""What people call a field, where the spelling is too far off to tell."""
+
+
+def renamed(document: Document, path: Path, name: str, *, safe: bool = True) -> Fix | None:
+    """Calls the field at `path` by another name, unless a field of that name is there."""
+    if name in _owner(document, path):
+        return None
+    return Fix(f"rename {quote(path[-1])} to {quote(name)}", safe, (Operation("rename", path, name),))
+
+
+def mended(document: Document, violation: Violation, release: Release) -> Fix | None:
+    """The fix for an unknown field; None where it is not plain what was meant."""
+    path, name = violation.path, str(violation.path[-1])
+    if is_subject(document, path):
+        if name in OF_RBAC_SUBJECTS:
+            return Fix(f"remove {quote(name)}", True, (Operation("remove", path),))
+        if fix := _rbac_subject(document, path):
+            return fix
+    if name in OF_ROLES:  # without it the FlowSchema takes more than was meant
+        return Fix(f"remove {quote(name)}", False, (Operation("remove", path),))
+    meant = _meant(name, violation, places_of(name, document.kind, document.version, release))
+    if meant is not None:
+        rivals = [
+            key for key in _owner(document, path) if key not in violation.known and _word(key, violation) == meant
+        ]
+        return renamed(document, path, meant) if len(rivals) == 1 else None
+    return _deeper(document, violation, release) if nearest(name, violation.known) is None else None
+
+
+def is_subject(document: Document, path: Path) -> bool:
+    """Whether a field is one of a subject."""
+    return document.kind == "FlowSchema" and len(path) == 6 and path[3] == "subjects"
+
+
+def _owner(document: Document, path: Path) -> dict[str, Any]:
+    """The mapping that has the field."""
+    value: Any = document.value
+    for step in path[:-1]:
+        value = value[step]
+    return value if isinstance(value, dict) else {}
+
+
+def _word(name: str, violation: Violation) -> str | None:
+    """The field that a misspelt one must be."""
+    synonym = SYNONYMS.get(name)
+    return synonym if synonym in violation.known else repair.meant(name, violation.known)
+
+
+def _meant(name: str, violation: Violation, elsewhere: tuple[str, ...]) -> str | None:
+    """The same, but for a name that is a field in another place: then it is more likely to be in the wrong place."""
+    word = _word(name, violation)
+    if elsewhere and word is not None and word.lower().removesuffix("s") != name.lower().removesuffix("s"):
+        return None
+    return word
+
+
+def _rbac_subject(document: Document, path: Path) -> Fix | None:
+    """Name and namespace of a subject as RBAC writes it, moved into the mapping that is called after the kind."""
+    subject = _owner(document, path)
+    member = MEMBERS.get(str(subject.get("kind")))
+    names = ("name", "namespace") if member == "serviceAccount" else ("name",)
+    if member is None or member in subject or path[-1] not in names:
+        return None
+    if not all(isinstance(subject.get(name), str) and subject[name] for name in names):
+        return None
+    return _nested(path, member, names)
+
+
+def _deeper(document: Document, violation: Violation, release: Release) -> Fix | None:
+    """Fields that belong one level deeper, in a mapping that is not there: moved into it."""
+    owner = _owner(document, violation.path)
+    target = _home(document, violation, str(violation.path[-1]), release)
+    if target is None or target in owner:
+        return None
+    names = tuple(
+        key for key in owner if key not in violation.known and _home(document, violation, key, release) == target
+    )
+    return _nested(violation.path, target, names)
+
+
+def _home(document: Document, violation: Violation, name: str, release: Release) -> str | None:
+    """The one mapping beside an unknown field that has a field of its name."""
+    steps = [step for step in violation.path[:-1] if isinstance(step, str)]
+    places = [place.replace("[]", "").split(".") for place in places_of(name, document.kind, document.version, release)]
+    homes = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known}
+    homes -= {"status"}
+    if steps == ["spec"] and name == "name":
+        return None  # of the level, or of the object
+    return homes.pop() if len(homes) == 1 else None
+
+
+def _nested(path: Path, target: str, names: tuple[str, ...]) -> Fix:
+    title = f"move {listed(map(quote, names), 'and')} into {quote(target)}"
+    return Fix(title, True, (Operation("nest", (*path[:-1], target), names),))
