@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import catalogue
 from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION
-from apflint.finding import Finding, ObjectRef, Place, Related, Report, Skipped, field_path
+from apflint.finding import TOLD, Finding, ObjectRef, Place, Related, Report, Skipped, clipped, field_path
 from apflint.load import helm_sources, load, load_text
 from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, World, workspace
@@ -99,12 +99,12 @@ def report(loaded: Iterable[Loaded], known: Workspace, rules: Collection[str], *
     said = {rule: list(CHECKS[rule](known)) for rule in CHECKS if rule in VALIDATION}
     rejected = _rejected(said)
     accepted = known.without(rejected)
-    found = [
-        (problem, _finding(rule, problem))
+    found = _told(
+        (rule, problem)
         for rule in rules
         for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
         if not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
-    ]
+    )
     suppressed = 0
     if suppressions and any("apflint" in part.source.text for part in loaded):
         # What is rejected was not analysed, so nobody knows what a suppression of such a rule would do there.
@@ -122,6 +122,32 @@ def report(loaded: Iterable[Loaded], known: Workspace, rules: Collection[str], *
         suppressed=suppressed,
         sources={part.source.name: part.source for part in loaded},
     )
+
+
+def _told(problems: Iterable[tuple[str, Problem]]) -> list[tuple[Problem, Finding]]:
+    """The problems of the rules with their findings: `TOLD` of each rule, file and gravity, the last of which counts the others."""
+    told: list[tuple[Problem, Finding]] = []
+    counts: dict[tuple[object, ...], int] = {}
+    last: dict[tuple[object, ...], int] = {}
+    for rule, problem in problems:
+        place = problem.place
+        source = place.document.source if isinstance(place, Place) else place[0]
+        kind = (rule, source.name, problem.severity, problem.apiserver is None)
+        counts[kind] = count = counts.get(kind, 0) + 1
+        if count <= TOLD:
+            last[kind] = len(told)
+            told.append((problem, _finding(rule, problem)))
+    for many, count in counts.items():
+        if count > TOLD:
+            problem, finding = told[last[many]]
+            told[last[many]] = problem, _closing(finding, count - TOLD)
+    return told
+
+
+def _closing(finding: Finding, more: int) -> Finding:
+    """A finding that stands for others as well. Of one object not all may have been counted, so this is the least."""
+    message = f"{finding.message}. At least {more:,} more findings of {finding.rule} in this file are left out"
+    return finding._replace(message=message, more=more)
 
 
 def _set_aside(
@@ -192,7 +218,7 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         message=problem.message.rstrip("."),  # one or several sentences; the last goes without its stop
         file=source.name,
         span=span,
-        object=ObjectRef(document.api_version, document.kind, document.name) if document else None,
+        object=ObjectRef(clipped(document.api_version), document.kind, clipped(document.name)) if document else None,
         field=field_path(path),
         apiserver=problem.apiserver,
         related=tuple(

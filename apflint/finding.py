@@ -22,10 +22,23 @@ Path = tuple[str | int, ...]
 """Field path inside an object: `("spec", "rules", 0, "subjects")`."""
 
 
+TOLD = 1000
+"""Findings of one rule in one file that are told one by one. Thousands are the same mistake, or made to exhaust somebody."""
+LONGEST_NAME = 400
+"""Characters of a name or a key that are shown; the longest key that a server takes has 317 (253, a slash, 63)."""
+
+
+def clipped(name: str) -> str:
+    """A name as findings bear it: a huge one would be in each of them."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
 def field_path(path: Path) -> str:
     """Kubernetes' spelling of a path: `spec.rules[0].subjects`; a map's keys with dots and slashes as `labels[a.io/b]`."""
     text = ""
     for step in path:
+        if isinstance(step, str):
+            step = clipped(step)  # noqa: PLW2901  # the step as it is shown
         if isinstance(step, int) or "." in step or "/" in step:
             text += f"[{step}]"
         else:
@@ -148,6 +161,8 @@ class Finding(NamedTuple):
     url: str
     document: Document | None = None
     """The object's manifest; None where the finding is about text that is no object."""
+    more: int = 0
+    """How many of its kind in its file are left out of the report beside it, at least: the message says so, too."""
 
 
 class Skipped(NamedTuple):
@@ -172,5 +187,10 @@ class Report(NamedTuple):
     sources: Mapping[str, Source]
 
     def count(self, severity: Severity) -> int:
-        """How many findings have this severity."""
-        return sum(finding.severity == severity for finding in self.findings)
+        """How many findings have this severity, with those that are left out."""
+        return sum(1 + finding.more for finding in self.findings if finding.severity == severity)
+
+    @property
+    def left_out(self) -> int:
+        """How many findings are left out, at least: a file has so many of one rule that nobody would read them all."""
+        return sum(finding.more for finding in self.findings)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from apflint.finding import TOLD
 from apflint.shipped import shipped
 from apflint.timestamp import is_timestamp
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
     Schema = dict[str, Any]
     Fits = Callable[[Any], bool]
+
+
+MOST = 2 * TOLD
+"""Violations of one object that are looked for: more than are told, so that it is known that there are more."""
 
 
 class Violation(NamedTuple):
@@ -42,11 +48,12 @@ def violations(value: dict[str, Any], kind: str, version: str, release: Release)
 
     `kind` is FlowSchema, PriorityLevelConfiguration or one of their lists, `version` as in `v1`. Paths sort as the server
     decodes: keys alphabetically, items by index. It stops at the first `type`, `range` or `format`, and reports unknown
-    fields only where there is none of these. Raises LookupError for a kind or version that there is no schema of.
+    fields only where there is none of these. Of a hopeless object these are the first `MOST` that come. Raises LookupError for a kind or version that there is no schema of.
     """
     if _gate(kind, version, release.minor)(value):
         return ()
-    return tuple(sorted(_explain(value, schema_in(kind, version, release.minor)), key=_order))
+    found = islice(_explain(value, schema_in(kind, version, release.minor)), MOST)
+    return tuple(sorted(found, key=_order))
 
 
 def schema(kind: str, version: str) -> dict[str, Any]:

@@ -56,7 +56,9 @@ FINDINGS = st.builds(
     field=TEXT,
     apiserver=st.none() | st.builds(Cause, TEXT, TEXT),
     related=st.lists(st.builds(Related, FILES, spans(), TEXT), max_size=2).map(tuple),
-    fix=st.none() | st.builds(Fix, TEXT, st.booleans()),
+    fix=st.none() | st.builds(Fix, TEXT, st.booleans(), st.just(()), st.just(())),
+    document=st.none(),
+    more=st.sampled_from([0, 0, 0, 1, 4000]),
     url=st.sampled_from(["https://example.com/APF101.md", "https://e/\x1b]0;x\x07", ""]),
 )
 REPORTS = st.builds(
@@ -119,10 +121,15 @@ def test_json_reads_back(report: Report) -> None:
         finding._replace(
             related=tuple(
                 other._replace(span=Span(other.span.line, other.span.column, 0, 0)) for other in finding.related
-            )
+            ),
+            more=0,
         )
         for finding in report.findings
     )
+    assert read["summary"].get("leftOut", 0) == report.left_out
+    assert [read["summary"][name] for name in ("errors", "warnings", "infos")] == [
+        sum(1 + finding.more for finding in report.findings if finding.severity == severity) for severity in SEVERITIES
+    ]
     assert tuple(Skipped(*skipped.values()) for skipped in read["summary"]["skipped"]) == report.skipped
 
 

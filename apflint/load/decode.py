@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from apflint.finding import TOLD
 from apflint.load.node import Alias, Mapping, Node, Scalar, Sequence, behind
 from apflint.load.scalars import key_text
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _RATIO_LOW, _RATIO_HIGH = 400_000, 4_000_000
 # Levels of values, aliases and merges inside each other: more than text may nest (MAX_DEPTH), and well within Python's stack.
 _MAX_DEPTH = 300
+# Of the duplicates and of the infinite numbers of one document: more than are told, so that it is known that there are more.
+_MOST = 2 * TOLD
 
 _Identity = tuple[type, Any]
 """What go-yaml compares keys by: `1`, `1.0` and `"1"` are three."""
@@ -74,7 +77,7 @@ class _Decoder:
         self._count(node)
         if node.__class__ is Scalar:
             value = node.value
-            if value.__class__ is float and not isfinite(value):
+            if value.__class__ is float and not isfinite(value) and len(self.not_finite) < _MOST:
                 self.not_finite.append(tuple(self.path))
             return value
         self._descend(node)
@@ -113,7 +116,7 @@ class _Decoder:
                 raise DecodeError("a mapping key must be a word: Kubernetes has no other keys", key)
             identity = (key.value.__class__, key.value)
             self.path.append(text)
-            if identity in seen:
+            if identity in seen and len(self.duplicates) < _MOST:
                 self.duplicates.append(Duplicate(tuple(self.path), key, seen[identity], merged))
             seen[identity] = key
             out[text] = self.value(value)

@@ -28,6 +28,8 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
         "infos": report.count("info"),
         "suppressed": report.suppressed,
     }
+    if report.left_out:
+        summary["leftOut"] = report.left_out
     end = "\n" if findings else ""
     return (
         f'{{"schema": {SCHEMA}, "kubernetes": {json.dumps(report.kubernetes)},\n'

@@ -29,7 +29,7 @@ def within(report: Report, size: int | None) -> str:
     head += "\n| Severity | Rule | Place | What is wrong |\n|---|---|---|---|\n"
     rows = [_row(finding) for finding in ranked(report)]
     kept = rows if size is None else rows[: _room(rows, size - len(head.encode()) - 100)]
-    left = len(rows) - len(kept)
+    left = len(rows) - len(kept) + report.left_out
     return head + "".join(kept) + (f"\nAnd {counted(left, 'more finding')}, not shown here.\n" if left else "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from apflint.finding import SEVERITIES
+from apflint.finding import SEVERITIES, TOLD
 from apflint.report.terminal import Paint, cells, counted, indented, visible, wrap
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def _verdict(report: Report, style: Style, paint: Paint) -> list[str]:
         found = f"Found {counts(per_severity, Paint())}"
         coloured = f"Found {counts(per_severity, paint)}"
         text = f" in {objects} of {files}, for Kubernetes {release}.{suppressed}"
+        if left_out := report.left_out:
+            text += f" {left_out:,} of them or more are left out: a file has more than {TOLD:,} findings of one rule."
     elif report.objects:
         found, coloured = "All good:", paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
@@ -87,7 +89,9 @@ def _passed_over(reason: str, skipped: list[Skipped]) -> str:
 
 def statistics(report: Report, paint: Paint) -> list[str]:
     """A table: how many findings each rule has, the most frequent first; nothing for a clean run."""
-    rows = Counter((f.severity, f.rule, f.name) for f in report.findings)
+    rows: Counter[tuple[Severity, str, str]] = Counter()
+    for f in report.findings:
+        rows[f.severity, f.rule, f.name] += 1 + f.more
     if not rows:
         return []
     width = len(str(max(rows.values())))
