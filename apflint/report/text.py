@@ -34,7 +34,9 @@ def _findings(report: Report, style: Style, paint: Paint) -> list[str]:
         files.setdefault(finding.file, []).append(finding)
     blocks = []
     for file, findings in files.items():
-        per_severity = {severity: sum(1 + f.more for f in findings if f.severity == severity) for severity in SEVERITIES}
+        per_severity = {
+            severity: sum(1 + f.more for f in findings if f.severity == severity) for severity in SEVERITIES
+        }
         blocks.append(f"{paint(visible(file), 'bold')}: {counts(per_severity, paint)}")
         blocks += ["\n".join(_Block(finding, report, style, paint).lines()) for finding in findings]
     return blocks
