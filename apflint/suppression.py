@@ -15,13 +15,15 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import catalogue
-from apflint.finding import Place, Problem
+from apflint.checks.wording import listed, quote
+from apflint.finding import Edit, Fix, Operation, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from apflint.finding import Finding
     from apflint.load import Loaded
+    from apflint.load.comments import Comment
     from apflint.load.document import Document
     from apflint.load.source import Source
 
@@ -33,6 +35,14 @@ _ANNOTATION = "apflint/ignore"
 _FORM = re.compile(r"(ignore|file-ignore)[ \t]*\[([^\]]*)\](.*)")
 _SEPARATOR = " \t-:,."
 _HOW = "Write `# apflint: ignore[APF203] reason`, or `file-ignore` for the whole file"
+
+
+class Listed(NamedTuple):
+    """One of the rules that a comment names, by its number; all as offsets into the text."""
+
+    comment: tuple[int, int]
+    rules: tuple[tuple[int, int], ...]
+    number: int
 
 
 class Suppression(NamedTuple):
@@ -47,6 +57,8 @@ class Suppression(NamedTuple):
     end: int
     document: Document | None
     explained: bool
+    listed: Listed | None = None
+    """Where it stands, if in a comment."""
 
 
 class Read(NamedTuple):
@@ -90,6 +102,7 @@ def set_aside(
     pairs = list(found)
     aside: set[int] = set()
     places = _by_place(pairs)
+    unused: list[Suppression] = []
     hits: dict[tuple[str, int, int, int, int], bool] = {}  # a thousand comments before one node are looked at once
     for one in suppressions:
         scope = (one.rule, id(one.source), id(one.document), one.start, one.end)
@@ -98,10 +111,11 @@ def set_aside(
             hits[scope] = bool(hit)
             aside.update(hit)
         if not hits[scope] and one.rule in judged:
-            problems.append((UNUSED, _unused(one)))
+            unused.append(one)
         if not one.explained:
             message = f'the suppression of "{one.written}" has no reason. Write after it why the finding is no mistake'
             problems.append((UNEXPLAINED, Problem(one.place, message)))
+    problems += ((UNUSED, problem) for problem in _unused(unused))
     kept = [finding for number, (_, finding) in enumerate(pairs) if number not in aside]
     return Outcome(kept, len(aside), [(rule, problem) for rule, problem in problems if rule in rules])
 
@@ -135,13 +149,54 @@ def _covered(one: Suppression, places: _Places) -> Iterator[int]:
         yield entries[at][1]
 
 
-def _unused(one: Suppression) -> Problem:
-    what = "on this object" if one.document is not None else "where this suppression applies"
-    if one.rule in RULES:
-        message = f'"{one.written}" is about suppressions, and no suppression sets it aside. Use `--ignore {one.rule}`'
-    else:
-        message = f'"{one.written}" is not found {what}, so the suppression does nothing. Remove it'
-    return Problem(one.place, message)
+def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
+    gone: dict[tuple[int, tuple[int, int]], list[Suppression]] = {}
+    for one in suppressions:
+        # Rules of one comment go together, because the comment goes with the last of them.
+        comment = (id(one.source), one.listed.comment) if one.listed else (id(one), (0, 0))
+        gone.setdefault(comment, []).append(one)
+    for together in gone.values():
+        fix = _removal(together)
+        for one in together:
+            what = "on this object" if one.document is not None else "where this suppression applies"
+            if one.rule in RULES:
+                message = f'"{one.written}" is about suppressions, and no suppression sets it aside. Use `--ignore {one.rule}`'
+            else:
+                message = f'"{one.written}" is not found {what}, so the suppression does nothing. Remove it'
+            yield Problem(one.place, message, fix=fix)
+
+
+def _removal(suppressions: list[Suppression]) -> Fix:
+    """Takes suppressions of one comment out of it, and the comment away if it names no other; or one annotation."""
+    place, parts = suppressions[0].place, [one.listed for one in suppressions if one.listed is not None]
+    if isinstance(place, Place):
+        return Fix(f"remove the annotation {quote(place.path[-1])}", True, (Operation("remove", place.path),))
+    source, numbers = place[0], {one.number for one in parts}
+    if len(numbers) == len(parts[0].rules):
+        return Fix("remove the comment", safe=True, edits=(_without_comment(source.text, *parts[0].comment),))
+    names = listed((quote(one.written) for one in suppressions), "and")
+    edits = tuple(_without(parts[0].rules, numbers))
+    return Fix(f"remove {names} from the comment", safe=True, edits=edits)
+
+
+def _without_comment(text: str, start: int, end: int) -> Edit:
+    """A comment of its own line goes with the line, another one with the blanks before it."""
+    line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    before = text[line:start].rstrip(" \t")
+    tail = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)").match(text, end)
+    if tail is None:  # a line end that only YAML 1.1 knows
+        return Edit(line + len(before), end, "")
+    return Edit(line + len(before), tail.start(1), "") if before else Edit(line, tail.end(), "")
+
+
+def _without(rules: tuple[tuple[int, int], ...], gone: Collection[int]) -> Iterator[Edit]:
+    """Names of a list with their commas: up to the next that stays, or at the end from the last that stays."""
+    last = max(number for number in range(len(rules)) if number not in gone)
+    for number, (start, _) in enumerate(rules):
+        if number in gone and number < last:
+            yield Edit(start, rules[number + 1][0], "")
+    if last + 1 < len(rules):
+        yield Edit(rules[last][1], rules[-1][1], "")
 
 
 def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | Problem]:
@@ -177,24 +232,22 @@ def _comments(source: Source) -> Iterator[Suppression | Problem]:
         form = _FORM.match(comment.text)
         place = (source, comment.start, comment.end)
         if form is None or not form[2].strip():
-            yield Problem(place, _misspelt(comment.text))
+            yield Problem(place, _misspelt(comment.text), fix=_respelled(source, comment))
             continue
         scope = (0, len(source.text) + 1) if form[1] == "file-ignore" else comment.scope
         explained = bool(form[3].strip(_SEPARATOR))
         at = comment.text_start + form.start(2)
-        for part in form[2].split(","):
-            written = part.strip()
-            start = at + len(part) - len(part.lstrip())
-            at += len(part) + 1
-            if not written:
-                continue
-            here = (source, start, start + len(written))
+        rules = tuple(
+            (at + found.start(), at + found.end()) for found in re.finditer(r"[^\s,](?:[^,]*[^\s,])?", form[2])
+        )
+        for number, (start, end) in enumerate(rules):
+            written, here = source.text[start:end], (source, start, end)
             rule = _rule(written, here)
-            yield (
-                rule
-                if isinstance(rule, Problem)
-                else Suppression(rule, written, here, source, *scope, None, explained=explained)
-            )
+            if isinstance(rule, Problem):
+                yield rule
+                continue
+            part = Listed((comment.start, comment.end), rules, number)
+            yield Suppression(rule, written, here, source, *scope, None, explained=explained, listed=part)
 
 
 def _misspelt(text: str) -> str:
@@ -208,10 +261,39 @@ def _misspelt(text: str) -> str:
     return f'"{word}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
 
 
+def _respelled(source: Source, comment: Comment) -> Fix | None:
+    """The first word as it is meant, where that makes a suppression of the comment."""
+    from apflint.checks import repair  # only misspelt ones need it
+
+    word = re.split(r"[\s\[]", comment.text, maxsplit=1)[0]
+    near = repair.meant(word, ("ignore", "file-ignore"))
+    form = _FORM.match(f"{near}{comment.text[len(word) :]}") if near else None
+    if not near or form is None or not form[2].strip():
+        return None
+    return _replaced((source, comment.text_start, comment.text_start + len(word)), word, near)
+
+
 def _rule(written: str, place: Place | tuple[Source, int, int]) -> str | Problem:
     try:
         return catalogue.find(written).id
     except ValueError as error:
-        return Problem(
-            place, f"{str(error).removesuffix(' `apflint rule` lists them all.')} This suppression does nothing"
-        )
+        said = str(error).removesuffix(" `apflint rule` lists them all.")
+        near = _meant(written)
+        fix = _replaced(place, written, near) if near else None
+        return Problem(place, f"{said} This suppression does nothing", fix=fix)
+
+
+def _meant(written: str) -> str | None:
+    """The rule that a misspelt one must be. Of ids only the letters may be wrong: any other number is another rule."""
+    from apflint.checks import repair  # only misspelt ones need it
+
+    if number := re.fullmatch(r"[APFapf]{0,3}[-_ ]?([0-9]{3})", written):
+        return f"APF{number[1]}" if f"APF{number[1]}" in catalogue.ids() else None
+    return repair.meant(written, catalogue.names())
+
+
+def _replaced(place: Place | tuple[Source, int, int], old: str, new: str) -> Fix:
+    title = f"change {quote(old)} to {quote(new)}"
+    if isinstance(place, Place):
+        return Fix(title, True, (Operation("rename", place.path, f"{_ANNOTATION}.{new}"),))
+    return Fix(title, safe=True, edits=(Edit(place[1], place[2], new),))
