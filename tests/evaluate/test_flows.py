@@ -141,6 +141,13 @@ def test_fates_of_a_queueing_level() -> None:
     ]
 
 
+def test_flows_that_make_no_difference() -> None:
+    # Nothing to choose among: no queues, or one. The FlowSchema and its method are told all the same.
+    for level, queues in ((_reject(), 0), (_EXEMPT, 0), (_queue(1, 1), 1)):
+        found = flows.flow(_schema("ByUser"), level, "alice", "dev")
+        assert found == flows.Flow("global-default", "ByUser", "", queues, None, None)
+
+
 def test_fates_follow_the_queues_and_the_timeout() -> None:
     one = " ".join(fate.when for fate in flows.fates(_limits(_queue(1, 1)), wait_seconds=2.5))
     assert "up to 2.5 seconds (a quarter of --request-timeout) in the level's one queue" in one
@@ -151,7 +158,10 @@ def test_fates_follow_the_queues_and_the_timeout() -> None:
 
 def test_fates_of_levels_without_queues() -> None:
     reject = flows.fates(_limits(_reject(borrowingLimitPercent=0)))
-    assert [(fate.outcome, fate.reason) for fate in reject] == [("dispatched", None), ("rejected", "concurrency-limit")]
+    assert [(fate.outcome, fate.status, fate.reason) for fate in reject] == [
+        ("dispatched", None, None),
+        ("rejected", 429, "concurrency-limit"),
+    ]
     assert reject[0].when == "Executed at once while a seat is free."
     exempt = flows.fates(_limits(_EXEMPT))
     assert [(fate.outcome, fate.status, fate.reason) for fate in exempt] == [("dispatched", None, None)]
@@ -165,6 +175,7 @@ def test_fates_of_levels_without_queues() -> None:
         (_queue(shares=0), "until the server lends it some"),
         (_queue(shares=0, borrowingLimitPercent=0), "then it is rejected with 429"),
         (_reject(0), "one request at a time"),
+        (_queue(shares=1), None),
     ],
 )
 def test_levels_without_seats_are_told(level: PriorityLevelConfiguration, words: str | None) -> None:
@@ -192,3 +203,5 @@ def test_what_is_not_seen() -> None:
     assert "does not see this request" in (flows.why_unseen("connect", long_running=True) or "")
     assert "only until" in (flows.note_on_seats("watch", long_running=True) or "")
     assert flows.note_on_seats("list", long_running=False) is None
+    assert flows.note_on_seats("connect", long_running=True) is None
+    assert flows.note_on_seats("watch", long_running=False) is None

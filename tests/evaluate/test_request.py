@@ -163,6 +163,22 @@ def test_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) 
         assert any(f'"{name}"' in note for note in notes)
 
 
+def test_what_is_said_of_groups() -> None:
+    runner = "system:serviceaccount:ci:runner"
+    assert effective_groups("system:anonymous", ("system:unauthenticated",)) == (("system:unauthenticated",), ())
+    assert effective_groups(runner, ("x",))[1] == (
+        'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',
+        "(With kubectl --as and --as-group a service account does not get its own two.)",
+    )
+    assert effective_groups(runner, ())[1] == (
+        'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',
+    )
+    assert effective_groups("system:serviceaccount:ci:UPPER", ())[1] == (
+        'Authentication adds the group "system:authenticated".',
+        '"system:serviceaccount:ci:UPPER" is no valid name of a service account, so it gets no groups of service accounts.',
+    )
+
+
 def test_service_account_names() -> None:
     assert service_account("system:serviceaccount:kube-system:a.b-c") == ("kube-system", "a.b-c")
     for bad in (
@@ -212,6 +228,12 @@ def test_http() -> None:
             "/apis/apps/v1/namespaces/x/deployments/a/scale",
         ),
         ({"verb": "get", "resource": "namespaces", "name": "foo"}, "GET", "/api/v1/namespaces/foo"),
+        ({"verb": "list", "apiGroup": "", "resource": "pods", "namespace": "x"}, "GET", "/api/v1/namespaces/x/pods"),
+        (
+            {"verb": "list", "group": "apps", "apiGroup": "", "resource": "deployments"},
+            "GET",
+            "/apis/apps/v1/deployments",
+        ),
         (
             {"verb": "get", "group": "x.io", "version": "v1", "resource": "things", "name": "t"},
             "GET",
@@ -288,6 +310,46 @@ def test_an_event_without_a_uri_is_read_from_its_object() -> None:
     request = from_event(event(requestURI=None, verb="get", objectRef=reference))
     assert request.info == request_info("GET", "/apis/apps/v1/namespaces/x/deployments/d/scale")
     assert len(request.notes) == 1
+
+
+def test_an_event_of_no_kind_is_one() -> None:
+    bare = event()
+    del bare["kind"], bare["apiVersion"]
+    assert from_event(bare) == from_event(event())
+
+
+def test_an_event_of_a_path_keeps_a_verb_that_is_a_method() -> None:
+    # For a path that is no resource the verb of the event is the method, in small letters.
+    assert from_event(event(verb="put", requestURI="/healthz", objectRef=None)).info == request_info("PUT", "/healthz")
+    assert from_event(event(verb="list", requestURI="/healthz", objectRef=None)).info.verb == "list"
+
+
+def test_an_impersonated_user_has_a_name() -> None:
+    with pytest.raises(ValueError, match='"username" is missing'):
+        from_event(event(impersonatedUser={"groups": ["qa"]}))
+
+
+def test_a_namespace_that_only_one_side_knows_is_no_contradiction() -> None:
+    for url, namespace in (("/api/v1/namespaces/x/pods", ""), ("/api/v1/namespaces/x/pods", "x")):
+        assert from_event(event(requestURI=url, objectRef={"resource": "pods", "namespace": namespace})).notes == ()
+    (note,) = from_event(event(objectRef={"resource": "pods", "namespace": "other"})).notes
+    assert note == 'The "requestURI" and the "objectRef" of the event differ: the URI is believed.'
+
+
+def test_a_plural_of_a_group_is_said_to_be_inferred() -> None:
+    record = {"user": "alice", "verb": "list"}
+    assert from_record({**record, "resource": "pods"}).notes == ()
+    assert from_record({**record, "resource": "deploy"}).notes == (
+        '"deploy" is read as "deployments" in the API group "apps".',
+    )
+    assert from_record({**record, "resource": "po"}).notes == ('"po" is read as "pods" in the core API group "".',)
+    unknown = from_record({**record, "resource": "widgets"})
+    assert (unknown.info.resource, unknown.info.api_group, unknown.info.api_version, unknown.notes) == (
+        "widgets",
+        "",
+        "",
+        (),
+    )
 
 
 def test_contradictions_in_an_event_are_told() -> None:

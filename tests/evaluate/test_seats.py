@@ -6,10 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate import seats
+from apflint.evaluate.reach.worlds import VERBS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +89,76 @@ def test_the_most_seats_of_one_request(root: Path) -> None:
 
 def test_the_most_seats_of_one_request_in_the_whole_recording(shared: Path) -> None:
     _hold_max_seats(_rows(shared / "oracle/seats/max_seats.jsonl"))
+
+
+# By hand from list_work_estimator.go: objects that are loaded times their size, 100 kB to a seat, rounded up.
+@pytest.mark.parametrize(
+    ("took", "objects", "size", "more"),
+    [
+        (1, 0, 0, {}),
+        (1, 100, 1000, {}),  # just one seat
+        (2, 101, 1000, {}),  # a byte more takes another
+        (10, 2000, 1000, {}),  # from the cache never more than ten: it is streamed
+        (20, 2000, 1000, {"from_cache": False}),
+        (5, 2000, 1000, {"from_cache": False, "limit": 500}),
+        (20, 2000, 1000, {"from_cache": False, "limit": 5000}),
+        (10, 2000, 1000, {"from_cache": False, "limit": 500, "selector": True}),  # half of all has to be read
+        (11, 2001, 1000, {"from_cache": False, "limit": 1001, "selector": True}),
+        (10, 2001, 1000, {"from_cache": False, "limit": 500, "selector": True}),
+        (1, 2000, 1000, {"from_cache": False, "single": True}),
+        (2, 2000, 150_000, {"from_cache": False, "single": True}),
+        (15, 1, 0, {"from_cache": False}),  # an object of unknown size may be as large as etcd takes
+        (10, 1, 0, {}),
+        (15, 2000, 0, {"from_cache": False, "limit": 1}),
+        (100, "stale", 0, {"from_cache": False}),
+        (10, "stale", 1000, {}),
+        (15, "stale", 1000, {"from_cache": False, "limit": 1}),
+        (1, "unknown", 1000, {"from_cache": False}),
+    ],
+)
+def test_seats_of_a_list(took: int, objects: seats.Count, size: int, more: dict[str, Any]) -> None:
+    assert seats.list_seats(objects, size, 0, **more) == seats.Seats(took, 0, 0)
+
+
+def test_a_level_bounds_a_list() -> None:
+    assert seats.list_seats(2000, 1000, 3, from_cache=False) == seats.Seats(3)
+    assert seats.list_seats(2000, 1_000_000, 1000, from_cache=False) == seats.Seats(100)
+    assert seats.undecodable_list_seats(0) == seats.Seats(100)
+    assert seats.undecodable_list_seats(7) == seats.Seats(7)
+
+
+@pytest.mark.parametrize(
+    ("cached", "version", "match", "more"),
+    [
+        (True, "", "", {}),
+        (False, "", "", {"consistent": False}),
+        (True, "", "", {"limit": 500}),
+        (True, "0", "", {"limit": 500}),
+        (False, "12", "", {"limit": 500}),
+        (True, "12", "", {}),
+        (False, "12", "Exact", {}),
+        (False, "0", "Exact", {}),
+        (True, "12", "NotOlderThan", {"limit": 500}),
+        (False, "", "", {"continued": True}),
+        (False, "0", "", {"continued": True}),
+    ],
+)
+def test_what_the_watch_cache_answers(cached: bool, version: str, match: str, more: dict[str, Any]) -> None:
+    assert seats.listed_from_cache(version, match, **more) is cached
+
+
+def test_which_watches_begin_with_a_list() -> None:
+    assert seats.watch_lists()
+    assert seats.watch_lists("0")
+    assert not seats.watch_lists("12")
+    assert seats.watch_lists("12", send_initial_events=True)
+
+
+def test_what_changes_something() -> None:
+    assert [verb for verb in VERBS if seats.is_mutating(verb)] == ["create", "update", "patch", "delete"]
+    assert not seats.is_mutating("create", "serviceaccounts", "token")
+    assert seats.is_mutating("create", "serviceaccounts")
+    assert seats.is_mutating("create", "pods", "token")
 
 
 @given(

@@ -199,6 +199,22 @@ def test_what_is_recommended_satisfies_the_wish_and_nothing_smaller_does(
         assert shards.best(elephants, most).squish[elephants] > wish
 
 
+def test_a_table_for_other_numbers_of_elephants() -> None:
+    rows = shards.documented_table((2,))
+    assert [(row.hand_size, row.queues) for row in rows] == [*PUBLISHED]
+    assert all(list(row.squish) == [2] for row in rows)
+    two, three = (shards.sharding(1, 10, (count,)).squish[count] for count in (2, 3))
+    assert (two, three) == pytest.approx((1 - 0.9**2, 1 - 0.9**3))
+
+
+def test_a_deck_of_1024_queues_is_the_largest_that_is_proposed_unasked() -> None:
+    assert shards.recommend(1e-9, 4)[-1].queues <= 1024
+    assert shards.best(1000) == shards.best(1000, 1024) != shards.best(1000, 1025)
+    # One card of a deck of d is squished by one elephant with probability 1/d: just enough, and just not.
+    assert [(row.hand_size, row.queues) for row in shards.recommend(1 / 1024, 1)][-1] == (1, 1024)
+    assert all(row.hand_size > 1 for row in shards.recommend(1 / 1025, 1))
+
+
 def test_recommendations_that_are_known() -> None:
     assert [(row.hand_size, row.queues) for row in shards.recommend(1e-3, 16, 300)] == [(7, 239), (6, 251), (5, 274)]
     assert shards.recommend(1e-9, 16, 512) == ()

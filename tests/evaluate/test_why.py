@@ -85,6 +85,32 @@ PODS = "/api/v1/namespaces/dev/pods"
             'the user is not in the group "alice"; "alice" is the user, but the subject is a group',
             "subjects[0]",
         ),
+        (
+            [subject(user={"name": "*x"}), subject(serviceAccount={"namespace": "ci", "name": "a"})],
+            'the user is none of the 2 subjects: user "*x", service account "ci/a"',
+            "subjects",
+        ),
+        (
+            [subject(group={"name": name}) for name in "abcd"],
+            'the user is in none of the groups ["a", "b", "c", "d"]',
+            "subjects",
+        ),
+        (
+            [subject(group={"name": "dev-*"})],
+            'the user is not in the group "dev-*"',
+            "subjects[0]",
+        ),
+        (
+            [{"kind": "Robot", "serviceAccount": {"namespace": "ci", "name": "a"}}],
+            'the user is not a subject of kind "Robot" that names nobody',
+            "subjects[0]",
+        ),
+        (
+            [{"kind": "ServiceAccount"}],
+            'the user is not a subject of kind "ServiceAccount" that names nobody',
+            "subjects[0]",
+        ),
+        ([{"kind": "Group"}], 'the user is not in the group ""', "subjects[0]"),
         ([{"kind": "User"}], 'the user is not ""', "subjects[0]"),
         ([{"kind": "Robot"}], 'the user is not a subject of kind "Robot" that names nobody', "subjects[0]"),
     ],
@@ -92,6 +118,7 @@ PODS = "/api/v1/namespaces/dev/pods"
 def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> None:
     found = tried(PODS, {"subjects": subjects, "resourceRules": [ALL_RESOURCES]})
     assert (found.matched, found.because, field_path(found.path)) == (False, because, f"spec.rules[0].{field}")
+    assert [(miss.condition, miss.because, miss.path) for miss in found.misses] == [("subject", because, found.path)]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +135,15 @@ def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> N
 def test_service_accounts_that_nearly_match(account: dict[str, str], hint: str) -> None:
     rule = {"subjects": [subject(serviceAccount=account)], "resourceRules": [ALL_RESOURCES]}
     assert tried(PODS, rule, user="system:serviceaccount:ci:runner").because.endswith(f'"; {hint}')
+
+
+@pytest.mark.parametrize("user", ["alice:runner", "system:serviceaccount:ci:other", "bob"])
+def test_service_accounts_that_do_not_nearly_match(user: str) -> None:
+    rule = {
+        "subjects": [subject(serviceAccount={"namespace": "qa", "name": "runner"})],
+        "resourceRules": [ALL_RESOURCES],
+    }
+    assert tried(PODS, rule, user=user).because == 'the user is not service account "qa/runner"'
 
 
 @pytest.mark.parametrize(
@@ -153,7 +189,35 @@ def test_service_accounts_that_nearly_match(account: dict[str, str], hint: str) 
             'API group "apps" is not among ["apps/v1"]; "apps/v1" is a group and a version, and only the group belongs here',
             "apiGroups",
         ),
+        (
+            "/apis/apps/v1/namespaces/dev/deployments",
+            {"apiGroups": ["core"]},
+            'API group "apps" is not among ["core"]',
+            "apiGroups",
+        ),
+        *(
+            (
+                PODS,
+                {"apiGroups": [written]},
+                f'API group "" (core) is not among ["{written}"]; the core group is written ""',
+                "apiGroups",
+            )
+            for written in ("core", "core/v1", "api")
+        ),
         (PODS, {"namespaces": ["qa"]}, 'namespace "dev" is not among ["qa"]', "namespaces"),
+        (PODS, {"namespaces": ["qa*"]}, 'namespace "dev" is not among ["qa*"]', "namespaces"),
+        (
+            PODS,
+            {"namespaces": ["qa", "*"]},
+            'namespace "dev" is not among ["qa", "*"]; "*" counts only when it stands alone',
+            "namespaces",
+        ),
+        (
+            "/apis/x.io/v1/things",
+            {"clusterScope": False, "namespaces": []},
+            "no clusterScope: true, and the request is for all namespaces",
+            "clusterScope",
+        ),
         (
             PODS,
             {"namespaces": ["d*"]},
@@ -193,6 +257,16 @@ def test_resource_rules(url: str, change: dict[str, Any], because: str, field: s
         because,
         f"spec.rules[0].resourceRules[0].{field}",
     )
+    conditions = {"verbs": "verb", "resources": "resource", "apiGroups": "group"}
+    (miss,) = found.misses
+    assert miss == (conditions.get(field, "namespace"), because, found.path)
+
+
+def test_an_unknown_resource_is_deleted_as_a_collection_in_all_namespaces() -> None:
+    rule = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"clusterScope": False, "namespaces": []}]}
+    for method, what in (("DELETE", "for all namespaces"), ("POST", "in no namespace")):
+        because = tried("/apis/x.io/v1/things", rule, method=method).because
+        assert because == f"no clusterScope: true, and the request is {what}"
 
 
 def test_a_method_that_is_no_verb() -> None:
@@ -231,16 +305,27 @@ def test_non_resource_rules(url: str, change: dict[str, Any], because: str, fiel
         because,
         f"spec.rules[0].nonResourceRules[0].{field}",
     )
+    (miss,) = found.misses
+    assert miss == ("verb" if field == "verbs" else "path", because, found.path)
 
 
 def test_rules_of_the_other_type_and_no_rules_at_all() -> None:
     assert tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]}).because == (
         "it has no resourceRules, and the request is for a resource"
     )
+    found = tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]})
+    assert {(miss.because, field_path(miss.path)) for miss in found.misses} == {
+        ("it has no resourceRules, and the request is for a resource", "spec.rules[0].resourceRules")
+    }
+    # Each condition counts: none of them can be met.
+    assert [miss.condition for miss in found.misses] == ["verb", "resource", "group", "namespace"]
     found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
+    assert [miss.condition for miss in found.misses] == ["verb", "path"]
     assert found.because == "it has no nonResourceRules, and the request is for no resource"
     assert field_path(found.path) == "spec.rules[0].nonResourceRules"
-    assert tried(PODS).because == "it has no rules, so it matches nothing"
+    found = tried(PODS)
+    assert found.because == "it has no rules, so it matches nothing"
+    assert (found.path, found.misses) == (("spec", "rules"), ())
 
 
 def test_the_rule_that_came_closest_is_the_one_explained() -> None:
@@ -260,6 +345,16 @@ def test_the_rule_that_came_closest_is_the_one_explained() -> None:
     assert [miss.condition for miss in found.misses] == ["resource"]
     one_away = {"subjects": [subject(user={"name": "bob"})], "resourceRules": [ALL_RESOURCES]}
     assert field_path(tried(PODS, one_away, near).path) == "spec.rules[1].resourceRules[1].resources"
+    # Between entries as near as each other it is the first, whatever they say.
+    two = [ALL_RESOURCES | {"resources": ["jobs"]}, ALL_RESOURCES | {"verbs": ["get"]}]
+    for entries in (two, two[::-1]):
+        (miss,) = tried(PODS, {"subjects": [ANYONE], "resourceRules": entries}).misses
+        assert miss.path[:5] == ("spec", "rules", 0, "resourceRules", 0)
+    missed_twice = ALL_RESOURCES | {"verbs": ["get"], "namespaces": ["qa"]}
+    found = tried(
+        PODS, {"subjects": [ANYONE], "resourceRules": [missed_twice, ALL_RESOURCES | {"resources": ["jobs"]}]}
+    )
+    assert [miss.condition for miss in found.misses] == ["resource"]
     assert field_path(tried(PODS, far, one_away).path) == "spec.rules[1].subjects[0]"
 
 
@@ -276,6 +371,13 @@ def test_a_match_says_by_what() -> None:
         },
     )
     assert found.because == 'it takes group "dev", verbs ["get"] on paths ["/version"]'
+    by_others = [{"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, ALL_PATHS]
+    someone = {"subjects": [subject(user={"name": "bob"}), subject(user={"name": "*"})], "nonResourceRules": by_others}
+    found = tried("/version", someone)
+    assert (found.because, found.path) == (
+        "it takes everybody, all verbs and paths",
+        ("spec", "rules", 0, "nonResourceRules", 1),
+    )
 
 
 def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> None:
@@ -283,11 +385,19 @@ def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> No
     broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
     config = configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
     told = {each.flow_schema.name: each.because for each in skipped(config)}
+    places = {each.path for each in skipped(config)}
+    assert places == {("spec", "priorityLevelConfiguration", "name")}
     assert told["lost"] == 'the priority level "no-such" does not exist'
     assert told["probes"].startswith('the priority level "exempt" has the type "Limited"')
     assert told["probes"].endswith("so it counts as absent")
     assert list(order_in_words(config)) == [
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
+        'The priority level "exempt" is missing; the server imagines it.',
+    ]
+    assert list(order_in_words(configuration(Objects(), BUILT_IN, defaults=False))) == [
+        'The FlowSchema "catch-all" is missing or dangles; the server imagines it, after all others.',
+        'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
+        'The priority level "catch-all" is missing; the server imagines it.',
         'The priority level "exempt" is missing; the server imagines it.',
     ]
 

@@ -1,0 +1,178 @@
+"""Which objects two configurations do not have in common, in the words of manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apflint.evaluate.object_changes import ObjectChange, object_changes
+from apflint.evaluate.resolve import Configuration, configuration
+
+from .configurations import BUILT_IN, objects
+
+REJECT = {"type": "Limited", "limited": {"nominalConcurrencyShares": 30, "limitResponse": {"type": "Reject"}}}
+QUEUES = {"type": "Queue", "queuing": {"queues": 64, "handSize": 6, "queueLengthLimit": 50}}
+RULE = {"verbs": ["get"], "nonResourceURLs": ["/version"]}
+
+
+def level(name: str, spec: dict[str, Any] | None = None, **limited: Any) -> dict[str, Any]:
+    made = spec or {"type": "Limited", "limited": REJECT["limited"] | limited}  # type: ignore[operator]
+    return {"kind": "PriorityLevelConfiguration", "name": name, "spec": made}
+
+
+def schema(name: str, target: str = "workload-low", *users: str, **more: Any) -> dict[str, Any]:
+    rules = [{"subjects": [{"kind": "User", "user": {"name": user}}], "nonResourceRules": [RULE]} for user in users]
+    spec = {"priorityLevelConfiguration": {"name": target}, "matchingPrecedence": 500, "rules": rules, **more}
+    return {"kind": "FlowSchema", "name": name, "spec": spec}
+
+
+def side(*values: dict[str, Any], defaults: bool = True) -> Configuration:
+    return configuration(objects([*values]), BUILT_IN, defaults=defaults)
+
+
+def details(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
+    (change,) = object_changes(side(before), side(after))
+    assert (change.kind, change.name, change.change) == (before["kind"], before["name"], "changed")
+    return change.details
+
+
+def test_what_is_on_one_side_only_is_summed_up() -> None:
+    ours = (level("x"), schema("a", "x", "alice"))
+    said = (
+        ("PriorityLevelConfiguration", "x", ("type Limited", "shares 30", "limitResponse Reject")),
+        ("FlowSchema", "a", ("matchingPrecedence 500", 'priorityLevelConfiguration "x"')),
+    )
+    assert object_changes(side(), side(*ours)) == tuple(ObjectChange(k, n, "added", d) for k, n, d in said)  # type: ignore[arg-type]
+    assert object_changes(side(*ours), side()) == tuple(ObjectChange(k, n, "removed", d) for k, n, d in said)  # type: ignore[arg-type]
+    assert object_changes(side(*ours), side(*ours)) == ()
+
+
+def test_order() -> None:
+    before = side(level("gone"), level("both"), schema("gone"), schema("also-gone"), schema("both"))
+    after = side(level("new"), level("both", lendablePercent=1), schema("new"), schema("both", "workload-high"))
+    assert [(each.kind, each.change, each.name) for each in object_changes(before, after)] == [
+        ("PriorityLevelConfiguration", "removed", "gone"),
+        ("PriorityLevelConfiguration", "added", "new"),
+        ("PriorityLevelConfiguration", "changed", "both"),
+        ("FlowSchema", "removed", "also-gone"),
+        ("FlowSchema", "removed", "gone"),
+        ("FlowSchema", "added", "new"),
+        ("FlowSchema", "changed", "both"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (level("x", nominalConcurrencyShares=31), ("shares 30 -> 31",)),
+        (level("x", lendablePercent=5), ("lendablePercent 0 -> 5",)),
+        (level("x", borrowingLimitPercent=7), ("borrowingLimitPercent none -> 7",)),
+        (level("x", borrowingLimitPercent=0), ("borrowingLimitPercent none -> 0",)),
+        (
+            level("x", limitResponse=QUEUES),
+            ("limitResponse Reject -> Queue", "queues - -> 64", "handSize - -> 6", "queueLengthLimit - -> 50"),
+        ),
+    ],
+)
+def test_a_level_that_changed(after: dict[str, Any], said: tuple[str, ...]) -> None:
+    assert details(level("x"), after) == said
+    backwards = tuple(
+        f"{field} {new} -> {old}" for field, old, new in (each.replace(" -> ", " ").split(" ") for each in said)
+    )
+    assert details(after, level("x")) == backwards
+
+
+def test_the_exempt_level() -> None:
+    def exempt(**given: int) -> dict[str, Any]:
+        return level("exempt", {"type": "Exempt", "exempt": given})
+
+    assert details(exempt(), exempt(nominalConcurrencyShares=5, lendablePercent=9)) == (
+        "shares 0 -> 5",
+        "lendablePercent 0 -> 9",
+    )
+    # Without the field it is all zeros: nothing changes.
+    assert object_changes(side(exempt()), side(level("exempt", {"type": "Exempt"}))) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (schema("a"), schema("a", matchingPrecedence=501), "matchingPrecedence 500 -> 501"),
+        (schema("a"), schema("a", "global-default"), 'priorityLevelConfiguration "workload-low" -> "global-default"'),
+        (schema("a"), schema("a", distinguisherMethod={"type": "ByUser"}), "distinguisherMethod none -> ByUser"),
+        (schema("a"), schema("a", "workload-low", "alice"), "rules: 1 added"),
+        (schema("a", "workload-low", "alice"), schema("a"), "rules: 1 removed"),
+        (schema("a", "workload-low", "alice"), schema("a", "workload-low", "bob"), "rules: 1 changed"),
+        (
+            schema("a", "workload-low", "alice", "bob"),
+            schema("a", "workload-low", "bob", "eve", "carol", "dave"),
+            "rules: 1 changed, 2 added",
+        ),
+        (
+            schema("a", "workload-low", "alice", "bob", "carol"),
+            schema("a", "workload-low", "carol", "eve"),
+            "rules: 1 changed, 1 removed",
+        ),
+        (
+            schema("a", "workload-low", "alice", "bob"),
+            schema("a", "workload-low", "bob", "alice"),
+            "rules in another order",
+        ),
+    ],
+)
+def test_a_flow_schema_that_changed(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
+    assert details(before, after) == (said,)
+
+
+def test_what_has_no_effect_is_said_to_have_none() -> None:
+    lost, kept = schema("a", "nowhere"), schema("a")
+    (added,) = object_changes(side(), side(lost))
+    assert added.details[2:] == ('without effect: its priority level "nowhere" does not exist',)
+    assert details(kept, lost) == (
+        'now without effect: its priority level "nowhere" does not exist',
+        'priorityLevelConfiguration "workload-low" -> "nowhere"',
+    )
+    assert details(lost, kept)[0] == "takes effect now"
+    broken = level("x", {"type": "Limited"})
+    assert object_changes(side(), side(broken)) == (
+        ObjectChange(
+            "PriorityLevelConfiguration",
+            "x",
+            "added",
+            ('without effect: it has the type "Limited" but no "limited" settings',),
+        ),
+    )
+    # Nothing is compared with what a broken level says.
+    assert details(level("x"), broken) == ('now without effect: it has the type "Limited" but no "limited" settings',)
+    assert details(broken, level("x")) == ("takes effect now",)
+
+
+def test_a_level_that_is_broken_is_one_object_even_where_the_server_imagines_another() -> None:
+    broken = level("exempt", {"type": "Limited"})
+    (change,) = [each for each in object_changes(side(), side(broken)) if each.name == "exempt" and each.kind[0] == "P"]
+    reason = 'it has the type "Limited", but the level "exempt" and no other has the type "Exempt"'
+    assert change.details == (f"now without effect: {reason}",)
+
+
+def test_what_the_server_imagines_is_not_stored() -> None:
+    found = object_changes(side(), side(defaults=False))
+    assert {each.change for each in found} == {"removed"}
+    said = {(each.kind, each.name): each.details[-1] for each in found}
+    imagined = {at for at, last in said.items() if last == "the server imagines its own"}
+    kinds = ("FlowSchema", "PriorityLevelConfiguration")
+    assert imagined == {(kind, name) for kind in kinds for name in ("exempt", "catch-all")}
+    assert object_changes(side(defaults=False), side(defaults=False)) == ()
+
+
+def test_objects_without_a_name_are_the_same_only_if_they_say_the_same() -> None:
+    def unnamed(prefix: str, precedence: int) -> Configuration:
+        found = objects([schema("", matchingPrecedence=precedence)])
+        (made,) = found.flow_schemas
+        made = made._replace(metadata=made.metadata._replace(generate_name=prefix))
+        return configuration(found._replace(flow_schemas=(made,)), BUILT_IN)
+
+    assert object_changes(unnamed("a-", 500), unnamed("a-", 500)) == ()
+    for other in (unnamed("b-", 500), unnamed("a-", 501)):
+        first, second = object_changes(unnamed("a-", 500), other)
+        assert (first.change, first.name, second.change) == ("removed", "a-...", "added")
