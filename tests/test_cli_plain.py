@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apflint import __version__
 from apflint.cli import app, ask, check, plain
 from apflint.cli.options import CheckFormat
 from apflint.settings import FORMATS
@@ -161,13 +164,53 @@ def test_a_plain_run_imports_only_what_it_needs(
     (tmp_path / "good.yaml").write_text(GOOD)
     (tmp_path / "bad.yaml").write_text(GOOD.replace("1000", "20000"))
     code = (
-        "import sys; before = {*sys.modules}; from apflint.cli import main\n"
-        f"sys.argv[1:] = {arguments!r}\n"
-        "try: main()\n"
-        "finally: sys.stderr.write('\\n' + ' '.join({*sys.modules} - before))"
+        "import sys; before = {*sys.modules}; import apflint.cli; from apflint.cli.plain import run\n"
+        f"status = run({arguments!r})\n"
+        "sys.stderr.write('\\n' + ' '.join({*sys.modules} - before)); sys.exit(status)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stderr
     imported = set(done.stderr.splitlines()[-1].split())
     assert "apflint" in imported
     assert not unwanted & imported
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import atexit; atexit.register(lambda: print('done'))",
+        "import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('done'))).start()",
+        "print('done')",
+    ],
+)
+def test_whoever_has_something_to_do_at_the_end_does_it(before: str) -> None:
+    code = f"import sys; sys.argv[1:] = ['--version']\n{before}\nfrom apflint.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert sorted(done.stdout.splitlines()) == [f"apflint {__version__}", "done"]
+
+
+def test_the_end_of_a_long_output_is_there(tmp_path: Path) -> None:
+    for number in range(50):
+        (tmp_path / f"{number}.yaml").write_text(GOOD.replace("1000", "20000"))
+    done = subprocess.run(
+        [sys.executable, "-m", "apflint", "check", "--format", "json", str(tmp_path)], capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert len([found for found in json.loads(done.stdout)["findings"] if found["rule"] == "APF201"]) == 50
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_told_and_not_twice(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(GOOD.replace("1000", "20000"))
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "apflint", "check", "bad.yaml"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "apflint: No space left on device\n"
