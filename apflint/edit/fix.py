@@ -19,7 +19,7 @@ from apflint.load import load_text
 from apflint.load.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from apflint.finding import Edit, Finding, Operation, Report
     from apflint.load.document import Document
@@ -137,10 +137,12 @@ def _key(finding: Finding) -> tuple[Any, ...]:
 
 def _attempt(before: _State, batch: list[Finding], judge: Judge, wanted: Callable[[Finding], bool]) -> _Done | _Failure:
     """The state with the fixes made, and with those that are needed after them; or why they are not to be made."""
-    allowed = Counter((found.rule, found.file) for found in before.report.findings)
-    allowed.subtract((found.rule, found.file) for found in batch)
+    allowed = _counted(before.report.findings)
+    allowed.subtract(map(_group, batch))
+    known = {_key(found) for found in before.report.findings}
     was_hidden = _hidden(batch)
-    trial, todo, made = before, batch, []
+    trial, todo = before, batch
+    made: list[Finding] = []
     for _ in range(_DEPTH):
         texts, reasons = _edited(trial, todo)
         if reasons:
@@ -148,14 +150,43 @@ def _attempt(before: _State, batch: list[Finding], judge: Judge, wanted: Callabl
             return _Failure({name: reasons[name] for name in reasons if name in files}, next(iter(reasons.values())))
         made += todo
         trial = _State(texts, judge(texts))
-        excess = _excess(trial.report, allowed, was_hidden)
+        excess = _excess([found for found in trial.report.findings if not was_hidden(found)], allowed)
         if not excess:
             return _Done(trial, made)
-        todo = [found for found in excess if wanted(found)]
+        todo = [found for found in _came_to_light(excess, allowed, known) if wanted(found)]
         if not todo:
             break
-    known = set(map(_key, before.report.findings))
-    return _blamed(batch, [found for found in excess if _key(found) not in known] or excess)
+    return _blamed(batch, excess)
+
+
+def _counted(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+    """How many findings of a rule there are in a file."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for found in findings:
+        counts[_group(found)] += 1 + found.more
+    return counts
+
+
+def _group(finding: Finding) -> tuple[str, str]:
+    return finding.rule, finding.file
+
+
+def _excess(findings: list[Finding], allowed: Counter[tuple[str, str]]) -> list[Finding]:
+    """The findings of rules that there are more of in a file than there may be."""
+    counts = _counted(findings)
+    return [found for found in findings if counts[_group(found)] > allowed[_group(found)]]
+
+
+def _came_to_light(
+    excess: list[Finding], allowed: Counter[tuple[str, str]], known: Collection[tuple[Any, ...]]
+) -> list[Finding]:
+    """Those of `excess` that were not found before, where it is certain which those are.
+
+    To mend others in their place would leave a finding that our fixes have brought.
+    """
+    new = [found for found in excess if _key(found) not in known]
+    counts, there = _counted(new), _counted(excess)
+    return [found for found in new if counts[_group(found)] == there[_group(found)] - allowed[_group(found)]]
 
 
 def _blamed(batch: list[Finding], excess: list[Finding]) -> _Failure:
@@ -171,20 +202,13 @@ def _blamed(batch: list[Finding], excess: list[Finding]) -> _Failure:
 
 
 def _reason(batch: list[Finding], excess: list[Finding]) -> str:
-    keys = {(found.rule, found.file, found.field) for found in batch}
-    again = [found for found in excess if (found.rule, found.file, found.field) in keys]
+    places = {(*_group(found), found.field) for found in batch}
+    again = [found for found in excess if (*_group(found), found.field) in places]
     if again:
         return f"{again[0].rule} would still be found there: {again[0].message}"
     new = excess[0]
     place = f"line {new.span.line}" if {new.file} == {found.file for found in batch} else f"{new.file}:{new.span.line}"
     return f"then there would be {new.rule} in {place}: {new.message}"
-
-
-def _excess(report: Report, allowed: Counter[tuple[str, str]], was_hidden: Callable[[Finding], bool]) -> list[Finding]:
-    """The findings of rules that there are more of in a file than there may be."""
-    found = [finding for finding in report.findings if not was_hidden(finding)]
-    counts = Counter((finding.rule, finding.file) for finding in found)
-    return [finding for finding in found if counts[finding.rule, finding.file] > allowed[finding.rule, finding.file]]
 
 
 def _hidden(batch: list[Finding]) -> Callable[[Finding], bool]:

@@ -1,0 +1,251 @@
+"""`apflint.edit.fix`: what goes well together is mended together, and what does not is refused alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint.edit import CannotEditError
+from apflint.edit.fix import Mending, edits, mend
+from apflint.engine import Options, check
+from apflint.finding import Edit, Fix, Operation
+from apflint.workspace import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from apflint.finding import Finding, Report
+
+LEVEL = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: NAME}
+spec:
+  type: Limited
+  limited:
+    lendablePercent: 5
+    limitResponse: {type: Reject}
+"""
+
+
+class Judge:
+    """Checks, with fixes of the test's own for some findings, and counts how often it is asked."""
+
+    def __init__(self, fix: Callable[[Finding], Fix | None], **options: object) -> None:
+        self.fix = fix
+        self.options = Options(**options)  # type: ignore[arg-type]
+        self.calls = 0
+
+    def __call__(self, inputs: Mapping[str, bytes]) -> Report:
+        self.calls += 1
+        report = check(inputs.items(), self.options)
+        return report._replace(findings=tuple(found._replace(fix=self.fix(found)) for found in report.findings))
+
+
+def rename(new: str, *, safe: bool = True) -> Callable[[Finding], Fix | None]:
+    def fix(found: Finding) -> Fix | None:
+        path = ("spec", "limited", found.field.rpartition(".")[2])
+        if path[-1] == "stillWrong":
+            return None
+        return Fix(f'rename to "{new}"', safe, (Operation("rename", path, new),)) if found.rule == "APF101" else None
+
+    return fix
+
+
+def level(name: str = "a", field: str = "lendablePercent", extra: str = "") -> str:
+    return LEVEL.replace("NAME", name).replace("lendablePercent", field).replace("    limitR", f"{extra}    limitR")
+
+
+def mended(fix: Callable[[Finding], Fix | None], unsafe: bool = False, **files: str) -> Mending:
+    return mend({name: text.encode() for name, text in files.items()}, Judge(fix), unsafe=unsafe)
+
+
+def test_a_fix_is_made_and_nothing_else_changes() -> None:
+    outcome = mended(rename("lendablePercent"), a="# one\n" + level(field="lendable") + "# two", b=level("b"))
+    assert outcome.inputs == {"a": ("# one\n" + level() + "# two").encode(), "b": level("b").encode()}
+    assert [found.rule for found in outcome.made] == ["APF101"]
+    assert outcome.refused == ()
+    assert "APF101" not in {found.rule for found in outcome.report.findings}
+
+
+def test_a_fix_that_changes_the_meaning_is_made_only_where_that_is_wanted() -> None:
+    before = level(field="lendable")
+    assert mended(rename("lendablePercent", safe=False), a=before).inputs == {"a": before.encode()}
+    assert mended(rename("lendablePercent", safe=False), True, a=before).inputs == {"a": level().encode()}
+
+
+def test_a_fix_that_does_not_remove_its_finding_is_rolled_back() -> None:
+    outcome = mended(rename("stillWrong"), a=level(field="lendable"))
+    assert outcome.inputs == {"a": level(field="lendable").encode()}
+    assert outcome.made == ()
+    [(found, reason)] = outcome.refused
+    assert found.message.startswith('"lendable" is no field')
+    assert reason.startswith('then there would be APF101 in line 7: "stillWrong" is no field of spec.limited')
+
+
+def test_a_fix_without_effect_is_told_as_such() -> None:
+    outcome = mended(
+        lambda found: Fix("x", True, (Operation("set", ("spec", "type"), "Limited"),)) if found.apiserver else None,
+        a=level(field="lendable"),
+    )
+    [(_, reason)] = outcome.refused
+    assert reason.startswith('APF101 would still be found there: "lendable" is no field')
+
+
+def test_a_fix_that_brings_another_finding_is_rolled_back() -> None:
+    outcome = mended(rename("nominalConcurrencyShares"), a=level(field="shares").replace(": 5", ": -5"))
+    [(_, reason)] = outcome.refused
+    assert reason.startswith("then there would be APF304 in line 7: ")
+    assert outcome.inputs == {"a": level(field="shares").replace(": 5", ": -5").encode()}
+
+
+def test_good_fixes_beside_a_bad_one_are_made() -> None:
+    def fix(found: Finding) -> Fix | None:
+        return rename("stillWrong" if "x3" in found.message else "lendablePercent")(found)
+
+    text = "---\n".join(level(f"a{n}", f"x{n}") for n in range(7))
+    outcome = mended(fix, a=text, b=level("b", "x9"))
+    assert len(outcome.made) == 7
+    assert [found.message[:4] for found, _ in outcome.refused] == ['"x3"']
+    expected = "---\n".join(level(f"a{n}", "x3" if n == 3 else "lendablePercent") for n in range(7))
+    assert outcome.inputs == {"a": expected.encode(), "b": level("b").encode()}
+
+
+def test_of_two_fixes_that_make_the_same_key_one_is_made() -> None:
+    outcome = mended(rename("lendablePercent"), a=level(field="lend", extra="    lendable: 6\n"))
+    assert outcome.inputs == {"a": level(extra="    lendable: 6\n").encode()}
+    [(found, reason)] = outcome.refused
+    assert found.message.startswith('"lendable" is no field')
+    assert reason.startswith("then there would be APF002 in line 8: ")
+
+
+@pytest.mark.parametrize("bad", [set(), {5}, {1, 2, 150, 299}, set(range(300))])
+def test_the_checks_of_many_files_do_not_grow_with_their_number(bad: set[int]) -> None:
+    def fix(found: Finding) -> Fix | None:
+        return rename("stillWrong" if int(found.file) in bad else "lendablePercent")(found)
+
+    judge = Judge(fix)
+    outcome = mend({str(n): level(f"a{n}", "x").encode() for n in range(300)}, judge)
+    assert {found.file for found in outcome.made} == {str(n) for n in range(300) if n not in bad}
+    assert {found.file for found, _ in outcome.refused} == set(map(str, bad))
+    assert judge.calls <= 3
+
+
+def test_several_bad_fixes_in_each_file_take_as_many_checks_as_in_one() -> None:
+    def fix(found: Finding) -> Fix | None:
+        return rename("stillWrong" if "bad" in found.message else "lendablePercent")(found)
+
+    def calls(files: int) -> int:
+        one = "---\n".join(level(f"NAME{n}", "bad" if n in (1, 6) else "x") for n in range(8))
+        judge = Judge(fix)
+        outcome = mend({str(n): one.replace("NAME", f"l{n}-").encode() for n in range(files)}, judge)
+        assert (len(outcome.made), len(outcome.refused)) == (6 * files, 2 * files)
+        return judge.calls
+
+    assert calls(20) == calls(1) <= 15
+
+
+def test_a_fix_that_harms_another_file_is_found_out() -> None:
+    schema = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: s}
+spec:
+  priorityLevelConfiguration: {name: a5}
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects: [{kind: Group, group: {name: g}}]
+    nonResourceRules: [{verbs: [get], nonResourceURLs: [/x]}]
+"""
+
+    def fix(found: Finding) -> Fix | None:
+        name = "b5" if found.object and found.object.name == "a5" else None
+        operations = [Operation("remove", ("metadata", "namespace"))]
+        operations += [Operation("set", ("metadata", "name"), name)] if name else []
+        return Fix("no namespace", True, tuple(operations)) if found.rule == "APF104" else None
+
+    def in_namespace(name: str) -> bytes:
+        return level(name).replace("name: a", "namespace: nights, name: a").encode()
+
+    files = {f"{n}": in_namespace(f"a{n}") for n in range(9)}
+    outcome = mend({"s": schema.encode(), **files}, Judge(fix, world=World(complete=True)))
+    assert {found.file for found, _ in outcome.refused} == {"5"}
+    assert {found.file for found in outcome.made} == set("01234678")
+    assert outcome.refused[0].reason.startswith("then there would be APF401 in s:5: ")
+    assert outcome.inputs["5"] == files["5"]
+
+
+def test_a_misspelt_field_within_another_is_mended_with_it_and_told() -> None:
+    def fix(found: Finding) -> Fix | None:
+        if found.rule != "APF101":
+            return None
+        *path, name = found.field.split(".")
+        return Fix("rename", True, (Operation("rename", (*path, name), {"limmited": "limited"}.get(name, "type")),))
+
+    before = level().replace("limited:", "limmited:").replace("{type", "{typ")
+    outcome = mended(fix, a=before)
+    assert outcome.inputs == {"a": level().encode()}
+    assert [found.field for found in outcome.made] == ["spec.limmited", "spec.limited.limitResponse.typ"]
+
+
+def test_what_another_place_shares_is_refused() -> None:
+    anchored = level(field="lendable").replace("limited:", "limited: &x").rstrip() + "\n"
+    text = f"{anchored}---\n" + level("b")
+    shared = text.replace("metadata: {name: a}", "metadata: {name: a, annotations: &y {lendable: '5'}, labels: *y}")
+
+    def fix(_: Finding) -> Fix:
+        return Fix("rename", True, (Operation("rename", ("metadata", "labels", "lendable"), "z"),))
+
+    outcome = mended(lambda found: fix(found) if found.rule == "APF101" else None, a=shared)
+    assert outcome.inputs == {"a": shared.encode()}
+    [(_, reason)] = outcome.refused
+    assert reason == "the text cannot be edited there: something else would change as well (an anchor, perhaps)"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [Operation("remove", ("spec", "nothing")), Operation("set", ("spec", "limited", 0, "x"), 1)],
+)
+def test_what_is_not_there_is_refused(operation: Operation) -> None:
+    def fix(found: Finding) -> Fix | None:
+        return Fix("x", True, (operation,)) if found.rule == "APF101" else None
+
+    [(_, reason)] = mended(fix, a=level(field="lendable")).refused
+    assert reason.startswith("the text cannot be edited there: ")
+
+
+def test_operations_at_odds_are_refused() -> None:
+    def fix(found: Finding) -> Fix | None:
+        twice = (Operation("rename", ("spec", "limited", "lendable"), new) for new in ("lendablePercent", "x"))
+        return Fix("twice", True, tuple(twice)) if found.rule == "APF101" else None
+
+    outcome = mended(fix, a=level(field="lendable"))
+    [(_, reason)] = outcome.refused
+    assert reason.startswith("the text cannot be edited there: ")
+
+
+def test_findings_that_come_to_light_with_an_accepted_object_are_no_reason_to_refuse() -> None:
+    # A level that nobody uses (APF403) is told only of objects that the server accepts.
+    outcome = mended(rename("lendablePercent"), a=level("unused", "lendable"))
+    assert outcome.refused == ()
+
+
+def test_the_first_report_is_not_made_again() -> None:
+    judge = Judge(rename("lendablePercent"))
+    inputs = {"a": level().encode()}
+    outcome = mend(inputs, judge, first=judge(inputs))
+    assert judge.calls == 1
+    assert outcome.inputs == inputs
+
+
+def test_edits_are_those_of_the_text() -> None:
+    text = level(field="lendable")
+    [found] = [f for f in Judge(rename("lendablePercent"))({"a": text.encode()}).findings if f.fix]
+    at = text.index("lendable")
+    assert edits(found) == (Edit(at, at + 8, "lendablePercent"),)
+    assert edits(found._replace(fix=None)) == ()
+    given = Fix("t", True, edits=(Edit(0, 1, "x"),))
+    assert edits(found._replace(fix=given, document=None)) == (Edit(0, 1, "x"),)
+    with pytest.raises(CannotEditError):
+        edits(found._replace(fix=Fix("t", True, (Operation("rename", ("spec", "no"), "x"),))))
