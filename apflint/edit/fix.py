@@ -15,6 +15,7 @@ from apflint.edit.files import decode
 from apflint.edit.portions import Portions
 from apflint.edit.proof import others_same, same
 from apflint.finding import field_path
+from apflint.finding import SEVERITIES
 from apflint.load import load_text
 from apflint.load.source import Source
 
@@ -206,7 +207,7 @@ def _reason(batch: list[Finding], excess: list[Finding]) -> str:
     again = [found for found in excess if (*_group(found), found.field) in places]
     if again:
         return f"{again[0].rule} would still be found there: {again[0].message}"
-    new = excess[0]
+    new = min(excess, key=lambda found: SEVERITIES.index(found.severity))
     place = f"line {new.span.line}" if {new.file} == {found.file for found in batch} else f"{new.file}:{new.span.line}"
     return f"then there would be {new.rule} in {place}: {new.message}"
 
