@@ -1,0 +1,160 @@
+"""The pages of docs/ that help to adopt apflint: their commands run, their snippets are what they say, their links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import yaml
+from shell import ROOT, bash, prepare
+
+from apflint.cli.app import run
+from apflint.settings import effective
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = (
+    "argo-cd-and-flux",
+    "command-line",
+    "editors",
+    "github-actions",
+    "gitlab",
+    "helm-and-kustomize",
+    "pre-commit",
+)
+# These need a server, a start-up file, or an editor; `sh` blocks are commands that only their readers can run.
+NOT_RUN = {"bash", "fish", "lisp", "lua", "sh", "zsh"}
+HOSTED = "https://raw.githubusercontent.com/apflint/apflint/v0.1.0/"
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    language: str
+    text: str
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def blocks(name: str, *languages: str) -> list[Block]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
+    return [Block(name, language, text) for language, text in found if not languages or language in languages]
+
+
+def every(*languages: str) -> list[Any]:
+    return [
+        pytest.param(block, id=f"{name}-{number}")
+        for name in PAGES
+        for number, block in enumerate(blocks(name, *languages))
+    ]
+
+
+def rows(name: str, heading: str) -> dict[str, str]:
+    """First cell -> the rest, of the table whose first heading is this one."""
+    table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page(name), re.MULTILINE)
+    assert table is not None
+    cells = [line.strip("|").split("|") for line in table[1].splitlines()]
+    return {first.strip().strip("`"): "|".join(rest).strip() for first, *rest in cells}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_console_blocks_run(name: str, tmp_path: Path) -> None:
+    """One after the other, as a reader would."""
+    variables = prepare(tmp_path)
+    for block in blocks(name, "console"):
+        for line in block.text.splitlines():
+            assert line.startswith("$ ")
+            done = bash(line.removeprefix("$ "), tmp_path, variables)
+            assert done.returncode in (0, 1), f"{line}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_is_of_a_kind_that_is_tested(name: str) -> None:
+    assert {block.language for block in blocks(name)} <= {"console", "json", "toml", "yaml"} | NOT_RUN
+
+
+@pytest.mark.parametrize("block", every("yaml"))
+def test_yaml_is_yaml_and_manifests_in_it_are_good(block: Block, tmp_path: Path) -> None:
+    value = yaml.safe_load(block.text)
+    assert isinstance(value, dict)
+    if "flowcontrol" in block.text:
+        file = tmp_path / "example.yaml"
+        file.write_text(block.text, encoding="utf-8")
+        assert run(["check", "--isolated", "--fail-on", "warning", str(file)]) == 0
+
+
+@pytest.mark.parametrize("block", every("json", "toml"))
+def test_settings_are_valid(block: Block, tmp_path: Path) -> None:
+    if block.language == "json":
+        assert json.loads(block.text)
+        return
+    file = tmp_path / "apflint.toml"
+    file.write_text(block.text, encoding="utf-8")
+    assert set(tomllib.loads(block.text)) <= set(effective({}, str(file), isolated=False).values)
+
+
+@pytest.mark.parametrize("name", [*PAGES, "../README"])
+def test_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\((?!https?://)([^)#]+)", page(name)):
+        if target != "language-server.md":
+            assert (ROOT / "docs" / f"{name}.md").parent.joinpath(target).exists(), target
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    readme = page("../README")
+    assert [name for name in PAGES if f"](docs/{name}.md)" not in readme] == []
+
+
+def test_github_page_has_the_inputs_and_outputs_of_the_action() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert set(rows("github-actions", "input")) == set(action["inputs"])
+    assert set(rows("github-actions", "output")) == set(action["outputs"])
+    used = [
+        step
+        for block in blocks("github-actions", "yaml")
+        for step in _steps(yaml.safe_load(block.text))
+        if step.get("uses", "").startswith("apflint/apflint@")
+    ]
+    assert len(used) >= 2
+    for step in used:
+        assert set(step["with"]) <= set(action["inputs"])
+
+
+def _steps(value: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*value.get("steps", []), *(step for job in value.get("jobs", {}).values() for step in job["steps"])]
+
+
+def test_gitlab_page_sets_what_the_job_has() -> None:
+    file = "docs/examples/apflint.gitlab-ci.yml"
+    job = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["apflint"]
+    including, container = (yaml.safe_load(block.text) for block in blocks("gitlab", "yaml"))
+    assert including["include"] == [{"remote": HOSTED + file}]
+    assert set(including["apflint"]["variables"]) <= set(job["variables"])
+    assert set(container["apflint"]) <= set(job)
+    assert set(rows("gitlab", "report")) == set(job["artifacts"]["reports"])
+
+
+def test_pre_commit_page_has_the_hooks() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    table = rows("pre-commit", "hook")
+    assert list(table) == [hook["id"] for hook in hooks]
+    for hook in hooks:
+        assert f"`{hook['entry']}{' FILE...' if hook['pass_filenames'] else ''}`" in table[hook["id"]]
+    for block in blocks("pre-commit", "yaml"):
+        named = {hook["id"] for repository in yaml.safe_load(block.text)["repos"] for hook in repository["hooks"]}
+        assert named <= set(table)
+
+
+def test_command_line_page_names_the_statuses_and_the_variables(root: Path) -> None:
+    assert list(rows("command-line", "status")) == ["0", "1", "2", "130"]
+    source = "".join(path.read_text(encoding="utf-8") for path in (root / "apflint").rglob("*.py"))
+    for names in rows("command-line", "variable"):
+        for name in re.findall(r"\w+", names):
+            assert f'"{name}"' in source, name
