@@ -1,0 +1,211 @@
+"""Inputs, made from a fixed seed, so that they are the same everywhere."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SEED = 1040
+
+SMALL = """---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: health-for-team-a
+spec:
+  matchingPrecedence: 1000
+  priorityLevelConfiguration:
+    name: workload-low
+  distinguisherMethod:
+    type: ByUser
+  rules:
+    - subjects:
+        - kind: Group
+          group:
+            name: team-a
+      resourceRules:
+        - verbs: [get, list]
+          apiGroups: [""]
+          resources: [pods]
+          namespaces: [team-a]
+"""
+ONE_FINDING = SMALL.replace("1000", "20000")
+"""The same with one finding: the precedence is out of range."""
+
+_MANIFEST = """---
+# FlowSchema of {team}: its people and its pipelines.
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: {team}
+  labels:
+    app.kubernetes.io/managed-by: kustomize
+    app.kubernetes.io/part-of: {team}
+spec:
+  matchingPrecedence: {precedence}
+  priorityLevelConfiguration:
+    name: {level}
+  distinguisherMethod:
+    type: {method}
+  rules:
+    - subjects:
+        - kind: Group
+          group:
+            name: {team}
+        - kind: ServiceAccount
+          serviceAccount:
+            namespace: {team}
+            name: "*"
+      resourceRules:
+        - verbs: [get, list, watch, update]
+          apiGroups: ["", apps]
+          resources: [pods, pods/status, deployments]
+          namespaces: [{team}]
+      nonResourceRules:
+        - verbs: [get]
+          nonResourceURLs: ["/{team}/*"]
+"""
+
+
+def manifest(number: int) -> str:
+    """A valid FlowSchema of a team, 850 bytes of YAML, without a finding beside up to 5,000 of its kind."""
+    return _MANIFEST.format(
+        team=f"team-{number:04}",
+        precedence=1001 + number,
+        level=("workload-high", "workload-low")[number % 2],
+        method=("ByUser", "ByNamespace")[number % 2],
+    )
+
+
+def one_file(path: Path, documents: int) -> None:
+    """So many FlowSchemas in one file."""
+    path.write_text("".join(map(manifest, range(documents))))
+
+
+def many_files(folder: Path, files: int) -> None:
+    """So many files of one FlowSchema each."""
+    folder.mkdir()
+    for number in range(files):
+        (folder / f"{number:04}.yaml").write_text(manifest(number))
+
+
+def repository(folder: Path, files: int, ours: int) -> None:
+    """A repository of YAML files, 5 kB each, some of which hold a FlowSchema and the others a ConfigMap."""
+    every = files // ours
+    data = "".join(f"  key-{number}: value {number} of a configuration that nobody reads\n" for number in range(100))
+    for number in range(files):
+        place = folder / f"app-{number // 100:02}"
+        place.mkdir(parents=True, exist_ok=True)
+        head = f"---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings-{number}\ndata:\n"
+        text = manifest(number // every) if number % every == 0 else head + data
+        (place / f"{number:05}.yaml").write_text(text)
+
+
+def flow_schema(number: int) -> dict[str, Any]:
+    """A FlowSchema of a team: its group and its service accounts, on a few resources and one path."""
+    subjects = [
+        {"kind": "Group", "group": {"name": f"team-{number}"}},
+        {"kind": "ServiceAccount", "serviceAccount": {"namespace": f"team-{number}", "name": "*"}},
+    ]
+    resources = {
+        "verbs": ["get", "list", "watch", "update"],
+        "apiGroups": ["", "apps"],
+        "resources": ["pods", "pods/status", "deployments"],
+        "namespaces": ["*"],
+        "clusterScope": True,
+    }
+    return {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "FlowSchema",
+        "metadata": {"name": f"team-{number:02}"},
+        "spec": {
+            "priorityLevelConfiguration": {"name": ("workload-high", "workload-low")[number % 2]},
+            "matchingPrecedence": 1000 + 100 * number,
+            "distinguisherMethod": {"type": ("ByUser", "ByNamespace")[number % 2]},
+            "rules": [
+                {
+                    "subjects": subjects,
+                    "resourceRules": [resources],
+                    "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": [f"/team-{number}/*"]}],
+                }
+            ],
+        },
+    }
+
+
+def crowd(count: int, rules: int) -> list[dict[str, Any]]:
+    """FlowSchemas that overlap in every way: few users and resources, so that many rules never decide anything."""
+    chance = random.Random(SEED)
+
+    def rule() -> dict[str, Any]:
+        user = {"kind": "User", "user": {"name": f"user-{chance.randrange(40)}"}}
+        group = {"kind": "Group", "group": {"name": f"group-{chance.randrange(20)}"}}
+        return {
+            "subjects": [chance.choice((user, group))],
+            "resourceRules": [
+                {
+                    "verbs": chance.sample(["get", "list", "watch", "create", "update", "delete"], 2),
+                    "apiGroups": [chance.choice(("", "apps", "batch"))],
+                    "resources": chance.sample(["pods", "deployments", "configmaps", "secrets", "jobs"], 2),
+                    "clusterScope": True,
+                    "namespaces": chance.choice((["*"], [f"team-{chance.randrange(10)}"])),
+                }
+            ],
+        }
+
+    schemas = [flow_schema(number) for number in range(count)]
+    for schema in schemas:
+        schema["metadata"]["name"] = f"crowd-{schema['metadata']['name']}"
+        schema["spec"]["matchingPrecedence"] = chance.randrange(1001, 8999)
+        schema["spec"]["rules"] = [rule() for _ in range(rules)]
+    return schemas
+
+
+def as_list(path: Path, items: list[dict[str, Any]]) -> None:
+    """A Kubernetes list of objects in a JSON file."""
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+
+def requests(count: int) -> Iterator[str]:
+    """So many different requests as JSON lines: users and service accounts of 30 teams, what controllers and people do."""
+    chance = random.Random(SEED)
+    seen: set[str] = set()
+    while len(seen) < count:
+        line = _request(chance)
+        if line not in seen:
+            seen.add(line)
+            yield line
+
+
+def _request(chance: random.Random) -> str:
+    team, namespace, name = chance.randrange(30), f"team-{chance.randrange(200)}", f"x-{chance.randrange(100_000)}"
+    if chance.random() < 0.5:
+        user, groups = f"user-{chance.randrange(2000)}", [f"team-{team}", "system:authenticated"]
+    else:
+        user = f"system:serviceaccount:team-{team}:sa-{chance.randrange(50)}"
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:team-{team}", "system:authenticated"]
+    method, path = chance.choice(
+        (
+            ("GET", f"/api/v1/namespaces/{namespace}/pods/{name}"),
+            ("GET", f"/api/v1/namespaces/{namespace}/pods?limit=500&resourceVersion={name[2:]}"),
+            ("PUT", f"/api/v1/namespaces/{namespace}/pods/{name}/status"),
+            ("GET", f"/apis/apps/v1/deployments?watch=true&resourceVersion={name[2:]}"),
+            ("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs?fieldManager={name}"),
+            ("DELETE", f"/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"),
+            ("GET", f"/team-{team}/{name}"),
+        )
+    )
+    return json.dumps({"user": user, "groups": groups, "method": method, "path": path})
+
+
+def request_lines(path: Path, lines: int, different: int) -> None:
+    """A file of so many requests, drawn from so many different ones; all of them once where the numbers are equal."""
+    known = list(requests(different))
+    chance = random.Random(SEED)
+    with path.open("w") as file:
+        file.writelines(f"{line}\n" for line in (known if lines == different else chance.choices(known, k=lines)))
