@@ -10,6 +10,7 @@ from apflint import builtin, catalogue
 from apflint.load.document import GROUP, KINDS
 from apflint.lsp import fields, suppressing
 from apflint.lsp.outline import texts
+from apflint.lsp.prose import prose
 from apflint.lsp.spot import manifest, spot
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _comment(typed: suppressing.Typing, found: Collection[str]) -> Iterator[Item
     for rule_id in suppressing.ordered([one for one in catalogue.ids() if one not in typed.ids], found):
         rule = catalogue.rule(rule_id)
         new = rule_id if typed.closed else f"{rule_id}] "
-        yield Item(rule_id, "rule", rule.name, rule.summary, new, typed.start, typed.end)
+        yield Item(rule_id, "rule", rule.name, prose(rule.summary), new, typed.start, typed.end)
 
 
 class _Writer:
@@ -106,7 +107,9 @@ class _Writer:
         }
         for field in fields.members(self._kind(), self.owner.version, self.known.release, path, siblings):
             if path or self.owner.kind or field.name in ("apiVersion", "kind"):
-                yield self._item(dash + field.name, "field", _detail(field), field.description, dash + self._key(field))
+                yield self._item(
+                    dash + field.name, "field", _detail(field), prose(field.description), dash + self._key(field)
+                )
 
     def _of_empty_list_above(self) -> Iterator[Item]:
         """Items of a list whose key is right above: its dashes may be below the key's first letter."""
@@ -140,7 +143,9 @@ class _Writer:
         elif path == ("kind",):
             for kind in KINDS:
                 about = fields.field(kind, self.owner.version, self.known.release, ("spec",))
-                yield self._item(kind, "value", "", about.description if about is not None else "", self._scalar(kind))
+                yield self._item(
+                    kind, "value", "", prose(about.description) if about is not None else "", self._scalar(kind)
+                )
         elif path == LEVEL and self.owner.kind == "FlowSchema":
             yield from self._levels()
         elif field is not None and field.type == "true or false":

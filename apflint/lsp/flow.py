@@ -18,6 +18,9 @@ _TOKEN = re.compile(
 )
 
 
+_DEEPEST = 100
+
+
 class Entry(NamedTuple):
     """A value in a document, with the place of its key. A value that is missing is empty, where it would be."""
 
@@ -101,6 +104,8 @@ class Scan:
                     self._inside(found.start(), word[0] if kind == "string" else "")
                     return
                 self._scalar(found.start(), found.start() + len(whole), unquoted(whole))
+            elif len(self._open) > _DEEPEST:
+                return  # nobody types this, and the paths take space by the square
             elif kind == "mark" and self._mark(word, found.start(), path):
                 self.stop = at
                 return

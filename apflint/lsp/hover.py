@@ -11,6 +11,7 @@ from apflint.load.document import KINDS
 from apflint.lsp import fields, suppressing
 from apflint.lsp.completion import LEVEL
 from apflint.lsp.outline import outline, piece
+from apflint.lsp.prose import prose
 from apflint.lsp.spot import entry_at, manifest
 from apflint.report.markdown import code
 
@@ -89,13 +90,14 @@ def _field(field: Field, entry: Entry, owner: Manifest, known: Known) -> str:
         facts.append("such as " + ", ".join(code(value) for value in field.values))
     version = fields.known_version(owner.version, known.release)
     where = f"{code(field_path(entry.path[len(owner.prefix) :]))} of {owner.kind} {version}, Kubernetes {known.release.name}"
-    return "\n\n".join(part for part in (f"**{field.name}**: {', '.join(facts)}", field.description, where) if part)
+    head = f"**{prose(field.name)}**: {', '.join(facts)}"
+    return "\n\n".join(part for part in (head, prose(field.description), where) if part)
 
 
 def _rule(rule: Rule) -> str:
     severity = "off by default" if rule.severity == "off" else rule.severity
-    return f"**[{rule.id}]({rule.url})** {rule.name} ({severity})\n\n{rule.summary}"
+    return f"**[{rule.id}]({rule.url})** {rule.name} ({severity})\n\n{prose(rule.summary)}"
 
 
 def _finding(rule: Rule) -> str:
-    return f"[{rule.id}]({rule.url}) {rule.name}: {rule.summary}"
+    return f"[{rule.id}]({rule.url}) {rule.name}: {prose(rule.summary)}"

@@ -313,10 +313,18 @@ PAGES = {
     "lsp": Page(
         about=(
             "Speaks the Language Server Protocol on standard input and output; an editor starts it. Findings appear while"
-            " you type, with what can be fixed, and fields and rules are explained where the pointer rests."
+            " you type, with what can be fixed, and fields and rules are explained where the pointer rests. In the folder"
+            " that is open it finds what `apflint check` finds, with the settings of apflint.toml."
+            "\n\nTell the editor to run `apflint lsp` for YAML and JSON. Neovim: vim.lsp.config('apflint', {cmd ="
+            " {'apflint', 'lsp'}, filetypes = {'yaml', 'json'}}). Emacs: (add-to-list 'eglot-server-programs '(yaml-mode ."
+            ' ("apflint" "lsp"))). docs/language-server.md has more, for VS Code and Helix too.'
         ),
         examples=(),
-        exit_status=(("0", "The editor ended the session."), _USAGE),
+        exit_status=(
+            ("0", "The editor ended the session."),
+            ("1", "The editor went away without a word."),
+            _USAGE,
+        ),
     ),
     "completion": Page(
         about=(

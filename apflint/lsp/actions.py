@@ -1,0 +1,115 @@
+"""What an editor can do about findings: make their fixes, all safe ones of a file at once, or set one aside by a comment."""
+
+from __future__ import annotations
+
+import os
+import re
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.finding import Edit
+from apflint.load.comments import comments
+from apflint.load.source import Source
+from apflint.lsp.positions import to_offsets
+from apflint.suppression import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.finding import Finding
+
+_IGNORE = re.compile(r"#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\n]*)\]")
+_MANY = 3000
+
+
+class Action(NamedTuple):
+    """Something to do: edits of the text, the findings that it is about."""
+
+    title: str
+    preferred: bool
+    """Safe: the one to take where nobody looks closely."""
+    edits: tuple[Edit, ...]
+    findings: tuple[Finding, ...]
+
+
+def between(findings: Iterable[Finding], source: Source, start: int, end: int) -> list[Finding]:
+    """The findings of a text that touch `text[start:end]`."""
+    return [
+        found
+        for found in findings
+        for first, last in [to_offsets(source, found.span)]
+        if found.file == source.name and first <= end and start <= last
+    ]
+
+
+def quick_fixes(findings: Iterable[Finding]) -> Iterator[Action]:
+    """The fixes that the findings bring along, where the text can be edited so."""
+    from apflint.edit.fix import edits
+
+    for finding in findings:
+        if finding.fix is None:
+            continue
+        try:
+            made = edits(finding)
+        except ValueError:
+            continue
+        if made:
+            note = "" if finding.fix.safe else " (may change what the object means)"
+            title = finding.fix.title[:1].upper() + finding.fix.title[1:]
+            yield Action(f"{title}{note}", finding.fix.safe, made, (finding,))
+
+
+def ignores(source: Source, findings: Iterable[Finding]) -> Iterator[Action]:
+    """The comments that set the rules of findings aside on the line where they start; none where no comment can be."""
+    by_rule: dict[tuple[str, int], list[Finding]] = {}
+    for finding in findings:
+        by_rule.setdefault((finding.rule, finding.span.line), []).append(finding)
+    for (rule, line), found in by_rule.items():
+        if rule in RULES or source.name.endswith(".json"):
+            continue
+        edit = _comment(source, rule, line)
+        at, _ = to_offsets(source, found[0].span)
+        if edit is not None and _heeded(source, edit, rule, at):
+            yield Action(f"Ignore {rule} for this line", False, (edit,), tuple(found))
+
+
+def _comment(source: Source, rule: str, line: int) -> Edit | None:
+    """The edit that adds a rule to the comment of a line, or a comment to a line that has none."""
+    start = source.line_starts[line - 1]
+    text = source.line(line)
+    if (known := _IGNORE.search(text)) is not None:
+        at = start + known.end("ids")
+        return Edit(at, at, f", {rule}" if known["ids"].strip() else rule)
+    if re.search(r"(?:^|\s)#", text):
+        return None  # behind another comment it would be a part of that
+    at = start + len(text.rstrip())
+    return Edit(at, start + len(text), f"  # apflint: ignore[{rule}]")
+
+
+def _heeded(source: Source, edit: Edit, rule: str, at: int) -> bool:
+    """Whether the comment would be one, and about the finding at `at`: inside of a text of several lines it is not."""
+    text = source.text[: edit.start] + edit.new + source.text[edit.end :]
+    found = comments(Source(source.name, text), "apflint:")
+    return any(
+        comment.start <= edit.start + len(edit.new) <= comment.end
+        and rule in comment.text
+        and comment.scope[0] <= at < comment.scope[1]
+        for comment in found
+    )
+
+
+def difference(old: str, new: str) -> tuple[Edit, ...]:
+    """Edits of whole lines that make one text of another; of a text of many lines one edit."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    if len(before) > _MANY:  # SequenceMatcher takes time by the square
+        same = len(os.path.commonprefix([old, new]))  # noqa: RUF071  # characters, not parts of a path
+        return (Edit(same, len(old), new[same:]),)
+    changes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return tuple(
+        Edit(starts[first], starts[last], "".join(after[other:end]))
+        for what, first, last, other, end in changes
+        if what != "equal"
+    )

@@ -1,0 +1,111 @@
+"""Our values as those of the protocol."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from apflint.lsp import positions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.finding import Edit
+    from apflint.load.source import Source
+    from apflint.lsp.completion import Item, Kind
+    from apflint.lsp.diagnostics import Diagnostic
+    from apflint.lsp.navigation import Symbol, Where
+    from apflint.lsp.positions import Encoding, Range
+
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "info": types.DiagnosticSeverity.Information,
+}
+_ITEMS: dict[Kind, types.CompletionItemKind] = {
+    "field": types.CompletionItemKind.Field,
+    "value": types.CompletionItemKind.EnumMember,
+    "level": types.CompletionItemKind.Reference,
+    "rule": types.CompletionItemKind.Constant,
+    "form": types.CompletionItemKind.Keyword,
+}
+
+
+def span(range_: Range) -> types.Range:
+    """A range."""
+    return types.Range(types.Position(*range_.start), types.Position(*range_.end))
+
+
+def offsets(source: Source, start: int, end: int, encoding: Encoding) -> types.Range:
+    """The range of `text[start:end]`."""
+    return span(positions.from_offsets(source, start, end, encoding))
+
+
+def diagnostic(found: Diagnostic, addresses: dict[str, str]) -> types.Diagnostic:
+    """A finding; `addresses` are those of the files that findings name."""
+    tags = [types.DiagnosticTag.Unnecessary] if found.unnecessary else []
+    tags += [types.DiagnosticTag.Deprecated] if found.deprecated else []
+    related = [
+        types.DiagnosticRelatedInformation(types.Location(addresses[other.file], span(other.range)), other.message)
+        for other in found.related
+        if other.file in addresses
+    ]
+    return types.Diagnostic(
+        range=span(found.range),
+        message=found.message,
+        severity=_SEVERITIES[found.severity],
+        code=found.rule,
+        code_description=types.CodeDescription(found.url),
+        source="apflint",
+        tags=tags or None,
+        related_information=related or None,
+    )
+
+
+def completion(items: Iterable[Item], source: Source, offset: int, encoding: Encoding) -> types.CompletionList:
+    """Proposals, in our order. What is typed so far is what editors filter by."""
+    here = [
+        types.CompletionItem(
+            label=item.label,
+            kind=_ITEMS[item.kind],
+            detail=item.detail or None,
+            documentation=types.MarkupContent(types.MarkupKind.Markdown, item.documentation)
+            if item.documentation
+            else None,
+            sort_text=f"{number:04}",
+            filter_text=source.text[item.start : offset] + item.label
+            if _is_elsewhere(item, source, offset)
+            else item.label,
+            text_edit=types.TextEdit(offsets(source, item.start, item.end, encoding), item.new),
+        )
+        for number, item in enumerate(items)
+    ]
+    return types.CompletionList(is_incomplete=False, items=here)
+
+
+def _is_elsewhere(item: Item, source: Source, offset: int) -> bool:
+    """Whether a proposal has more before its word than what is typed: a dash, or a blank behind a colon."""
+    typed = source.text[item.start : offset]
+    return bool(typed) and not typed.strip()
+
+
+def edits(source: Source, changes: Iterable[Edit], encoding: Encoding) -> list[types.TextEdit]:
+    """Edits of a text."""
+    return [types.TextEdit(offsets(source, edit.start, edit.end, encoding), edit.new) for edit in changes]
+
+
+def symbol(found: Symbol, encoding: Encoding) -> types.DocumentSymbol:
+    """An object of a file."""
+    return types.DocumentSymbol(
+        name=found.name,
+        kind=types.SymbolKind.Class if found.kind == "PriorityLevelConfiguration" else types.SymbolKind.Function,
+        detail=found.kind,
+        range=where(found.whole, encoding),
+        selection_range=where(found.named, encoding),
+    )
+
+
+def where(found: Where, encoding: Encoding) -> types.Range:
+    """The range of a place."""
+    return offsets(found.source, found.start, found.end, encoding)

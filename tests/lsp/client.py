@@ -1,0 +1,155 @@
+"""An editor: starts `apflint lsp` as a process, and speaks the protocol with it. Every wait has an end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from queue import Empty, Queue
+from typing import TYPE_CHECKING, Any, Self
+
+from apflint.lsp.addresses import uri as address
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TIMEOUT = 60.0
+"""Seconds for an answer. It takes a fraction of one; the machine may be busy."""
+
+
+class Editor:
+    """Use it in a `with`: at the end the server is told to shut down, or is killed."""
+
+    def __init__(
+        self, *folders: Path, encodings: list[str] | None = None, cwd: Path | None = None, **capabilities: Any
+    ) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "apflint", "lsp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+        )
+        self.inbox: Queue[dict[str, Any] | None] = Queue()
+        self.notes: list[dict[str, Any]] = []
+        self.logs: list[str] = []
+        self.diagnostics: dict[str, list[Any]] = {}
+        self.shown: list[tuple[str, int | None]] = []
+        self.errors = b""
+        self.number = 0
+        self.threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._drain)]
+        for thread in self.threads:
+            thread.start()
+        general = {"general": {"positionEncodings": encodings}} if encodings else {}
+        self.server = self.ask(
+            "initialize",
+            processId=None,
+            rootUri=None,
+            capabilities={**general, **capabilities},
+            workspaceFolders=[{"uri": address(str(folder)), "name": folder.name} for folder in folders],
+        )["capabilities"]
+        self.tell("initialized")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait(TIMEOUT)
+        for thread in self.threads:
+            thread.join(TIMEOUT)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+    def leave(self) -> int:
+        """Says goodbye; the exit status."""
+        self.ask("shutdown")
+        self.tell("exit")
+        return self.process.wait(TIMEOUT)
+
+    def tell(self, method: str, **params: Any) -> None:
+        """Sends a notification."""
+        self._send({"method": method, "params": params})
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """The result of a request."""
+        answer = self.answer(method, **params)
+        assert "error" not in answer, answer
+        return answer.get("result")
+
+    def answer(self, method: str, **params: Any) -> dict[str, Any]:
+        """The answer to a request, which may be an error."""
+        self.number += 1
+        number = self.number
+        self._send({"id": number, "method": method, **({"params": params} if params else {})})
+        while True:
+            message = self._next()
+            if message.get("id") == number and "method" not in message:
+                return message
+
+    def open(self, uri: str, text: str, language: str = "yaml") -> None:
+        """Opens a document, as version 1."""
+        self.tell("textDocument/didOpen", textDocument={"uri": uri, "languageId": language, "version": 1, "text": text})
+
+    def change(self, uri: str, version: int, *changes: dict[str, Any]) -> None:
+        """Changes a document."""
+        self.tell("textDocument/didChange", textDocument={"uri": uri, "version": version}, contentChanges=list(changes))
+
+    def found(self, uri: str, version: int | None = None) -> list[Any]:
+        """The diagnostics that are shown of a document; of a version of it that may have been shown already or will be."""
+        while (uri, version) not in self.shown if version is not None else uri not in self.diagnostics:
+            self._next()
+        return self.diagnostics[uri]
+
+    def until(self, uri: str, rules: list[str]) -> list[Any]:
+        """Waits until a document has these findings and no others."""
+        while uri not in self.diagnostics or [one["code"] for one in self.diagnostics[uri]] != rules:
+            self._next()
+        return self.diagnostics[uri]
+
+    def at(self, method: str, uri: str, line: int, character: int, **more: Any) -> Any:
+        """The answer to a question about a place."""
+        place = {"line": line, "character": character}
+        return self.ask(f"textDocument/{method}", textDocument={"uri": uri}, position=place, **more)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.process.stdin.flush()
+
+    def _next(self) -> dict[str, Any]:
+        try:
+            message = self.inbox.get(timeout=TIMEOUT)
+        except Empty:
+            raise AssertionError(f"no answer; it logged {self.logs}, and wrote {self.errors!r}") from None
+        assert message is not None, f"the server ended; it logged {self.logs}, and wrote {self.errors!r}"
+        if "method" in message and "id" in message:  # a request of the server: all right
+            self._send({"id": message["id"], "result": None})
+        if message.get("method") == "textDocument/publishDiagnostics":
+            params = message["params"]
+            self.diagnostics[params["uri"]] = params["diagnostics"]
+            self.shown.append((params["uri"], params.get("version")))
+        if message.get("method") == "window/logMessage":
+            self.logs.append(message["params"]["message"])
+        self.notes.append(message)
+        return message
+
+    def _read(self) -> None:
+        stream = self.process.stdout
+        assert stream is not None
+        while header := stream.readline():
+            length = int(header.split(b":")[1])
+            while stream.readline() not in (b"\r\n", b""):
+                pass
+            self.inbox.put(json.loads(stream.read(length)))
+        self.inbox.put(None)
+
+    def _drain(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.errors += line

@@ -1,0 +1,381 @@
+"""Sessions of an editor with the real server, over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint.lsp.addresses import uri as address
+from apflint.lsp.positions import Change, Position, Range, changed
+
+from .client import TIMEOUT, Editor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLOW = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: batch
+spec:
+  priorityLevelConfiguration:
+    name: batch
+  matchingPrecedence: 500
+  distinguisherMethod:
+    type: byUser
+  rules:
+  - subjects:
+    - kind: User
+      user: {name: ann}
+    resourceRules:
+    - verbs: [list]
+      apiGroups: [""]
+      resources: [pods]
+      namespaces: ["*"]
+      clusterScope: true
+"""
+LEVEL = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata:
+  name: batch
+spec:
+  type: Limited
+  limited:
+    limitResponse:
+      type: Queue
+      queuing: {}
+"""
+
+
+def span(line: int, start: int, end: int, last: int | None = None) -> dict[str, Any]:
+    return {"start": {"line": line, "character": start}, "end": {"line": last or line, "character": end}}
+
+
+def edit(text: str, line: int, start: int, end: int) -> dict[str, Any]:
+    return {"range": span(line, start, end), "text": text}
+
+
+def apply(text: str, edits: list[dict[str, Any]]) -> str:
+    """The text with the edits of a server made, as an editor makes them: all count on the text as it was."""
+    places = [
+        Change(Range(*(Position(one["range"][at]["line"], one["range"][at]["character"]) for at in ("start", "end"))), one["newText"])
+        for one in edits
+    ]  # fmt: skip
+    return changed(text, sorted(places, key=lambda one: one.range or (), reverse=True), "utf-16")
+
+
+def codes(diagnostics: list[Any]) -> list[str]:
+    return [one["code"] for one in diagnostics]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one FlowSchema, which has a mistake, and its level; the settings keep others out of the way."""
+    (tmp_path / "apflint.toml").write_text("complete = true\nignore = ['APF512', 'APF603']\n")
+    (tmp_path / "flow.yaml").write_text(FLOW)
+    (tmp_path / "level.yaml").write_text(LEVEL)
+    return tmp_path
+
+
+def test_a_session(folder: Path) -> None:
+    flow, level = address(str(folder / "flow.yaml")), address(str(folder / "level.yaml"))
+    with Editor(folder) as editor:
+        # What is not open is shown as well.
+        [found] = editor.until(flow, ["APF203"])
+        assert found["range"] == span(9, 10, 16)
+        assert found["message"].startswith('"byUser" is no type of distinguisherMethod')
+        assert (found["severity"], found["source"]) == (1, "apflint")
+        assert found["codeDescription"]["href"].endswith("/APF203.md")
+
+        editor.open(flow, FLOW)
+        assert codes(editor.found(flow, 1)) == ["APF203"]
+        actions = {
+            action["title"]: action
+            for action in editor.ask(
+                "textDocument/codeAction",
+                textDocument={"uri": flow},
+                range=span(9, 12, 12),
+                context={"diagnostics": []},
+            )
+        }
+        assert list(actions) == [
+            'Change "byUser" to "ByUser"',
+            "Ignore APF203 for this line",
+            "Fix all safe problems in this file",
+        ]
+        kinds = [(action["kind"], action.get("isPreferred", False)) for action in actions.values()]
+        assert kinds == [("quickfix", True), ("quickfix", False), ("source.fixAll.apflint", False)]
+        mended = FLOW.replace("byUser", "ByUser")
+        for number, (title, wanted) in enumerate(
+            {
+                'Change "byUser" to "ByUser"': mended,
+                "Fix all safe problems in this file": mended,
+                "Ignore APF203 for this line": FLOW.replace("byUser", "byUser  # apflint: ignore[APF203]"),
+            }.items()
+        ):
+            text = apply(FLOW, actions[title]["edit"]["changes"][flow])
+            assert text == wanted
+            editor.change(flow, 2 * number + 2, {"text": text})
+            assert editor.found(flow, 2 * number + 2) == []
+            editor.change(flow, 2 * number + 3, {"text": FLOW})
+            assert codes(editor.found(flow, 2 * number + 3)) == ["APF203"]
+        editor.change(flow, 9, edit("ByUser", 9, 10, 16))
+        assert editor.found(flow, 9) == []
+
+        assert "tried first" in editor.at("hover", flow, 7, 4)["contents"]["value"]
+        hover = editor.at("hover", flow, 6, 10)
+        assert "FlowSchemas: `batch`" in hover["contents"]["value"]
+        assert hover["range"] == span(6, 10, 15)
+        proposals = editor.at("completion", flow, 6, 10)["items"]
+        assert [item["label"] for item in proposals][:2] == ["batch", "catch-all"]
+        assert proposals[0]["textEdit"] == {"range": span(6, 10, 15), "newText": "batch"}
+        assert editor.at("definition", flow, 6, 12) == [{"uri": level, "range": span(3, 8, 13)}]
+        uses = editor.at("references", flow, 6, 12, context={"includeDeclaration": True})
+        assert uses == [{"uri": level, "range": span(3, 8, 13)}, {"uri": flow, "range": span(6, 10, 15)}]
+        [symbol] = editor.ask("textDocument/documentSymbol", textDocument={"uri": flow})
+        assert (symbol["name"], symbol["detail"], symbol["selectionRange"]) == ("batch", "FlowSchema", span(3, 8, 13))
+        assert symbol["range"]["start"] == {"line": 0, "character": 0}
+        assert editor.logs == []
+        assert editor.leave() == 0
+        assert editor.errors == b""
+
+
+def test_an_edit_in_one_file_shows_in_another(folder: Path) -> None:
+    flow, level = address(str(folder / "flow.yaml")), address(str(folder / "level.yaml"))
+    (folder / "flow.yaml").write_text(FLOW.replace("byUser", "ByUser"))
+    with Editor(folder) as editor:
+        editor.open(level, LEVEL)
+        assert editor.found(level, 1) == []
+        editor.change(level, 2, edit("crunch", 3, 8, 13))
+        [dangling] = editor.until(flow, ["APF401"])
+        assert dangling["range"] == span(6, 10, 15)
+        assert codes(editor.found(level, 2)) == ["APF403"]
+        assert editor.diagnostics[level][0]["tags"] == [1]
+        editor.change(level, 3, edit("batch", 3, 8, 14))
+        editor.until(flow, [])
+        assert editor.found(level, 3) == []
+        # The editor gives the text up: what counts is the file again, which somebody has removed.
+        (folder / "level.yaml").unlink()
+        editor.tell("textDocument/didClose", textDocument={"uri": level})
+        editor.until(flow, ["APF401"])
+        assert editor.leave() == 0
+
+
+def test_the_settings_of_the_folder_and_comments_count(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        editor.open(flow, FLOW)
+        assert codes(editor.found(flow, 1)) == ["APF203"]
+        for number, (settings, expected) in enumerate(
+            [
+                ("severity = {APF203 = 'info'}", [3]),
+                ("ignore = ['APF2']", []),
+                ("per-file-ignores = {'flow.*' = ['APF203']}", []),
+                ("exclude = ['flow.yaml']", []),
+                ("", [1]),
+            ]
+        ):
+            (folder / "apflint.toml").write_text(f"extend-select = []\n{settings}\n")
+            editor.tell("workspace/didChangeWatchedFiles", changes=[])
+            while [one["severity"] for one in editor.diagnostics[flow]] != expected:
+                editor._next()
+            assert editor.shown[-1][0] == flow, number
+        (folder / "apflint.toml").write_text("ingore = []\n")
+        editor.tell("textDocument/didSave", textDocument={"uri": address(str(folder / "apflint.toml"))})
+        while not editor.logs:
+            editor._next()
+        assert "apflint.toml: ingore: there is no such key" in editor.logs[0]
+        editor.change(flow, 2, edit("ByUser", 9, 10, 16))
+        assert editor.found(flow, 2) == []
+        assert editor.leave() == 0
+
+
+def test_a_burst_of_changes_is_one_check(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        editor.open(flow, FLOW)
+        editor.found(flow, 1)
+        for version in range(2, 102):
+            editor.change(flow, version, edit("x", 9, 16, 16))
+        [found] = editor.found(flow, 101)
+        assert found["range"] == span(9, 10, 116)
+        versions = [version for uri, version in editor.shown if uri == flow and version is not None]
+        assert len(versions) <= 5, versions  # on a machine that is busy the burst may have gaps
+        assert editor.leave() == 0
+
+
+@pytest.mark.parametrize(("encoding", "units"), [("utf-8", 4), ("utf-16", 2), ("utf-32", 1)])
+def test_positions_in_the_units_that_were_agreed_on(folder: Path, encoding: str, units: int) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    text = FLOW.replace(
+        "  distinguisherMethod:\n    type: byUser", '  "distinguisherMethod": {"\U0001f600": 1, type: byUser}'
+    )
+    with Editor(folder, encodings=[encoding]) as editor:
+        assert editor.server["positionEncoding"] == encoding
+        editor.open(flow, text)
+        unknown, found = editor.found(flow, 1)
+        assert codes([unknown, found]) == ["APF101", "APF203"]
+        assert unknown["range"] == span(8, 26, 28 + units)
+        assert found["range"] == span(8, 33 + units + 6, 33 + units + 12)
+        editor.change(flow, 2, edit("ByUser", 8, 39 + units, 45 + units), edit("x", 8, 27, 27 + units))
+        [left] = editor.found(flow, 2)
+        assert left["range"] == span(8, 26, 29)
+        assert editor.at("hover", flow, 8, 33 + 2)["range"] == span(8, 34, 38)
+        assert editor.leave() == 0
+
+
+def test_documents_of_other_kinds_get_nothing(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    others = {
+        address(str(folder / "deployment.yaml")): "kind: Deployment\napiVersion: apps/v1\nmetadata:\n  \n",
+        address(str(folder / "README.md")): f"```yaml\n{FLOW}```\n",
+        f"git:{folder}/flow.yaml?HEAD": FLOW,
+    }
+    with Editor(folder) as editor:
+        for uri, text in others.items():
+            editor.open(uri, text, "markdown" if uri.endswith(".md") else "yaml")
+            editor.change(uri, 2, edit(" ", 0, 0, 0))
+            assert editor.at("hover", uri, 0, 1) is None
+            assert not (editor.at("completion", uri, 3, 2) or {"items": []})["items"]
+            assert editor.at("definition", uri, 0, 0) == []
+            assert editor.ask("textDocument/documentSymbol", textDocument={"uri": uri}) == []
+            asked: dict[str, Any] = {
+                "textDocument": {"uri": uri},
+                "range": span(0, 0, 0),
+                "context": {"diagnostics": []},
+            }
+            assert editor.ask("textDocument/codeAction", **asked) == []
+        editor.open(flow, FLOW)
+        editor.found(flow, 1)
+        assert set(editor.diagnostics) == {flow}
+        assert editor.leave() == 0
+
+
+def test_documents_without_a_file_and_files_outside_of_the_folders(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("somewhere else, \u00e9t\u00e9 %41 #1") / "a \u00fc.yaml"
+    outside.write_text(FLOW)
+    uri = address(str(outside))
+    assert [mark for mark in ("%20", "%23", "%25", "%C3%BC") if mark not in uri] == []
+    with Editor(folder) as editor:
+        editor.open(uri, FLOW)
+        assert "APF203" in codes(editor.found(uri, 1))
+        text = FLOW.replace("byUser", "ByUser").replace("ann", "bob").replace("name: batch\nspec", "name: other\nspec")
+        editor.open("untitled:Untitled-1", text)
+        # The level of the folder is known.
+        assert editor.found("untitled:Untitled-1", 1) == []
+        editor.change("untitled:Untitled-1", 2, edit("nobody", 6, 10, 15))
+        assert codes(editor.found("untitled:Untitled-1", 2)) == ["APF401"]
+        editor.tell("textDocument/didClose", textDocument={"uri": "untitled:Untitled-1"})
+        editor.until("untitled:Untitled-1", [])
+        assert editor.leave() == 0
+
+
+def test_folders_come_and_go(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor() as editor:
+        there = {"uri": address(str(folder)), "name": "f"}
+        editor.tell("workspace/didChangeWorkspaceFolders", event={"added": [there], "removed": []})
+        editor.until(flow, ["APF203"])
+        editor.tell("workspace/didChangeWorkspaceFolders", event={"added": [], "removed": [there]})
+        editor.until(flow, [])
+        assert editor.leave() == 0
+
+
+HOSTILE = {
+    "surrogate": FLOW.replace("ann", "\ud83d"),
+    "nul": FLOW.replace("ann", "\0"),
+    "broken": FLOW.replace("user: {name: ann}", "user: {name: [ann"),
+    "tabs": FLOW.replace("    ", "\t"),
+    "bomb": "kind: FlowSchema\na: &a [1,1]\n" + "".join(f"b{i}: &b{i} [*a,*a,*a]\n" for i in range(50)),
+    "deep": "kind: FlowSchema\nx: " + "[" * 5000,
+    "ends": FLOW.replace("\n", "\x85") + "\u2028\x0c\x0b\r\r\n",
+    "tag": FLOW.replace("ann", "!!python/object/apply:os.system [true]"),
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_texts_and_places(folder: Path, text: str) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        editor.open(flow, text)
+        editor.change(flow, 2, edit("# \u00e9\n", 0, 0, 0))
+        for line, character in [(0, 0), (1, 5), (13, 9), (13, 20), (10**6, 0), (3, 2**31 - 1)]:
+            for method in ("hover", "completion", "definition"):
+                editor.at(method, flow, line, character)
+            asked: dict[str, Any] = {
+                "textDocument": {"uri": flow},
+                "range": span(0, 0, 0, line),
+                "context": {"diagnostics": []},
+            }
+            editor.ask("textDocument/codeAction", **asked)
+        editor.change(flow, 3, edit("", 10**6, 5, 2), edit("x", 0, 10**6, 0))
+        editor.change(flow, 4, {"text": FLOW})
+        assert codes(editor.found(flow, 4)) == ["APF203"]
+        assert editor.logs == []
+        assert editor.leave() == 0
+
+
+def test_a_document_of_5_megabytes_keeps_nobody_from_typing(folder: Path) -> None:
+    flow, big = address(str(folder / "flow.yaml")), address(str(folder / "big.yaml"))
+    text = "".join(f"---\n{FLOW.replace('name: batch', f'name: b-{number}', 1)}" for number in range(13_000))
+    assert len(text) > 5_000_000
+    with Editor(folder) as editor:
+        editor.open(flow, FLOW)
+        editor.found(flow, 1)
+        editor.open(big, text)
+        for version in range(2, 12):
+            editor.change(big, version, edit("x", 4, 8, 8))
+            proposals = editor.at("completion", big, 10, 10)["items"]
+            assert [item["label"] for item in proposals] == ["ByUser", "ByNamespace"]
+        editor.tell("textDocument/didClose", textDocument={"uri": big})
+        editor.change(flow, 2, edit("ByUser", 9, 10, 16))
+        assert editor.leave() == 0  # it does not wait for a check that nobody needs any more
+
+
+def test_wrong_messages_end_nothing(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        for uri in ("", "x", "file:", "file:///", "file:///%FF%00", "untitled:", "\ud800", "http://[", flow + "x"):
+            assert editor.at("hover", uri, 0, 0) is None
+            editor.change(uri, 2, edit("x", 0, 0, 0))
+            editor.tell("textDocument/didClose", textDocument={"uri": uri})
+            editor.open(uri, FLOW)
+        assert "error" in editor.answer("textDocument/hover", position="nowhere")
+        assert "error" in editor.answer("no/such/request")
+        editor.tell("no/such/notification")
+        editor.tell("textDocument/didChange", textDocument=[])
+        editor.open(flow, FLOW)
+        assert "APF203" in codes(editor.found(flow, 1))
+        assert editor.leave() == 0
+
+
+def test_an_editor_that_just_goes() -> None:
+    with Editor() as editor:
+        assert editor.process.stdin is not None
+        editor.process.stdin.close()
+        assert editor.process.wait(TIMEOUT) == 1
+        assert editor.errors == b""
+
+
+def test_exit_without_shutdown() -> None:
+    with Editor() as editor:
+        editor.tell("exit")
+        assert editor.process.wait(TIMEOUT) == 1
+
+
+def test_no_other_command_pays_for_it(folder: Path) -> None:
+    program = (
+        "import sys, json; from apflint.cli.app import run; run(['check', '--format', 'json', 'flow.yaml']);"
+        "print(); print(json.dumps([name for name in sys.modules if name.split('.')[0] in ('pygls', 'lsprotocol', 'asyncio')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, check=True, timeout=TIMEOUT)
+    assert json.loads(done.stdout.splitlines()[-1]) == []
