@@ -14,8 +14,7 @@ from apflint.edit import apply, operations
 from apflint.edit.files import decode
 from apflint.edit.portions import Portions
 from apflint.edit.proof import others_same, same
-from apflint.finding import field_path
-from apflint.finding import SEVERITIES
+from apflint.finding import SEVERITIES, field_path
 from apflint.load import load_text
 from apflint.load.source import Source
 
@@ -157,7 +156,7 @@ def _attempt(before: _State, batch: list[Finding], judge: Judge, wanted: Callabl
         todo = [found for found in _came_to_light(excess, allowed, known) if wanted(found)]
         if not todo:
             break
-    return _blamed(batch, excess)
+    return _blamed(batch, [found for found in excess if _key(found) not in known] or excess)
 
 
 def _counted(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
