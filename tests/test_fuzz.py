@@ -21,6 +21,10 @@ FOUND = {
         ("check", "--isolated", "a.yaml"),
         f"apiVersion: {GROUP}/v1\nkind: PriorityLevelConfiguration\nmetadata: {{name: a}}\nspec: {{rules: [x]}}\n",
     ),
+    "an unknown field that the version to migrate to knows, of another type": (
+        ("migrate", "--to", "v1beta2", "a.yaml"),
+        f"apiVersion: {GROUP}/v1beta1\nkind: PriorityLevelConfiguration\nmetadata: {{name: exempt}}\nspec: {{type: Exempt, exempt: x}}\n",
+    ),
 }
 """What went wrong once: a command line, and the file it is about."""
 

@@ -17,7 +17,7 @@ from apflint.releases import PRESERVE_ZERO as PRESERVE_ZERO_MINOR
 from apflint.schema import violations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from apflint.finding import Path
     from apflint.model import FlowSchemaSpec, PriorityLevelConfigurationSpec
@@ -54,6 +54,8 @@ def planned(document: Document, target: Target) -> Plan:
     if document.kind == "PriorityLevelConfiguration":
         operations = tuple(_operations(document, target, notes))
     after = moved(document, operations, target.version)
+    if undecodable := tuple(_undecodable(after, target.releases)):
+        return Plan((), undecodable)  # an unknown field that the new version knows
     for release in target.releases:
         notes += _differences(document, after, release)
     return Plan(operations, tuple(dict.fromkeys(notes)))
@@ -78,11 +80,16 @@ def _unreadable(document: Document, target: Target) -> Iterator[Note]:
         yield Note(duplicate.path, f'the key "{duplicate.path[-1]}" is there twice. Remove one', "impossible")
     if document.not_finite:
         yield Note(document.not_finite[0], "infinity is no number of JSON", "impossible")
-    for release in dict.fromkeys(source(document.version, known) for known in target.releases):
+    yield from _undecodable(document, (source(document.version, known) for known in target.releases))
+
+
+def _undecodable(document: Document, releases: Iterable[Release]) -> Iterator[Note]:
+    for release in dict.fromkeys(releases):
         for found in violations(document.value, document.kind, document.version, release):
             if found.what != "unknown":
                 message = (
-                    f"the API server cannot decode it: a value of type {found.expected} is wanted. See `apflint check`"
+                    f"the API server cannot decode it as {document.version}: a value of type {found.expected} is wanted."
+                    " See `apflint check`"
                 )
                 yield Note(found.path, message, "impossible")
 
