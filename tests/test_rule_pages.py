@@ -13,10 +13,11 @@ import yaml
 from apflint import catalogue
 from apflint.catalogue import Example
 from apflint.checks import CHECKS, OFF
+from apflint.edit.fix import mend
 from apflint.engine import Options, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from apflint.finding import Report
@@ -39,11 +40,15 @@ def _examples() -> Iterator[tuple[str, Example]]:
         yield from ((rule_id, example) for example in found)
 
 
-def _report(example: Example) -> Report:
+def _judge(example: Example) -> Callable[[Mapping[str, bytes]], Report]:
     options = Options(extend_select=tuple(OFF))  # the examples of a rule that is off show it at work
     if example.kubernetes is not None:
         options = options._replace(kubernetes=example.kubernetes)
-    return check([(example.file, example.text.encode())], options)
+    return lambda inputs: check(inputs.items(), options)
+
+
+def _report(example: Example) -> Report:
+    return _judge(example)({example.file: example.text.encode()})
 
 
 def _findings(example: Example) -> list[tuple[str, int, str]]:
@@ -71,6 +76,20 @@ EXAMPLES = [
 ]
 
 
+def _is_fixable(rule_id: str, example: Example) -> bool:
+    """Whether a bad example shows a fix at work; a page that claims one has such an example."""
+    if example.kind != "bad" or catalogue.rule(rule_id).fix is None:  # a page that claims none has none: tested below
+        return False
+    return any(found.rule == rule_id and found.fix is not None for found in _report(example).findings)
+
+
+MENDED = [
+    pytest.param(rule_id, example, id=f"{rule_id}-{example.page_line}")
+    for rule_id, example in _examples()
+    if _is_fixable(rule_id, example)
+]
+
+
 @pytest.mark.parametrize(("rule_id", "example"), EXAMPLES)
 def test_example_yields_what_it_marks(rule_id: str, example: Example) -> None:
     differences = _differences(example)
@@ -88,6 +107,33 @@ def test_example_is_about_its_rule(rule_id: str, example: Example) -> None:
     else:
         # A good example in which nothing is recognised would be free of findings for the wrong reason.
         assert _report(example).objects, f"fence at line {example.page_line}"
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_fixes_are_as_the_page_says(rule_id: str) -> None:
+    rule = catalogue.rule(rule_id)
+    reports = [_report(example) for example in catalogue.examples(rule) if example.kind == "bad"]
+    fixes = [found.fix for report in reports for found in report.findings if found.rule == rule_id and found.fix]
+    best = None if not fixes else "safe" if any(fix.safe for fix in fixes) else "unsafe"
+    assert rule.fix == best
+
+
+@pytest.mark.parametrize(("rule_id", "example"), MENDED)
+def test_bad_example_is_mended(rule_id: str, example: Example) -> None:
+    judge = _judge(example)
+    inputs = {example.file: example.text.encode()}
+    before = [found for found in judge(inputs).findings if found.rule == rule_id]
+    mending = mend(inputs, judge, unsafe=True)
+    left = [found for found in mending.report.findings if found.rule == rule_id]
+    refused = [refusal for refusal in mending.refused if refusal.finding.rule == rule_id]
+    # An unsafe fix may be at odds with what else there is, such as a FlowSchema that is shadowed as soon as it is right.
+    assert all(
+        not (one.finding.fix and one.finding.fix.safe) and one.reason.startswith("then there would be")
+        for one in refused
+    )
+    assert [found.message for found in left if found.fix is not None] == [one.finding.message for one in refused]
+    assert len(left) < len(before)
+    assert mend(mending.inputs, judge, unsafe=True).inputs == mending.inputs
 
 
 @pytest.mark.parametrize("rule_id", catalogue.ids())
