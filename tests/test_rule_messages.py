@@ -1,0 +1,43 @@
+"""What each rule says, word for word, of the bad examples on its page: a message that changes is seen in the review.
+
+After a change of words: `python -m pytest tests/test_rule_messages.py --snapshot-update`, and read what git shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint import catalogue
+from apflint.checks import OFF
+from apflint.engine import Options, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from apflint.finding import Finding
+
+
+def _said(finding: Finding) -> Iterator[str]:
+    span = finding.span
+    yield f"{span.line}:{span.column} {finding.severity} {finding.field}: {finding.message}"
+    if finding.apiserver is not None:
+        yield f"    the server: {finding.apiserver.reason} {finding.apiserver.field}".rstrip()
+    for other in finding.related:
+        yield f"    see {other.message} ({other.file}:{other.span.line})"
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_messages(rule_id: str, snapshot: SnapshotAssertion) -> None:
+    said = []
+    for number, example in enumerate(catalogue.examples(catalogue.rule(rule_id)), 1):
+        if example.kind == "bad":
+            options = Options(extend_select=tuple(OFF))
+            if example.kubernetes is not None:
+                options = options._replace(kubernetes=example.kubernetes)
+            found = check([(example.file, example.text.encode())], options).findings
+            said += [f"example {number}", *(text for each in found if each.rule == rule_id for text in _said(each))]
+    assert "\n".join(said) == snapshot
