@@ -62,8 +62,7 @@ def _is_slip(one: str, other: str) -> bool:
     if len(ones) != len(others):
         return False
     different = [pair for pair in zip(ones, others, strict=True) if pair[0] != pair[1]]
-    # Words of few letters, and numbers, make another name rather than a wrong one: prod-1 and prod-2, dev and def.
-    return len(different) == 1 and min(map(len, different[0])) > 3 and _one_letter_off(*different[0])
+    return len(different) == 1 and _one_letter_off(*different[0])
 
 
 def _words(name: str) -> list[str]:
@@ -77,7 +76,9 @@ def _one_letter_off(one: str, other: str) -> bool:
     here, there = one[start : len(one) - end], other[start : len(other) - end]
     if any(letter.isdigit() for letter in here + there):
         return False
-    return max(len(here), len(there)) == 1 or (len(here) == 2 and here == there[::-1])
+    # With few letters, another one makes another name rather than a wrong one: dev and def.
+    swapped = len(here) == 2 and here == there[::-1]
+    return (swapped and len(one) > 2) or (max(len(here), len(there)) == 1 and min(len(one), len(other)) > 3)
 
 
 def _alike(one: str, other: str) -> int:

@@ -1,0 +1,519 @@
+"""Fixes of what FlowSchemas and levels say: each case is a text before and after, and nothing else of it may change."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apflint import catalogue, engine
+from apflint.checks.repair import meant
+from apflint.checks.requests import VERBS
+from apflint.edit.fix import Mending, mend
+from apflint.load import load
+from apflint.model import flow_schema, priority_level
+from apflint.releases import NEWEST, release
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.finding import Report
+
+SCHEMA = """\
+# Who asks for this: the platform team.
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: deployer  # one for all clusters
+spec:
+  matchingPrecedence: 1500
+  priorityLevelConfiguration:
+    name: workload-low
+  distinguisherMethod:
+    type: ByUser
+  rules:
+    - subjects:
+        - kind: ServiceAccount
+          serviceAccount:
+            namespace: ci
+            name: deployer
+      resourceRules:
+        - verbs: [get, update]
+          apiGroups: ["", apps]
+          resources: [pods, deployments]
+          namespaces: ["*"]
+      nonResourceRules:
+        - verbs: [get]
+          nonResourceURLs: [/version, '/metrics']
+"""
+LEVEL = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata:
+  name: builds
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 20
+    lendablePercent: 50
+    limitResponse:
+      type: Queue
+      queuing:
+        queues: 64   # see the page on shards
+        handSize: 6
+        queueLengthLimit: 50
+"""
+QUEUING = LEVEL[LEVEL.index("      queuing:") :]
+LIMITED = LEVEL[LEVEL.index("  limited:") :]
+QUIET = ("APF403", "APF603")
+"""What is found in a level by itself, whatever it says."""
+
+
+class Case(NamedTuple):
+    """`old` of a manifest without a mistake is written as `bad`, and mended to `good`."""
+
+    rule: str
+    base: str
+    old: str
+    bad: str
+    good: str
+    safe: bool = True
+
+
+def level(rule: str, old: str, bad: str, good: str, safe: bool = True) -> Case:
+    return Case(rule, LEVEL, old, bad, good, safe)
+
+
+def schema(rule: str, old: str, bad: str, good: str, safe: bool = True) -> Case:
+    return Case(rule, SCHEMA, old, bad, good, safe)
+
+
+BETA = LEVEL.replace("v1\n", "v1beta3\n", 1)
+VERBS_LINE = "verbs: [get, update]"
+DISTINGUISHER = "  distinguisherMethod:\n    type: ByUser\n"
+NAME = "  name: deployer  # one for all clusters\n"
+ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
+KEPT = "apf.kubernetes.io/autoupdate-spec"
+SCHEDULER = SCHEMA.replace("namespace: ci", "namespace: kube-system # the").replace(
+    "name: deployer\n      r", "name: kube-scheduler # one\n      r"
+)
+WIDE = SCHEMA.replace("          namespaces", "          clusterScope: true\n          namespaces")
+SCOPED = SCHEMA.replace("get, update", "get, list")
+
+CASES = [
+    schema("APF203", "type: ByUser", "type: byuser", "type: ByUser"),
+    schema("APF203", "type: ByUser", "type: 'By-User'  # ?", "type: 'ByUser'  # ?"),
+    schema("APF203", "type: ByUser", 'type: "Namespace"', 'type: "ByNamespace"'),
+    schema("APF204", "name: workload-low", "name: Workload_Low", "name: workload-low", safe=False),
+    # The wildcard alone, in each list, wherever it stands.
+    Case("APF210", WIDE, VERBS_LINE, "verbs: [get, '*', update]", "verbs: ['*']"),
+    Case("APF210", WIDE, VERBS_LINE, 'verbs: ["*", "*"]', 'verbs: ["*"]'),
+    Case("APF210", WIDE, VERBS_LINE, 'verbs: [\n  get, # a\n  "*" ]', 'verbs: [\n  # a\n  "*" ]'),
+    schema("APF210", 'apiGroups: ["", apps]', 'apiGroups: ["*", apps]', 'apiGroups: ["*"]'),
+    schema("APF210", "resources: [pods, deployments]", "resources: [pods, '*']", "resources: ['*']"),
+    schema("APF210", 'namespaces: ["*"]', 'namespaces: [a, "*", b]', 'namespaces: ["*"]'),
+    schema(
+        "APF210",
+        'namespaces: ["*"]',
+        'namespaces:\n            - a\n            # all of them\n            - "*"  # yes\n            - b',
+        'namespaces:\n            # all of them\n            - "*"  # yes',
+    ),
+    schema("APF210", "[/version, '/metrics']", "[/version, '*']", "['*']"),
+    # Verbs: upper case, a letter too many, the method on a resource.
+    schema("APF211", VERBS_LINE, "verbs: [GET, Update]", "verbs: [get, update]"),
+    schema("APF211", VERBS_LINE, "verbs: [get, GET, 'updates']", "verbs: [get, 'update']"),
+    schema("APF211", "verbs: [get]", 'verbs: ["Get"]', 'verbs: ["get"]'),
+    schema("APF211", VERBS_LINE, "verbs: [get, PUT, POST]", "verbs: [get, update, create]", safe=False),
+    schema("APF211", VERBS_LINE, "verbs: [Get, post]", "verbs: [get, create]", safe=False),
+    schema("APF213", 'namespaces: ["*"]', "namespaces: [ci, Team-A]", "namespaces: [ci, team-a]", safe=False),
+    schema("APF214", "[/version, '/metrics']", "['version', '/metrics']", "['/version', '/metrics']", safe=False),
+    # Types of levels and of their responses.
+    level("APF302", "type: Limited", "type: limited", "type: Limited"),
+    level("APF302", "type: Limited", 'type: "LIMIT"', 'type: "Limited"'),
+    level("APF302", "  type: Limited\n", "", "  type: Limited\n"),
+    level("APF302", "type: Limited", "type:", 'type: "Limited"'),
+    level("APF302", "  limited:", "  exempt: {lendablePercent: 5}\n  limited:", "  limited:", safe=False),
+    level("APF302", "type: Limited", "type: Exempt", "type: Limited", safe=False),
+    level("APF303", "type: Queue", "type: queue", "type: Queue"),
+    level("APF303", f"type: Queue\n{QUEUING}", "type: reject # 429\n", "type: Reject # 429\n"),
+    level(
+        "APF303",
+        f"type: Queue\n{QUEUING}",
+        f"type: Reject # 429\n{QUEUING}",
+        "type: Reject # 429\n      # see the page on shards\n",
+    ),
+    level("APF303", "      type: Queue\n", "", "      type: Queue\n", safe=False),
+    level(
+        "APF303",
+        f"type: Queue\n{QUEUING}",
+        "type: Queue\n",
+        "queuing:\n        queues: 64\n      type: Queue\n",
+        safe=False,
+    ),
+    level("APF312", "metadata:\n", f"metadata:\n  annotations: {{{ZERO}: ''}}\n", "metadata:\n", safe=False),
+    # A letter off the one level that can be meant.
+    schema("APF401", "name: workload-low", "name: workload-lwo", "name: workload-low", safe=False),
+    schema("APF401", "name: workload-low", "name: 'globaldefault'", "name: 'global-default'", safe=False),
+    # The server's own objects, and ours that it takes for its own.
+    schema(
+        "APF404", NAME, "  name: probes # of us\n", f'  annotations:\n    {KEPT}: "false"\n  name: probes # of us\n'
+    ),
+    schema(
+        "APF404",
+        NAME,
+        f"  name: probes\n  annotations: {{a: b, {KEPT}: 'true'}}\n",
+        f"  name: probes\n  annotations: {{a: b, {KEPT}: 'false'}}\n",
+    ),
+    schema(
+        "APF404",
+        NAME,
+        "  name: probes\n  annotations:\n    # ours\n    a: b\n",
+        f'  name: probes\n  annotations:\n    # ours\n    {KEPT}: "false"\n    a: b\n',
+    ),
+    schema("APF405", NAME, f'{NAME}  annotations: {{{KEPT}: "1"}}\n', f'{NAME}  annotations: {{{KEPT}: "false"}}\n'),
+    # Names that no request has.
+    schema("APF504", '["", apps]', "['', apps/v1]", "['', apps]", safe=False),
+    schema("APF504", '["", apps]', "[core, Apps, apps/v1]", '["", apps]', safe=False),
+    schema("APF504", "[pods, deployments]", "[Pod, 'Deployment/Scale']", "[pods, 'deployments/scale']", safe=False),
+    schema("APF504", "[pods, deployments]", "[deploy, po, pods]", "[deployments, pods]", safe=False),
+    schema("APF504", "verbs: [get]", "verbs: [get, list, watch]", "verbs: [get]", safe=False),
+    # Scope.
+    Case(
+        "APF505",
+        SCOPED,
+        'namespaces: ["*"]',
+        'clusterScope: false\n          namespaces: ["*"]',
+        'clusterScope: true\n          namespaces: ["*"]',
+        False,
+    ),
+    Case(
+        "APF505",
+        SCOPED,
+        "- verbs: [get, list]",
+        "- verbs: [get, list]",
+        "- clusterScope: true\n          verbs: [get, list]",
+        False,
+    ),
+    schema(
+        "APF506",
+        '- verbs: [get, update]\n          apiGroups: ["", apps]\n          resources: [pods, deployments]',
+        "- verbs: [get, update]\n          apiGroups: ['']\n          resources: [nodes]",
+        "- clusterScope: true\n          verbs: [get, update]\n          apiGroups: ['']\n          resources: [nodes]",
+        safe=False,
+    ),
+    schema(
+        "APF506",
+        SCHEMA[SCHEMA.index("- verbs") : SCHEMA.index("      nonResourceRules")],
+        "- verbs: [get]\n          apiGroups: ['']\n          resources: [pods]\n          clusterScope: true\n",
+        "- namespaces: [\"*\"]\n          verbs: [get]\n          apiGroups: ['']\n          resources: [pods]\n"
+        "          clusterScope: true\n",
+        safe=False,
+    ),
+    schema("APF509", "  matchingPrecedence: 1500\n", "", "  matchingPrecedence: 1000\n"),
+    schema("APF509", "matchingPrecedence: 1500\n", "matchingPrecedence: 0 # ?\n", "matchingPrecedence: 1000 # ?\n"),
+    schema("APF509", "matchingPrecedence: 1500\n", "matchingPrecedence:\n", "matchingPrecedence: 1000\n"),
+    schema(
+        "APF511",
+        f"workload-low\n{DISTINGUISHER}",
+        f"exempt\n{DISTINGUISHER}",
+        "exempt\n",
+        safe=False,
+    ),
+]
+
+
+BESIDE = {"APF302": {"APF301"}, "APF504": {"APF106"}}
+"""What is found about the same mistake, or comes and goes with it: two names that become one."""
+
+
+def judge(inputs: Mapping[str, bytes]) -> Report:
+    return engine.check(list(inputs.items()), engine.Options(ignore=QUIET))
+
+
+def mended(text: str, *, unsafe: bool = False, name: str = "a.yaml") -> tuple[Mending, str]:
+    done = mend({name: text.encode()}, judge, unsafe=unsafe)
+    return done, done.inputs[name].decode()
+
+
+def rules(report: Report) -> list[str]:
+    return [found.rule for found in report.findings]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.bad[:30].strip()}")
+def test_what_is_wrong_is_mended_and_nothing_else(case: Case) -> None:
+    assert case.base.count(case.old) == 1, "the case would change more than it shows"
+    before = case.base.replace(case.old, case.bad)
+    assert case.rule in rules(judge({"a.yaml": before.encode()}))
+
+    done, after = mended(before, unsafe=not case.safe)
+
+    assert after == case.base.replace(case.old, case.good)
+    assert case.rule in {found.rule for found in done.made} <= {case.rule, *BESIDE.get(case.rule, ())}
+    assert not done.refused
+    assert rules(done.report) == []
+    assert mended(after, unsafe=True)[1] == after
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.safe], ids=lambda case: f"{case.rule}-{case.bad[:30].strip()}"
+)
+def test_what_may_change_the_meaning_is_asked_for(case: Case) -> None:
+    before = case.base.replace(case.old, case.bad)
+    done, after = mended(before)
+    assert (after, done.made, done.refused) == (before, (), ())
+
+
+# Styles of writing. The case table has block and flow style, comments and quotes.
+
+
+def test_lines_end_as_they_did() -> None:
+    before = SCHEMA.replace("  matchingPrecedence: 1500\n", "").replace(NAME, "  name: probes\n").replace("\n", "\r\n")
+    _, after = mended(before)
+    wanted = SCHEMA.replace("1500", "1000").replace(NAME, f'  annotations:\n    {KEPT}: "false"\n  name: probes\n')
+    assert after == wanted.replace("\n", "\r\n")
+
+
+def test_json_stays_json() -> None:
+    value = yaml.safe_load(SCHEMA)
+    del value["spec"]["matchingPrecedence"]
+    value["spec"]["distinguisherMethod"]["type"] = "byUser"
+    value["spec"]["rules"][0]["resourceRules"][0]["apiGroups"] = ["", "*", "apps"]
+    for indent in (None, 2, "\t"):
+        text = json.dumps(value, indent=indent)
+        done, after = mended(text, name="a.json")
+        assert not done.refused
+        wanted = json.loads(text)
+        wanted["spec"]["rules"][0]["resourceRules"][0]["apiGroups"] = ["*"]
+        wanted["spec"]["distinguisherMethod"]["type"] = "ByUser"
+        wanted["spec"]["matchingPrecedence"] = 1000
+        assert json.loads(after) == wanted
+        assert len(after.splitlines()) == len(text.splitlines()) + (0 if indent is None else -1)
+
+
+def test_an_object_in_a_list_is_mended_there() -> None:
+    item = "".join(f"    {line}" for line in SCHEMA.replace("ByUser", "byUser").splitlines(keepends=True))
+    before = f"apiVersion: v1\nkind: List\nitems:\n  -\n{item}  - {{kind: Other, apiVersion: v1, type: byUser}}\n"
+    assert mended(before)[1] == before.replace("    type: byUser\n", "    type: ByUser\n")
+
+
+def test_several_mistakes_in_one_object() -> None:
+    before = WIDE.replace("ByUser", "byuser").replace(VERBS_LINE, 'verbs: [GET, "*"]').replace("[get]", "[GET]")
+    done, after = mended(before)
+    assert not done.refused
+    assert after == WIDE.replace(VERBS_LINE, 'verbs: ["*"]')
+
+
+# Refused.
+
+
+def test_a_value_that_others_share_is_left() -> None:
+    """An anchor: what is written for the type would be written into the annotation as well."""
+    before = SCHEMA.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
+    done, after = mended(before)
+    assert after == before
+    assert [refusal.finding.rule for refusal in done.refused] == ["APF203"]
+    assert "something else would change as well (an anchor, perhaps)" in done.refused[0].reason
+
+
+def test_a_value_that_others_share_is_mended_where_all_are_wrong() -> None:
+    before = WIDE.replace('namespaces: ["*"]', 'namespaces: &all ["*", /ci]').replace("[/version, '/metrics']", "*all")
+    assert mended(before)[1] == before.replace('["*", /ci]', '["*"]')
+
+
+def test_a_field_that_comes_through_a_merge_key_is_left() -> None:
+    before = LEVEL.replace(f"type: Queue\n{QUEUING}", "<<: *response\n      type: Reject\n").replace(
+        "spec:", "x-response: &response\n  queuing: {queues: 64, handSize: 6}\nspec:"
+    )
+    done, after = mended(before)
+    assert after == before
+    assert [refusal.finding.rule for refusal in done.refused] == ["APF303"]
+    assert "comes from another place through a merge key" in done.refused[0].reason
+
+
+def test_what_would_bring_another_finding_is_left() -> None:
+    """The user whom the service account is taken for has a FlowSchema of the server's own, which comes first."""
+    before = SCHEDULER.replace("1500", "850")
+    done, after = mended(before, unsafe=True)
+    assert after == before
+    assert [refusal.finding.rule for refusal in done.refused] == ["APF512"]
+    assert done.refused[0].reason.startswith("then there would be APF501")
+
+
+def test_an_account_becomes_the_user_that_was_meant() -> None:
+    before = SCHEDULER.replace("1500", "700").replace("workload-low", "workload-high")
+    done, after = mended(before, unsafe=True)
+    assert not done.refused
+    user = "        - kind: User\n          user:\n            # the\n            name: system:kube-scheduler # one\n"
+    assert after == before.replace(before[before.index("        - kind") : before.index("      resource")], user)
+
+
+# No fix: nobody knows what was meant.
+
+
+@pytest.mark.parametrize(
+    ("rule", "base", "old", "bad"),
+    [
+        ("APF201", SCHEMA, "1500", "20000"),
+        ("APF202", SCHEMA, "1500", "1"),
+        ("APF203", SCHEMA, "type: ByUser", "type: ByGroup"),
+        ("APF203", SCHEMA, "type: ByUser", "type: ''"),
+        ("APF204", SCHEMA, "name: workload-low", "name: Builds"),
+        ("APF211", SCHEMA, VERBS_LINE, "verbs: [GET, exec]"),
+        ("APF211", SCHEMA, VERBS_LINE, "verbs: [deleteall]"),
+        ("APF211", SCHEMA, VERBS_LINE, "verbs: [use]"),
+        ("APF211", SCHEMA, VERBS_LINE, "verbs: [GET, HEAD]"),
+        ("APF211", SCHEMA, "verbs: [get]", "verbs: [get, post]"),
+        ("APF213", SCHEMA, 'namespaces: ["*"]', "namespaces: [team_a]"),
+        ("APF214", SCHEMA, "/version", "https://host/version"),
+        ("APF214", SCHEMA, "/version", "/version*"),
+        ("APF301", LEVEL, f"  type: Limited\n{LIMITED}", "  type: Exempt\n"),
+        ("APF302", LEVEL, "type: Limited", "type: Unlimited"),
+        ("APF302", LEVEL, "type: Limited", "type: exempt"),
+        ("APF303", LEVEL, "type: Queue", "type: Drop"),
+        ("APF305", LEVEL, "handSize: 6", "handSize: 99"),
+        ("APF306", LEVEL, "handSize: 6", "handSize: 20"),
+        ("APF310", LEVEL, "lendablePercent: 50", "lendablePercent: 150"),
+        ("APF401", SCHEMA, "workload-low", "team-a"),
+        ("APF401", SCHEMA, "workload-low", "workload"),
+        ("APF401", SCHEMA, "workload-low", "workload-hi"),
+        ("APF504", SCHEMA, '["", apps]', '["*.io", ""]'),
+        ("APF504", SCHEMA, '["", apps]', '["", apps/deployments]'),
+        ("APF504", SCHEMA, "[pods, deployments]", "[pods, pods/*]"),
+        ("APF504", SCHEMA, "[pods, deployments]", "[pods, Widget]"),
+        ("APF504", SCHEMA, "[get]", "[create]"),
+        ("APF702", LEVEL, "/v1\n", "/v1beta3\n"),
+    ],
+)  # fmt: skip
+def test_what_can_mean_several_things_has_no_fix(rule: str, base: str, old: str, bad: str) -> None:
+    assert base.count(old) == 1
+    target = "1.31" if rule == "APF702" else "1.36"
+    report = engine.check([("a.yaml", base.replace(old, bad).encode())], engine.Options(kubernetes=target))
+    found = [finding for finding in report.findings if finding.rule == rule]
+    assert found
+    assert [finding.fix for finding in found] == [None] * len(found)
+
+
+def test_a_level_is_not_renamed_to_its_sibling() -> None:
+    """`prod-1` is no misspelt `prod-2`, and of two that are near neither is taken."""
+    for wanted, there in (("prod-1", ["prod-2"]), ("team-a", ["team-b"]), ("tenants", ["tenant", "tenanta"])):
+        levels = "".join(f"---\n{LEVEL.replace('builds', name)}" for name in there)
+        report = judge({"a.yaml": (SCHEMA.replace("workload-low", wanted) + levels).encode()})
+        assert [found.fix for found in report.findings if found.rule == "APF401"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("word", "verb"),
+    [("GET", "get"), ("delet", "delete"), ("wacth", "watch"), ("deleteCollection", "deletecollection"),
+     ("deleteall", None), ("set", None), ("post", None), ("dele", "delete"), ("", None), ("*", None)],
+)  # fmt: skip
+def test_a_word_is_meant_where_nothing_else_is(word: str, verb: str | None) -> None:
+    assert meant(word, VERBS) == verb
+
+
+# Laws.
+
+
+@pytest.mark.parametrize("rule_id", catalogue.ids())
+def test_pages_say_which_fixes_there_are(rule_id: str) -> None:
+    rule = catalogue.rule(rule_id)
+    for example in catalogue.examples(rule):
+        options = engine.Options(kubernetes=example.kubernetes or NEWEST.name)
+        for found in engine.check([(example.file, example.text.encode())], options).findings:
+            if found.fix is not None:
+                marked = catalogue.rule(found.rule).fix
+                assert marked == "safe" if found.fix.safe else marked is not None, found
+
+
+def _written(values: list[Any]) -> st.SearchStrategy[str]:
+    """Objects in the styles that people write."""
+    styles: list[Any] = [
+        json.dumps,
+        lambda value: yaml.safe_dump(value, sort_keys=False),
+        lambda value: yaml.safe_dump(value, default_flow_style=True, width=60),
+        lambda value: "".join(f"{line}  # so\n" for line in yaml.safe_dump(value, sort_keys=False).splitlines()),
+    ]
+    return st.sampled_from(styles).map(lambda style: "---\n".join(style(value) + "\n" for value in values))
+
+
+def one_of(*values: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.sampled_from(values)
+
+
+WORDS = st.sampled_from(["get", "GET", "*", "Update", "list", "patch", "exec"])
+PRECEDENCE = one_of({}, {"matchingPrecedence": 0}, {"matchingPrecedence": None}, {"matchingPrecedence": 1500})
+DISTINGUISHERS = one_of({}, {"distinguisherMethod": {"type": "ByUser"}}, {"distinguisherMethod": {"type": "byuser"}})
+ANNOTATIONS = one_of({}, {"annotations": {"a": "b"}}, {"annotations": {KEPT: "true"}}, {"annotations": {KEPT: "no"}})
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> str:
+    """A FlowSchema and a level with mistakes of which each has a safe fix, or none, and others that have none."""
+    lists = st.lists(WORDS, min_size=1, max_size=4, unique=True)
+    rule = {
+        "verbs": draw(lists),
+        "apiGroups": draw(st.sampled_from([["*"], ["", "*"], ["apps", ""]])),
+        "resources": draw(st.sampled_from([["*"], ["pods", "*", "nodes"], ["pods"]])),
+        "clusterScope": True,
+        "namespaces": ["*"],
+    }
+    subject = {"kind": "User", "user": {"name": "alice"}}
+    spec = {
+        **draw(PRECEDENCE),
+        "priorityLevelConfiguration": {"name": "builds"},
+        **draw(DISTINGUISHERS),
+        "rules": [{"subjects": [subject], "resourceRules": [rule]}],
+    }
+    meta = {"name": draw(st.sampled_from(["own", "probes"])), **draw(ANNOTATIONS)}
+    response = draw(one_of({"type": "Reject"}, {"type": "reject"}, {"type": "Queue", "queuing": {"handSize": 6}}))
+    if draw(st.booleans()):
+        response = {**response, "queuing": {"queues": 32, "handSize": 4}}
+    limited = draw(one_of({}, {"nominalConcurrencyShares": 5}))
+    marked = draw(one_of({}, {"annotations": {ZERO: ""}}))
+    head = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3", "kind": "PriorityLevelConfiguration"}
+    level_value = {
+        **head,
+        "metadata": {"name": "builds", **marked},
+        "spec": {
+            "type": draw(st.sampled_from(["Limited", "limited"])),
+            "limited": {**limited, "limitResponse": response},
+        },
+    }
+    return draw(_written([level_value, {**head, "kind": "FlowSchema", "metadata": meta, "spec": spec}]))
+
+
+@given(manifests())
+@settings(max_examples=100, derandomize=True, deadline=None)
+def test_safe_fixes_keep_what_the_server_accepted(text: str) -> None:
+    """An object that the server accepts means the same to it before and after; what it rejects is mended for good."""
+
+    def check(inputs: Mapping[str, bytes]) -> Report:
+        return engine.check(list(inputs.items()), engine.Options(kubernetes="1.31"))
+
+    before = check({"a.yaml": text.encode()})
+    done = mend({"a.yaml": text.encode()}, check)
+
+    assert not done.refused
+    assert not [found for found in done.report.findings if found.fix is not None and found.fix.safe]
+    after = done.inputs["a.yaml"]
+    rejected = {found.object.kind for found in before.findings if found.apiserver and found.object}
+    assert _specs(text.encode(), rejected) == _specs(after, rejected)
+    assert mend(done.inputs, check).inputs == done.inputs
+
+
+def _specs(data: bytes, rejected: set[str]) -> list[Any]:
+    """The defaulted specs of the objects of the kinds that were not rejected."""
+    specs: list[Any] = []
+    for document in load("a.yaml", data).documents:
+        if document.kind not in rejected:
+            level_of = document.kind == "PriorityLevelConfiguration"
+            typed = (
+                priority_level(document.value, document, release("1.31"))
+                if level_of
+                else flow_schema(document.value, document)
+            )
+            specs.append(typed.spec)
+    return specs
