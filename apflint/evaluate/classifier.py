@@ -47,8 +47,8 @@ class _Index(NamedTuple):
     """By position, then rule."""
 
 
-def classifier(configuration: Configuration) -> Callable[[RequestDigest], Resolution]:
-    """A function that answers as `classify(configuration, ...)`. It remembers a bounded number of answers."""
+def classifier(configuration: Configuration, memory: int = MEMORY) -> Callable[[RequestDigest], Resolution]:
+    """A function that answers as `classify(configuration, ...)`. It remembers `memory` answers at the most."""
     index = _index(configuration)
     candidates: dict[UserInfo, list[_Entry]] = {}
     answers: dict[object, Resolution] = {}
@@ -65,10 +65,10 @@ def classifier(configuration: Configuration) -> Callable[[RequestDigest], Resolu
             return found
         entries = candidates.get(user)
         if entries is None:
-            if len(candidates) >= MEMORY:
+            if len(candidates) >= memory:
                 candidates.clear()
             entries = candidates[user] = _entries(index, user)
-        if len(answers) >= MEMORY:
+        if len(answers) >= memory:
             answers.clear()
         matched = _first(index, entries, info)
         if matched is None:
@@ -86,8 +86,9 @@ def classifier(configuration: Configuration) -> Callable[[RequestDigest], Resolu
 
 def _index(configuration: Configuration) -> _Index:
     index = _Index([], {}, {}, {}, [])
+    known: dict[Sequence[str], _Values] = {}  # a set for each list that is different: most lists of verbs are not
     for position, schema in enumerate(configuration.order):
-        index.rules.append([_compiled(rule) for rule in schema.spec.rules])
+        index.rules.append([_compiled(rule, known) for rule in schema.spec.rules])
         for number, rule in enumerate(schema.spec.rules):
             for at, subject in enumerate(rule.subjects):
                 entry = (position, number, at)
@@ -109,24 +110,25 @@ def _add(index: _Index, names: dict[str, list[_Entry]], name: str, entry: _Entry
     (index.everybody if name == ALL else names.setdefault(name, [])).append(entry)
 
 
-def _compiled(rule: PolicyRulesWithSubjects) -> _Rule:
+def _compiled(rule: PolicyRulesWithSubjects, known: dict[Sequence[str], _Values]) -> _Rule:
+    def values(listed: Sequence[str]) -> _Values:
+        if listed not in known:
+            known[listed] = None if len(listed) == 1 and listed[0] == ALL else frozenset(listed)
+        return known[listed]
+
     return _Rule(
         tuple(
             (
-                _values(each.verbs),
-                _values(each.resources),
-                _values(each.api_groups),
+                values(each.verbs),
+                values(each.resources),
+                values(each.api_groups),
                 each.cluster_scope,
-                _values(each.namespaces),
+                values(each.namespaces),
             )
             for each in rule.resource_rules
         ),
-        tuple((_values(each.verbs), each.non_resource_urls) for each in rule.non_resource_rules),
+        tuple((values(each.verbs), each.non_resource_urls) for each in rule.non_resource_rules),
     )
-
-
-def _values(values: Sequence[str]) -> _Values:
-    return None if len(values) == 1 and values[0] == ALL else frozenset(values)
 
 
 def _entries(index: _Index, user: UserInfo) -> list[_Entry]:

@@ -29,6 +29,10 @@ _Key = tuple[int, int | None, Member | None, int | None]
 """Position, rule, member, entry: a part by number."""
 
 
+_MEMORY = 1024
+"""Answers that are remembered: the same request is asked about again soon, or never."""
+
+
 class NotReplayedError(AssertionError):
     """The formula says something about a request that the classifier does not: a bug here."""
 
@@ -38,7 +42,7 @@ class Resolver:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self._classify = classifier(configuration)
+        self._classify = classifier(configuration, _MEMORY)
         self._positions = {id(schema): at for at, schema in enumerate(configuration.order)}
 
     def __call__(self, point: Point) -> Resolution:
