@@ -27,7 +27,6 @@ apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: FlowSchema
 metadata:
   name: batch
-  uid: 6f9a4d3e-0c5b-4b7e-9a51-3f2d8a1c7e60
 spec:
   priorityLevelConfiguration: {name: batch}
   matchingPrecedence: 870
@@ -37,6 +36,7 @@ spec:
       resourceRules:
         - {verbs: [get, list], apiGroups: [""], resources: [pods], namespaces: ["*"]}
 """
+LIVE = SCHEMA.replace("spec:", "  uid: 6f9a4d3e-0c5b-4b7e-9a51-3f2d8a1c7e60\nspec:", 1)
 OLD_LEVEL = LEVEL.replace("io/v1", "io/v1beta2").replace("nominal", "assured")
 SUITE = """\
 manifests: [{manifests}]
@@ -60,7 +60,7 @@ FILES = {
     "branch/level.yaml": LEVEL.replace("Shares: 10", "Shares: 20"),
     "old.yaml": OLD_LEVEL,
     "new.yaml": LEVEL,
-    "live.yaml": SCHEMA + "---\n" + LEVEL,
+    "live.yaml": LIVE + "---\n" + LEVEL,
     "event.json": EVENT,
     "requests.jsonl": REQUEST,
     "apf-test.yaml": SUITE.format(manifests="manifests"),

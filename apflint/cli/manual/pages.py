@@ -319,7 +319,7 @@ PAGES = {
             " {'apflint', 'lsp'}, filetypes = {'yaml', 'json'}}). Emacs: (add-to-list 'eglot-server-programs '(yaml-mode ."
             ' ("apflint" "lsp"))). docs/language-server.md has more, for VS Code and Helix too.'
         ),
-        examples=(),
+        examples=(Example("what an editor runs; it waits for the editor's messages", "apflint lsp"),),
         exit_status=(
             ("0", "The editor ended the session."),
             ("1", "The editor went away without a word."),

@@ -1,0 +1,225 @@
+"""The hooks under the real pre-commit, in a git repository of their own.
+
+pre-commit takes hooks from a git repository, so the checkout is copied into one. By default the hooks run with the apflint
+of this environment (`language: system`); where tests may install from the package index, also just as they are shipped, in
+an environment that pre-commit makes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from shell import LEVEL, ROOT, SCHEMA, environment, prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("pre_commit", reason="pre-commit is not installed")
+
+BAD = LEVEL.replace("queues: 64, handSize: 6", "queues: 4, handSize: 6").replace("name: batch", "name: bad")
+FIXABLE = SCHEMA.replace("verbs: [get, list]", 'verbs: [get, list, "*"]').replace("}]\n", "}]  # theirs\n")
+OTHER = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: other}\n"
+INDEX = pytest.mark.skipif(
+    not os.environ.get("APFLINT_TEST_WHEEL"),
+    reason="installs from the package index; set APFLINT_TEST_WHEEL=1 to run it, as .ci/run does",
+)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment(), check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture(scope="module", params=["system", pytest.param("python", marks=INDEX)])
+def hooks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the hooks, as its users name it in `repo`."""
+    folder: Path = tmp_path_factory.mktemp("apflint")
+    for name in ("apflint", "rules", "schemas"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    assert text.count("language: python\n") == 3
+    text = text.replace("language: python\n", f"language: {request.param}\n")
+    (folder / ".pre-commit-hooks.yaml").write_text(text, encoding="utf-8")
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "apflint")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pre-commit keeps the environments of hooks; one for all tests, as making them takes long."""
+    return tmp_path_factory.mktemp("pre-commit")
+
+
+class Repository:
+    """A repository of somebody who uses the hooks."""
+
+    def __init__(self, folder: Path, hooks: Path, home: Path) -> None:
+        variables = prepare(folder)
+        # Only apflint is taken from there: the other stand-ins and files are not needed.
+        self.folder = folder / "repository"
+        self.folder.mkdir()
+        self.variables = variables | {"PRE_COMMIT_HOME": str(home), "PRE_COMMIT_COLOR": "never"}
+        if _language(hooks) == "python":
+            del self.variables["PYTHONPATH"]
+        git(self.folder, "init", "--quiet", "--initial-branch", "main")
+        self.rev = git(hooks, "rev-parse", "HEAD")
+        self.hooks = hooks
+
+    def use(self, *ids: str, **settings: object) -> None:
+        named = [{"id": one, **settings} for one in ids]
+        config = {"repos": [{"repo": str(self.hooks), "rev": self.rev, "hooks": named}]}
+        self.write(".pre-commit-config.yaml", yaml.safe_dump(config))
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        git(self.folder, "add", name)
+        return file
+
+    def commit(self) -> None:
+        """Without any hook."""
+        git(self.folder, "commit", "--quiet", "--no-verify", "--message", "before")
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "pre_commit", "run", *arguments],
+            cwd=self.folder,
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+
+def _language(hooks: Path) -> str:
+    return str(yaml.safe_load((hooks / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))[0]["language"])
+
+
+@pytest.fixture
+def repository(tmp_path: Path, hooks: Path, home: Path) -> Repository:
+    return Repository(tmp_path, hooks, home)
+
+
+def passed(done: subprocess.CompletedProcess[str]) -> bool:
+    """Whether the hook ran, and found nothing."""
+    assert done.stderr == ""
+    assert "(no files to check)" not in done.stdout, done.stdout
+    assert done.returncode in (0, 1), done.stdout
+    return done.returncode == 0
+
+
+def test_apflint_looks_at_the_changed_files(repository: Repository) -> None:
+    repository.use("apflint")
+    repository.write("bad.yaml", BAD)
+    repository.commit()
+    repository.write("a b/good.yaml", LEVEL)
+    repository.write("schema.yaml", SCHEMA)
+    assert passed(repository.run())
+    repository.write("worse.yaml", BAD.replace("bad", "worse"))
+    done = repository.run()
+    assert not passed(done)
+    assert "worse.yaml: 1 error" in done.stdout
+    assert "\nbad.yaml" not in done.stdout
+    assert not passed(repository.run("--all-files"))
+
+
+def test_apflint_is_not_run_for_other_files(repository: Repository) -> None:
+    repository.use("apflint")
+    repository.write("notes.md", "FlowSchema\n")
+    repository.commit()
+    repository.write("notes.md", "PriorityLevelConfiguration\n")
+    assert "(no files to check)" in repository.run().stdout
+
+
+def test_one_process_sees_all_changed_files(repository: Repository) -> None:
+    repository.use("apflint")
+    for number in range(30):
+        repository.write(f"other/{number}.yaml", OTHER)
+    repository.write("level.yaml", LEVEL)
+    repository.write(
+        "again.json",
+        '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration", "metadata": {"name": "batch"}, "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}',
+    )
+    done = repository.run("--all-files")
+    assert not passed(done)
+    assert "APF402" in done.stdout  # the same object in two files
+
+
+def test_excluded_files_are_left_out_although_they_are_named(repository: Repository) -> None:
+    repository.use("apflint")
+    repository.write("apflint.toml", 'exclude = ["vendor/*"]\n')
+    repository.write("vendor/bad.yaml", BAD)
+    repository.write("level.yaml", LEVEL)
+    assert passed(repository.run())
+
+
+def test_apflint_project_looks_at_everything_even_where_no_manifest_changes(repository: Repository) -> None:
+    repository.use("apflint-project")
+    repository.write("bad.yaml", BAD)
+    repository.write("notes.md", "nothing\n")
+    repository.commit()
+    repository.write("notes.md", "something\n")
+    done = repository.run()
+    assert not passed(done)
+    assert "bad.yaml: 1 error" in done.stdout
+    git(repository.folder, "rm", "--quiet", "bad.yaml")
+    assert passed(repository.run())
+
+
+def test_arguments_of_a_hook(repository: Repository) -> None:
+    repository.use("apflint-project", args=["--complete", "--select", "APF401"])
+    repository.write("schema.yaml", SCHEMA)
+    assert not passed(repository.run())  # there is no level of that name
+    repository.write("level.yaml", LEVEL)
+    assert passed(repository.run())
+
+
+def test_apflint_fix_mends_and_fails_once(repository: Repository) -> None:
+    repository.use("apflint-fix")
+    file = repository.write("schema.yaml", FIXABLE)
+    repository.write("level.yaml", LEVEL)
+    done = repository.run()
+    assert not passed(done)
+    assert "files were modified by this hook" in done.stdout
+    mended = FIXABLE.replace('verbs: [get, list, "*"]', 'verbs: ["*"]')
+    assert file.read_text(encoding="utf-8") == mended
+    git(repository.folder, "add", "schema.yaml")
+    assert passed(repository.run())
+    assert file.read_text(encoding="utf-8") == mended
+
+
+def test_commit_is_stopped(repository: Repository) -> None:
+    """As pre-commit is used day by day: installed, and run by git."""
+    repository.use("apflint-fix", "apflint", "apflint-project")
+    installed = [sys.executable, "-m", "pre_commit", "install"]
+    subprocess.run(installed, cwd=repository.folder, env=repository.variables, check=True, capture_output=True)
+    repository.write("bad.yaml", BAD)
+    commit = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "--message", "levels"]
+
+    def committed() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            commit, cwd=repository.folder, env=repository.variables, capture_output=True, text=True, check=False
+        )
+
+    stopped = committed()
+    assert stopped.returncode == 1
+    assert "APF305" in stopped.stderr
+    repository.write("bad.yaml", LEVEL)
+    done = committed()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Passed") == 3
