@@ -1,0 +1,181 @@
+"""Guessed requests: each is one that its FlowSchema takes, so that the solver has little left to look for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate.match import matches_flow_schema
+from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
+from apflint.evaluate.reach.vocabulary import (
+    ACCOUNTS,
+    API_GROUPS,
+    NAMESPACES,
+    RESOURCES,
+    SEGMENTS,
+    USERS,
+    unmentioned,
+)
+from apflint.evaluate.reach.witness import digest, possible
+from apflint.evaluate.reach.worlds import HTTP_VERBS
+
+from .configurations import FLOW_SCHEMAS, objects
+
+if TYPE_CHECKING:
+    from apflint.evaluate.reach import World
+    from apflint.evaluate.reach.encode import Point
+    from apflint.model import FlowSchema
+
+WORLDS: tuple[World, ...] = ("authenticated", "any")
+FRESH = Fresh("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")
+READ = {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods", "jobs"], "namespaces": ["a", "b"]}
+ANY = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+
+
+def schema(*subjects: dict[str, Any], resources: tuple[Any, ...] = (), paths: tuple[Any, ...] = ()) -> FlowSchema:
+    rule = {"subjects": [*subjects], "resourceRules": [*resources], "nonResourceRules": [*paths]}
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [rule]}
+    (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
+    return made
+
+
+def user(name: str) -> dict[str, Any]:
+    return {"kind": "User", "user": {"name": name}}
+
+
+def group(name: str) -> dict[str, Any]:
+    return {"kind": "Group", "group": {"name": name}}
+
+
+def guessed(made: FlowSchema, corner: int = 0) -> list[Point]:
+    return list(guesses(made, FRESH, "any", corner))
+
+
+def asked(point: Point) -> tuple[str, ...]:
+    return (
+        (point.verb, point.api_group, point.resource, point.namespace)
+        if point.is_resource
+        else (point.verb, point.path)
+    )
+
+
+@given(FLOW_SCHEMAS, st.sampled_from(WORLDS), st.sampled_from(CORNERS))
+def test_every_guess_is_a_request_that_its_flow_schema_takes(
+    values: list[dict[str, Any]], world: World, corner: int
+) -> None:
+    found = objects(values).flow_schemas
+    unheard = fresh([rule for each in found for rule in each.spec.rules])
+    for each in found:
+        for point in guesses(each, unheard, world, corner):
+            assert matches_flow_schema(digest(point), each.spec)
+            assert possible(point, world)
+
+
+def test_what_is_fresh_is_an_ordinary_word_or_one_that_is_made() -> None:
+    def ordinary(*paths: str) -> Fresh:
+        account = {"kind": "ServiceAccount", "serviceAccount": {"namespace": NAMESPACES[0], "name": ACCOUNTS[0]}}
+        rule = {
+            "verbs": ["*"],
+            "apiGroups": [API_GROUPS[0]],
+            "resources": [RESOURCES[0]],
+            "namespaces": [NAMESPACES[1]],
+        }
+        urls = {"verbs": [HTTP_VERBS[0]], "nonResourceURLs": [*paths]}
+        made = schema(user(USERS[0]), account, resources=(rule,), paths=(urls,))
+        return fresh(made.spec.rules)
+
+    seconds = (USERS[1], ACCOUNTS[1], API_GROUPS[1], RESOURCES[1], NAMESPACES[2], HTTP_VERBS[1], f"/{SEGMENTS[1]}")
+    assert ordinary(f"/{SEGMENTS[0]}") == seconds
+    assert ordinary("/x").path == f"/{SEGMENTS[0]}"
+    accounts = [
+        {"kind": "ServiceAccount", "serviceAccount": {"namespace": "x", "name": name}} for name in (*ACCOUNTS, "app-1")
+    ]
+    rule = {"verbs": ["*"], "apiGroups": [*API_GROUPS], "resources": [*RESOURCES], "namespaces": [*NAMESPACES]}
+    urls = {"verbs": [*HTTP_VERBS], "nonResourceURLs": [f"/{name}" for name in SEGMENTS]}
+    made = schema(*map(user, USERS), *accounts, resources=(rule,), paths=(urls,))
+    words = ("user-1", "app-2", "1.example.com", "widgets1", "team-1", "x-method1", "/other1")
+    assert fresh(made.spec.rules) == words
+    assert fresh(()) == (
+        USERS[0],
+        ACCOUNTS[0],
+        API_GROUPS[0],
+        RESOURCES[0],
+        NAMESPACES[0],
+        HTTP_VERBS[0],
+        f"/{SEGMENTS[0]}",
+    )
+
+
+def test_a_fresh_name_is_made_where_the_ordinary_ones_are_taken() -> None:
+    assert unmentioned(("a", "b"), {"a"}, "x-{}") == "b"
+    assert unmentioned(("a", "b"), {"a", "b", "x-1", "x-2"}, "x-{}") == "x-3"
+
+
+def test_each_entry_of_each_list_has_a_guess() -> None:
+    paths = ({"verbs": ["put", "post"], "nonResourceURLs": ["/a/*", "/b"]},)
+    made = schema(user("alice"), user("bob"), user("carol"), resources=(READ,), paths=paths)
+    assert [(each.user, asked(each)) for each in guessed(made)] == [
+        ("alice", ("get", "", "pods", "a")),
+        ("bob", ("put", "/a/")),
+        ("carol", ("get", "", "pods", "a")),
+    ]
+    assert [(each.user, asked(each)) for each in guessed(made, 1)] == [
+        ("alice", ("list", "apps", "jobs", "b")),
+        ("bob", ("post", "/b")),
+        ("carol", ("list", "apps", "jobs", "b")),
+    ]
+    one = schema(user("alice"), resources=(READ, ANY), paths=({"verbs": ["*"], "nonResourceURLs": ["*"]},))
+    assert [(each.user, asked(each)) for each in guessed(one)] == [
+        ("alice", ("get", "", "pods", "a")),
+        ("alice", ("list", "example.com", "widgets", "team-a")),
+        ("alice", ("get", "/other")),
+    ]
+    assert asked(guessed(one, 1)[1]) == ("list", "example.com", "widgets", "")  # of the whole cluster
+
+
+def test_rules_that_match_nothing_have_no_guess() -> None:
+    for missing in READ:
+        assert guessed(schema(user("alice"), resources=(READ | {missing: []},))) == []
+    assert guessed(schema(user("alice"), resources=(READ | {"namespaces": [], "clusterScope": True},)))
+    assert guessed(schema(resources=(READ,))) == []
+    assert guessed(schema(user("alice"))) == []
+    assert guessed(schema(user("alice"), paths=({"verbs": [], "nonResourceURLs": ["/"]},))) == []
+    assert guessed(schema(user("alice"), paths=({"verbs": ["get"], "nonResourceURLs": []},))) == []
+
+
+GROUP = "system:serviceaccounts"
+
+
+@pytest.mark.parametrize(
+    ("subject", "name", "groups"),
+    [
+        (user("alice"), "alice", ()),
+        (user("*"), "someone", ()),
+        (group("*"), "someone", ()),
+        (group("dev"), "someone", ("dev",)),
+        (group("system:authenticated"), "someone", ()),
+        (group("system:unauthenticated"), "system:anonymous", None),
+        (group("system:nodes"), "system:node:node-1", ("system:nodes",)),
+        (group(GROUP), "system:serviceaccount:team-a:robot", (GROUP, f"{GROUP}:team-a")),
+        (group(f"{GROUP}:ci"), "system:serviceaccount:ci:robot", (GROUP, f"{GROUP}:ci")),
+        (
+            {"kind": "ServiceAccount", "serviceAccount": {"namespace": "ci", "name": "*"}},
+            "system:serviceaccount:ci:robot",
+            (GROUP, f"{GROUP}:ci"),
+        ),
+        (
+            {"kind": "ServiceAccount", "serviceAccount": {"namespace": "ci", "name": "runner"}},
+            "system:serviceaccount:ci:runner",
+            (GROUP, f"{GROUP}:ci"),
+        ),
+    ],
+)
+def test_who_is_guessed(subject: dict[str, Any], name: str, groups: tuple[str, ...] | None) -> None:
+    (point,) = guessed(schema(subject, resources=(READ,)))
+    wanted = ("system:unauthenticated",) if groups is None else (*groups, "system:authenticated")
+    assert (point.user, point.groups) == (name, wanted)
+    (same,) = guesses(schema(subject, resources=(READ,)), FRESH, "authenticated", 0)
+    assert same == point
