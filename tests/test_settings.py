@@ -187,6 +187,27 @@ def test_mistakes_name_file_and_key(
     assert run(["check", "--isolated"]) == 1
 
 
+def test_questions_are_about_the_projects_release_server_and_files(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: old}\n"
+    (project / "old.yaml").write_text(level + "spec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n")
+
+    def limits(*arguments: str) -> tuple[str, int, bool]:
+        assert run(["limits", "--format", "json", *arguments]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        return answer["kubernetes"], answer["serverConcurrency"], "old" in [level["name"] for level in answer["levels"]]
+
+    newest = limits()[0]
+    write(project, 'kubernetes = "1.27"\nserver-concurrency = 1000\nexclude = ["old.yaml"]')
+    assert limits() == ("1.27", 1000, False)
+    assert limits("--kubernetes", newest, "--max-requests-inflight", "100") == (newest, 300, False)
+    assert limits("old.yaml") == ("1.27", 1000, True)
+    write(project, "kubernetes = 1.27")
+    assert run(["explain", "list", "pods", "--as", "x"]) == 2
+    assert "apflint.toml" in capsys.readouterr().err
+
+
 def test_a_file_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "--config", "nowhere.toml"]) == 2
     assert "nowhere.toml" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from apflint.evaluate import records
 from apflint.evaluate.limits import server_concurrency
 from apflint.evaluate.request import Request, from_http, from_words
 from apflint.report.terminal import counted, visible
+from apflint.settings import effective
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,12 @@ class ServerSize(NamedTuple):
     max_mutating_requests_inflight: int | None = None
 
     def seats(self) -> int:
-        """The server concurrency limit. ValueError where the options contradict each other or make no server."""
+        """The server concurrency limit; that of the project's settings where no option says any.
+
+        ValueError where the options contradict each other or make no server.
+        """
+        if not any(part is not None for part in self):
+            return int(effective({}).values["server-concurrency"])
         if self.total is None:
             return server_concurrency(self.max_requests_inflight, self.max_mutating_requests_inflight)
         if self.max_requests_inflight is not None or self.max_mutating_requests_inflight is not None:

@@ -10,6 +10,7 @@ from apflint.cli import files
 from apflint.engine import STDIN, load_inputs, report
 from apflint.releases import NEWEST, release
 from apflint.report.terminal import visible
+from apflint.settings import effective
 from apflint.workspace import SERVER_CONCURRENCY, Workspace, World, workspace
 
 if TYPE_CHECKING:
@@ -29,11 +30,13 @@ def read(
 ) -> Workspace:
     """The user's manifests for a release and a server of so many seats, with the built-in objects unless `defaults` is off.
 
-    ValueError, fit to be shown, for an unknown release or a path that cannot be read. What the API server would reject
-    is told on standard error, and used as far as it can be read.
+    Release and excluded files are those of the project's settings, where nothing else is said. ValueError, fit to be
+    shown, for an unknown release or a path that cannot be read. What the API server would reject is told on standard error,
+    and used as far as it can be read.
     """
-    target = NEWEST if kubernetes is None else release(kubernetes)
-    loaded = load_inputs(_inputs(paths))
+    settings = effective({"kubernetes": kubernetes}).values
+    target = release(settings["kubernetes"] or NEWEST.name)
+    loaded = load_inputs(_inputs(paths, settings["exclude"]))
     known = workspace(loaded, target, world=World(server_concurrency=server_concurrency, defaults=defaults))
     _warn(loaded, known)
     return known
@@ -48,8 +51,8 @@ def read_one(
     return read((path,), kubernetes, defaults=defaults, server_concurrency=server_concurrency)
 
 
-def _inputs(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    for found in files.discover(paths):
+def _inputs(paths: Iterable[str], exclude: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    for found in files.discover(paths, exclude):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
             raise ValueError(f"{visible(found.name)}: {data.reason}")  # noqa: TRY004  # it is the path that is wrong
