@@ -51,6 +51,11 @@ def test_grouped_options_exist_and_stand_in_one_group_each() -> None:
         assert len(grouped) == len(set(grouped)), name
 
 
+def test_every_parameter_says_what_it_is() -> None:
+    silent = [(name, one.opts) for name, command in commands().items() for one in command.params if not one.help]
+    assert silent == []
+
+
 @pytest.mark.parametrize("name", ["", *commands()])
 def test_help_has_the_sections_of_a_manual_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = text(capsys, *([name] if name else []))

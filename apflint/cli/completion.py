@@ -278,7 +278,6 @@ _KNOWN: dict[str, Callable[[], list[Candidate]]] = {
     "FORMAT=FILE": _reports,
     "[ID|NAME]": _rules,
     "KIND": _kinds,
-    "kind": _kinds,
     "METHOD": _methods,
 }
 """What the values of an option or argument can be, by its metavar. Other metavars are files, or free text."""

@@ -96,9 +96,11 @@ Files = Annotated[
     typer.Option("-f", "--filename", metavar="PATH", help="Manifests: files, directories, - (repeatable; default .)."),
 ]
 NoDefaults = Annotated[bool, typer.Option("--no-defaults", help="Without the built-in objects of the release.")]
-Seats = Annotated[int | None, typer.Option("--server-concurrency", metavar="N", help="Seats of one API server.")]
-Inflight = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 400).")]
-Mutating = Annotated[int | None, typer.Option(metavar="N", help="The server's flag (default 200).")]
+Seats = Annotated[
+    int | None, typer.Option("--server-concurrency", metavar="N", help="Seats of one API server (default 600).")
+]
+Inflight = Annotated[int | None, typer.Option(metavar="N", help="The flag of kube-apiserver (default 400).")]
+Mutating = Annotated[int | None, typer.Option(metavar="N", help="The flag of kube-apiserver (default 200).")]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
 ConfigFile = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="Settings, in place of the closest apflint.toml.")

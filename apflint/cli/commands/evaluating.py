@@ -34,9 +34,11 @@ def explain(
     ] = None,
     filename: Files = None,
     user: Annotated[str | None, typer.Option("--as", metavar="USER", help="Who asks.")] = None,
-    groups: Annotated[list[str] | None, typer.Option("--as-group", metavar="GROUP", help="Repeatable.")] = None,
-    namespace: Annotated[str | None, typer.Option("-n", "--namespace", metavar="NS")] = None,
-    all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces")] = False,
+    groups: Annotated[
+        list[str] | None, typer.Option("--as-group", metavar="GROUP", help="A group of the user; repeatable.")
+    ] = None,
+    namespace: Annotated[str | None, typer.Option("-n", "--namespace", metavar="NS", help="Of the resource.")] = None,
+    all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces", help="A list or watch of all.")] = False,
     method: Annotated[str | None, typer.Option(metavar="METHOD", help="HTTP method, with --path.")] = None,
     path: Annotated[str | None, typer.Option(metavar="URL", help="Path of the URL, with its query.")] = None,
     event: Annotated[
@@ -46,7 +48,7 @@ def explain(
         str | None, typer.Option(metavar="FILE", help="Requests as JSON lines, or -: one answer a line.")
     ] = None,
     flow_schema_uid: Annotated[
-        str | None, typer.Option(metavar="UID", help="Name the object of a response header.")
+        str | None, typer.Option(metavar="UID", help="Name the FlowSchema of a response header.")
     ] = None,
     priority_level_uid: Annotated[str | None, typer.Option(metavar="UID", help="The same for the level.")] = None,
     kubernetes: Kubernetes = None,
@@ -54,7 +56,7 @@ def explain(
     server_concurrency: Seats = None,
     max_requests_inflight: Inflight = None,
     max_mutating_requests_inflight: Mutating = None,
-    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With --requests: with what was tried.")] = False,
     isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
     color: Color = Colour.auto,
@@ -103,7 +105,7 @@ def limits(
     server_concurrency: Seats = None,
     max_requests_inflight: Inflight = None,
     max_mutating_requests_inflight: Mutating = None,
-    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
     color: Color = Colour.auto,
 ) -> int:
@@ -172,7 +174,7 @@ def shards(
         float | None, typer.Option(metavar="P", help="Pairs with at most this probability of a squished mouse.")
     ] = None,
     max_queues: Annotated[int, typer.Option(metavar="Q", help="With --recommend: the most queues.")] = 1024,
-    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     color: Color = Colour.auto,
 ) -> int:
     """Show how well shuffle sharding keeps flows apart; without options the table of the Kubernetes documentation."""

@@ -122,7 +122,7 @@ def check(
 @app.command()
 def rule(
     name: Annotated[str | None, typer.Argument(metavar="[ID|NAME]", help="A rule; without it all are listed.")] = None,
-    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     color: Color = Colour.auto,
 ) -> int:
     """Show the page of a rule, or the list of all."""
@@ -136,7 +136,7 @@ def rule(
 def settings(
     config: ConfigFile = None,
     isolated: Isolated = False,
-    output: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
 ) -> int:
     """Print the settings that hold here, and where each comes from."""
     from apflint.cli import config as command
@@ -146,8 +146,10 @@ def settings(
 
 @app.command()
 def schema(
-    kind: Annotated[str, typer.Argument(help="FlowSchema, PriorityLevelConfiguration, or one of their lists.")],
-    api_version: Annotated[str, typer.Option(metavar="V", help="v1alpha1 to v1.")] = "v1",
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="FlowSchema, PriorityLevelConfiguration, or one of their lists.")
+    ],
+    api_version: Annotated[str, typer.Option(metavar="V", help="API version, v1alpha1 to v1.")] = "v1",
 ) -> int:
     """Print the JSON Schema of a kind, for the YAML support of editors."""
     from apflint.cli import schema as command
@@ -162,7 +164,9 @@ def defaults(
         str | None,
         typer.Option(metavar="V", help="API version to write them in (default: the newest the release serves)."),
     ] = None,
-    output: Annotated[DefaultsFormat, typer.Option("--format")] = DefaultsFormat.yaml,
+    output: Annotated[
+        DefaultsFormat, typer.Option("--format", help="How the objects are printed.")
+    ] = DefaultsFormat.yaml,
     diff: Annotated[
         tuple[str, str] | None, typer.Option(metavar="OLD NEW", help="What changes from one release to another.")
     ] = None,

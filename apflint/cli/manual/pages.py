@@ -189,7 +189,7 @@ PAGES = {
     ),
     "limits": Page(
         about=_BUILT_IN,
-        groups=(_SERVER, ("Output", ("--format", "--color"))),
+        groups=(("What to compare", ("--compare",)), _SERVER, ("Output", ("--format", "--color"))),
         examples=(
             Example("the levels of the manifests and the built-in ones", "apflint limits manifests/"),
             Example("for larger API servers", "apflint limits --server-concurrency 3000 manifests/"),
@@ -216,6 +216,12 @@ PAGES = {
             "A flow that fills all its queues (an elephant) also holds up each small flow (a mouse) whose queues are among"
             " them. The table says how probable that is."
         ),
+        groups=(
+            ("The table", ("--hand-size", "--queues", "--elephants")),
+            ("The hand of one flow", ("--flow-schema", "--distinguisher")),
+            ("A recommendation", ("--recommend", "--max-queues")),
+            ("Output", ("--format", "--color")),
+        ),
         examples=(
             Example("the table of the documentation", "apflint shards"),
             Example("one pair", "apflint shards --hand-size 8 --queues 64"),
@@ -229,7 +235,7 @@ PAGES = {
     ),
     "graph": Page(
         about=_BUILT_IN,
-        groups=(_SERVER,),
+        groups=(_SERVER, ("Output", ("--format",))),
         examples=(
             Example("Mermaid, which GitHub and GitLab draw in a block of Markdown", "apflint graph manifests/"),
             Example("a page for the browser", "apflint graph --format html manifests/ > apf.html"),
