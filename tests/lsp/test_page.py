@@ -1,0 +1,39 @@
+"""docs/language-server.md: what it says of editors can be pasted, and of the server is true."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+from apflint.lsp import diagnostics, outline, project, session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_snippets_start_the_server(root: Path) -> None:
+    page = (root / "docs/language-server.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert [language for language, _ in blocks] == ["json", "lua", "lisp", "lisp", "toml"]
+    settings = json.loads(blocks[0][1])
+    assert (settings["glspc.server.command"], settings["glspc.server.commandArguments"]) == ("apflint", ["lsp"])
+    assert "cmd = { 'apflint', 'lsp' }" in blocks[1][1]
+    for _, text in blocks[1:4]:
+        assert all(text.count(opening) == text.count(closing) for opening, closing in ("()", "{}"))
+    assert all('("apflint" "lsp")' in text for _, text in blocks[2:4])
+    helix = tomllib.loads(blocks[4][1])
+    assert helix["language-server"]["apflint"] == {"command": "apflint", "args": ["lsp"]}
+    assert "apflint" in helix["language"][0]["language-servers"]
+
+
+def test_figures(root: Path) -> None:
+    words = " ".join((root / "docs/language-server.md").read_text(encoding="utf-8").split())
+    for figure in (
+        f"starts {session.DELAY} seconds after the last key",
+        f"more than {outline.LONGEST:,} characters",
+        f"the first {diagnostics.MOST:,} are shown",
+        f"more than {project.MOST_FILES:,} manifests",
+    ):
+        assert figure in words
