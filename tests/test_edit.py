@@ -104,6 +104,25 @@ def test_a_number_takes_the_place_of_a_value(text: str, after: str) -> None:
     assert apply(text, [places.written(text, root, ("b",), 7)]) == after
 
 
+@pytest.mark.parametrize(
+    ("text", "new", "after"),
+    [
+        ("b: a # c", "workload-low", "b: workload-low # c"),
+        ("b: a", "/metrics/cadvisor", "b: /metrics/cadvisor"),
+        ("b: a", "/healthz/*", 'b: "/healthz/*"'),
+        ("b: a", "false", 'b: "false"'),
+        ("b: a", "", 'b: ""'),
+        ("b: 'a'", "it's", "b: 'it''s'"),
+        ('b: "a"', "c", 'b: "c"'),
+        ("b: 1", "c", 'b: "c"'),
+    ],
+)
+def test_a_text_takes_the_place_of_a_value(text: str, new: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    assert apply(text, [places.written(text, root, ("b",), new)]) == after
+
+
 def test_keys_and_texts_keep_their_quotes() -> None:
     for text, after in (
         ("'b': g/v1x", "'c': g/v1"),
@@ -190,3 +209,53 @@ def test_a_read_only_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(files.NotReplacedError, match="read-only"):
         files.replace(str(path), b"old", b"new")
     assert path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("b: x # c\n", "b: {name: x} # c\n"),
+        ("b: 'x: y'\n", "b: {name: 'x: y'}\n"),
+        ("b: x, y\n", 'b: {name: "x, y"}\n'),
+        ("b: &a system:x\n", "b: &a {name: system:x}\n"),
+        ('{"b": "x"}', '{"b": {"name": "x"}}'),
+    ],
+)
+def test_a_text_becomes_the_only_entry_of_a_mapping(text: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    assert apply(text, [places.wrapped(text, root, ("b",), "name")]) == after
+
+
+@pytest.mark.parametrize("text", ["b: 7", "b: |\n  x\n", "b: [x]", "b:", "c: x"])
+def test_what_is_no_text_on_one_line_is_not_wrapped(text: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    with pytest.raises(CannotEditError):
+        places.wrapped(text, root, ("b",), "name")
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("b: 1\nc: 2\nd: 3\n", "a:\n  b: 1\n  c: 2\nd: 3\n"),
+        ("- b: 1 # x\n  # y\n\n  c: 2\n", "- a:\n    b: 1 # x\n    # y\n\n    c: 2\n"),
+        ("b:\r\n  - x\r\nc: |\r\n  y\r\n\r\n   z\r\n", "a:\r\n  b:\r\n    - x\r\n  c: |\r\n    y\r\n\r\n     z\r\n"),
+        ("c: {x: 1,\n  y: 2}\nb: 'u\n  v'\n", "a:\n  c: {x: 1,\n    y: 2}\n  b: 'u\n    v'\n"),
+        ("{d: 3, b: 1, c: 2}", "{d: 3, a: {b: 1, c: 2}}"),
+        ('{"b": 1,\n "c": [2]}', '{"a": {"b": 1,\n "c": [2]}}'),
+    ],
+)
+def test_entries_move_into_a_mapping_with_all_their_lines(text: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    path = (0, "a") if text.startswith("-") else ("a",)
+    assert apply(text, insertion.nested(text, root, path, ("b", "c"))) == after
+
+
+@pytest.mark.parametrize("text", ["b: 1\nd: 3\nc: 2\n", "b: 1\n", "? b\n: 1\nc: 2\n"])
+def test_entries_that_do_not_stand_together_are_left(text: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    with pytest.raises(CannotEditError):
+        insertion.nested(text, root, ("a",), ("b", "c"))

@@ -115,6 +115,9 @@ def _home(document: Document, violation: Violation, name: str, release: Release)
     places = [place.replace("[]", "").split(".") for place in places_of(name, document.kind, document.version, release)]
     homes = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known}
     homes -= {"status"}
+    if homes == {"exempt", "limited"}:
+        level_type = _owner(document, violation.path).get("type")
+        homes -= {"exempt"} if level_type == "Limited" else {"limited"} if level_type == "Exempt" else set()
     if steps == ["spec"] and name == "name":
         return None  # of the level, or of the object
     return homes.pop() if len(homes) == 1 else None

@@ -125,7 +125,8 @@ def retyped(document: Document, violation: Violation) -> Fix | None:
     if expected == "boolean" and got in ("true", "false"):
         return _set(path, got == "true", f"write it without quotes: {got}")
     if expected == "list" and path[-1] in _LISTS:
-        return _listed(path, got if isinstance(got, str) else _unread(document, path))
+        written = got if isinstance(got, str) else _unread(document, path)
+        return _listed(path, written) if got == "" or written else None
     if expected == "object" and isinstance(got, str) and got and not placeholder_hint(got):
         field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
         if field and not got.startswith(f"{field}:"):

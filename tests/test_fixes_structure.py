@@ -1,0 +1,372 @@
+"""Fixes of what manifests are made of: each case is a text before and after, and nothing else of it may change."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from apflint import engine
+from apflint.edit.fix import Mending, mend
+from apflint.load import load
+from apflint.releases import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.finding import Report
+
+SCHEMA = """\
+# Who asks for this: the platform team.
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: deployer  # one for all clusters
+  labels: {team: "ci"}
+spec:
+  matchingPrecedence: 1500
+  priorityLevelConfiguration:
+    name: workload-low
+  distinguisherMethod:
+    type: ByUser   # each for himself
+  rules:
+    - subjects:
+        - kind: ServiceAccount
+          serviceAccount:
+            name: deployer
+            namespace: ci
+        - kind: Group
+          group:
+            name: 'sso:ci'
+      resourceRules:
+        - verbs: [get, update]
+          apiGroups: ["", apps]
+          resources:
+            - pods
+            - deployments
+          namespaces: ["ci"]
+      nonResourceRules:
+        - verbs: ["get"]
+          nonResourceURLs: [/version]
+"""
+LEVEL = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata:
+  name: workload-low
+  annotations:
+    apf.kubernetes.io/autoupdate-spec: "false"
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 90
+    lendablePercent: 50
+    limitResponse:
+      type: Queue
+      queuing:
+        queues: 64   # see the page on shards
+        handSize: 6
+"""
+
+
+class Case(NamedTuple):
+    """`old` of a manifest without a mistake is written as `bad`, and mended to `good`: `old` again if that is empty."""
+
+    rule: str
+    base: str
+    old: str
+    bad: str
+    good: str = ""
+    kubernetes: str = NEWEST.name
+
+    @property
+    def before(self) -> str:
+        assert self.base.count(self.old) == 1, self.old
+        return self.base.replace(self.old, self.bad)
+
+    @property
+    def after(self) -> str:
+        return self.base.replace(self.old, self.good or self.old)
+
+
+V1BETA2 = LEVEL.replace("io/v1", "io/v1beta2").replace("nominal", "assured")
+RBAC_ACCOUNT = "          serviceAccount:\n            name: deployer\n            namespace: ci\n"
+GROUP = "          group:\n            name: 'sso:ci'\n"
+QUEUING = "      queuing:\n        queues: 64   # see the page on shards\n        handSize: 6\n"
+LIMITED = LEVEL[LEVEL.index("  limited:") :]
+TYPE = "  distinguisherMethod:\n    type: ByUser   # each for himself\n"
+
+SAFE = [
+    Case("APF703", LEVEL, "nominalConcurrencyShares", "assuredConcurrencyShares"),
+    Case("APF703", LEVEL, "nominalConcurrencyShares", "'assuredConcurrencyShares'", "'nominalConcurrencyShares'"),
+    Case("APF703", V1BETA2, "assuredConcurrencyShares", "nominalConcurrencyShares", kubernetes="1.25"),
+    Case("APF703", V1BETA2, "assuredConcurrencyShares", "nominalConcurrencyShares", kubernetes="1.24"),
+    # Misspelt fields, alone and inside each other.
+    Case("APF101", SCHEMA, "nonResourceRules", "nonResourceRule"),
+    Case("APF101", SCHEMA, "matchingPrecedence", "priority"),
+    Case("APF101", SCHEMA, "matchingPrecedence", "MatchingPrecedence"),
+    Case("APF101", SCHEMA, "apiGroups: ", "apiGroup : ", "apiGroups : "),
+    Case("APF101", LEVEL, "handSize", '"handsize"', '"handSize"'),
+    Case("APF101", LEVEL, "lendablePercent: 50", "lendablePercentt: '50'", "lendablePercent: 50"),
+    Case("APF101", SCHEMA, '["ci"]', '["ci"]\n          cluster_scope: false', '["ci"]\n          clusterScope: false'),
+    Case(
+        "APF101",
+        SCHEMA,
+        "  nonResourceRules:\n        - verbs: [",
+        "  nonresourcerules:\n        - verb: [",
+        "  nonResourceRules:\n        - verbs: [",
+    ),
+    Case("APF101", SCHEMA, 'namespaces: ["ci"]', "namespace: ci", 'namespaces: ["ci"]'),
+    # Subjects as RBAC writes them.
+    Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n          namespace: ci\n"),
+    Case(
+        "APF101",
+        SCHEMA,
+        RBAC_ACCOUNT,
+        "          # who\n          name: deployer # he\n\n          # where\n          namespace: ci\n",
+        "          # who\n          serviceAccount:\n            name: deployer # he\n\n            # where\n            namespace: ci\n",
+    ),
+    Case("APF101", SCHEMA, GROUP, "          name: 'sso:ci'\n"),
+    Case("APF101", SCHEMA, GROUP, "          name: 'sso:ci'\n          apiGroup: rbac.authorization.k8s.io\n"),
+    Case("APF101", SCHEMA, GROUP, "          apiVersion: v1\n" + GROUP),
+    Case(
+        "APF101", SCHEMA, "- kind: Group\n" + GROUP, "- {kind: Group, name: a}\n", "- {kind: Group, group: {name: a}}\n"
+    ),
+    Case(
+        "APF101",
+        SCHEMA,
+        "- kind: Group\n" + GROUP,
+        "- name: a\n          kind: Group\n",
+        "- group:\n            name: a\n          kind: Group\n",
+    ),
+    # Fields one level too high.
+    Case("APF101", LEVEL, QUEUING, "      queues: 64   # see the page on shards\n      handSize: 6\n"),
+    Case("APF101", LEVEL, LIMITED, LIMITED.partition("\n")[2].replace("\n  ", "\n")[2:]),
+    Case("APF101", SCHEMA, TYPE, "  type: ByUser   # each for himself\n"),
+    # What YAML misreads.
+    Case("APF102", SCHEMA, '"ci"}', "yes}", '"yes"}'),
+    Case("APF102", SCHEMA, '"ci"}', "0x1F }", '"0x1F" }'),
+    Case("APF102", SCHEMA, '"ci"}', "1.10}", '"1.10"}'),
+    Case("APF102", SCHEMA, "'sso:ci'", "007 # bond", '"007" # bond'),
+    Case("APF102", SCHEMA, '["ci"]', "[no, on]", '["no", "on"]'),
+    Case("APF102", SCHEMA, "deployer  # one", "12  # one", '"12"  # one'),
+    Case("APF102", LEVEL, '"false"', "no", '"false"'),
+    Case("APF102", SCHEMA, "1500", '"1500"'),
+    Case("APF102", LEVEL, "Percent: 50", "Percent: '50%'", "Percent: 50"),
+    Case("APF102", SCHEMA, '["ci"]', '["ci"]\n          clusterScope: "true"', '["ci"]\n          clusterScope: true'),
+    Case("APF102", SCHEMA, '["get"]', "get # only", '["get"] # only'),
+    Case("APF102", SCHEMA, "[get, update]", "get, update", '["get", "update"]'),
+    Case("APF102", SCHEMA, '["", apps]', '""', '[""]'),
+    Case("APF102", SCHEMA, '["ci"]', "no", '["no"]'),
+    Case("APF102", SCHEMA, "Configuration:\n    name: workload-low", "Configuration: a", "Configuration: {name: a}"),
+    Case(
+        "APF102", SCHEMA, TYPE, "  distinguisherMethod: 'ByUser' # x\n", "  distinguisherMethod: {type: 'ByUser'} # x\n"
+    ),
+    Case("APF102", SCHEMA, GROUP, "          group: system:masters\n", "          group: {name: system:masters}\n"),
+    Case("APF102", SCHEMA, TYPE, "  distinguisherMethod: byUser\n", "  distinguisherMethod: {type: ByUser}\n"),
+    # What the server drops or fills in.
+    Case("APF104", SCHEMA, "metadata:\n", "metadata:\n  namespace: x # why\n", "metadata:\n  # why\n"),
+    Case("APF105", SCHEMA, "metadata:\n", "metadata:\n  uid: a-b\n  generation: 3\n"),
+    Case("APF105", SCHEMA, "metadata:\n", "metadata:\n  managedFields:\n  - manager: kubectl\n    operation: Apply\n"),
+    Case("APF105", SCHEMA, "spec:\n", 'status: {conditions: [{type: Dangling, status: "False"}]}\nspec:\n'),
+    Case("APF106", SCHEMA, "[get, update]", "[get, update, get, get]"),
+    Case(
+        "APF106",
+        SCHEMA,
+        "            - pods\n",
+        "            - pods\n            - pods # again\n",
+        "            - pods\n            # again\n",
+    ),
+    Case("APF106", SCHEMA, "[/version]", "[ /version , /version ]", "[ /version ]"),
+    # Kinds of subjects.
+    Case("APF207", SCHEMA, "kind: Group", "kind: group"),
+    Case("APF207", SCHEMA, "kind: ServiceAccount", 'kind: "serviceaccount"', 'kind: "ServiceAccount"'),
+    Case("APF207", SCHEMA, "- kind: Group\n  ", "- # who\n  ", "- # who\n          kind: Group\n  "),
+    Case(
+        "APF207",
+        SCHEMA,
+        "- kind: Group\n" + GROUP,
+        "- kind: users\n          name: a\n",
+        "- kind: User\n          user:\n            name: a\n",
+    ),
+    # Suppressions.
+    Case("APF901", SCHEMA, "1500", "1500  # apflint: ignore[APF203] no", "1500"),
+    Case("APF901", SCHEMA, "1500", "1500 # note # apflint: ignore[APF203]  ", "1500 # note"),
+    Case("APF901", SCHEMA, "spec:\n", "# apflint: ignore[APF203, APF207] no\nspec:\n"),
+    Case("APF901", SCHEMA, "metadata:\n", "metadata:\n  annotations:\n    apflint/ignore.APF203: no\n"),
+    Case(
+        "APF901",
+        SCHEMA,
+        "ByUser   # each for himself",
+        "X # apflint: ignore[APF207, APF203,APF208 ] why",
+        "X # apflint: ignore[APF203 ] why",
+    ),
+    Case(
+        "APF901",
+        SCHEMA,
+        "ByUser   # each for himself",
+        "X # apflint: ignore[APF203,APF208 ] why",
+        "X # apflint: ignore[APF203 ] why",
+    ),
+    Case(
+        "APF902",
+        SCHEMA,
+        "ByUser   # each for himself",
+        "X # apflint: ignore[unknown-distinguishers] y",
+        "X # apflint: ignore[unknown-distinguisher] y",
+    ),
+    Case(
+        "APF902",
+        SCHEMA,
+        "ByUser   # each for himself",
+        "X # apflint: ignore[apf-203] y",
+        "X # apflint: ignore[APF203] y",
+    ),
+    Case(
+        "APF902",
+        SCHEMA,
+        "ByUser   # each for himself",
+        "X # apflint: ignored[APF203] y",
+        "X # apflint: ignore[APF203] y",
+    ),
+]
+
+WRITTEN = ("yes}", "0x1F }", "1.10}", "[no, on]", "no")
+"""What YAML reads as something else: a text that JSON does not hold any more."""
+UNSAFE = [
+    Case("APF005", SCHEMA, "kind: FlowSchema", "kind: FlowSchemas # x", "kind: FlowSchema # x"),
+    Case("APF005", LEVEL, "kind: PriorityLevelConfiguration", "kind: 'PriorityLevel'", "kind: 'PriorityLevelConfiguration'"),
+    Case("APF005", SCHEMA, "flowcontrol.apiserver.k8s.io/v1", '"flowcontrol.k8s.io/v1"', '"flowcontrol.apiserver.k8s.io/v1"'),
+    Case("APF005", SCHEMA, "flowcontrol.apiserver.k8s.io/v1", "v1"),
+    Case("APF005", SCHEMA, "flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io"),
+    Case("APF101", SCHEMA, '["ci"]', '["ci"]\n          resourceNames: [a]', '["ci"]'),
+    Case("APF207", SCHEMA, "kind: Group", "kind: User", "kind: Group"),
+    Case("APF703", LEVEL, "nominalConcurrencyShares: 90", "assuredConcurrencyShares: 0", "nominalConcurrencyShares: 0"),
+]  # fmt: skip
+NONE = [
+    Case("APF101", LEVEL, "handSize: 6", "queueSize: 6"),  # of which limit?
+    Case("APF101", LEVEL, "lendablePercent: 50", "borrowablePercent: 50"),
+    Case("APF101", SCHEMA, "1500", "1500\n  MatchingPrecedence: 1600"),  # both are there
+    Case("APF703", LEVEL, "Shares: 90", "Shares: 90\n    assuredConcurrencyShares: 80"),
+    Case("APF101", SCHEMA, "  matchingPrecedence: 1500", "  priority: 1500\n  precedence: 1600"),
+    Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n"),  # in which namespace?
+    Case("APF101", SCHEMA, GROUP, GROUP + "          name: 'sso:ci'\n"),
+    Case("APF101", SCHEMA, TYPE, "  colour: red\n"),
+    Case("APF102", SCHEMA, "1500", '"0777"'),
+    Case("APF102", SCHEMA, "1500", '"many"'),
+    Case("APF102", SCHEMA, "1500", "{a: 1}"),
+    Case("APF102", SCHEMA, '["get"]', "get update"),
+    Case("APF102", SCHEMA, '["get"]', "{get: update}"),
+    Case("APF102", SCHEMA, GROUP, '          group: "name:a"\n'),
+    Case("APF207", SCHEMA, "kind: Group", "kind: Role"),
+    Case("APF207", SCHEMA, GROUP, GROUP + "          user:\n            name: a\n"),
+    Case("APF902", SCHEMA, "1500", "1500 # apflint: ignore[E203] x"),
+    Case("APF902", SCHEMA, "1500", "1500 # apflint: ignore"),
+    Case("APF005", SCHEMA, "kind: FlowSchema", "kind: Bucket"),
+]
+
+
+def mended(text: str, *, unsafe: bool = False, kubernetes: str = NEWEST.name, name: str = "a.yaml") -> Mending:
+    def judge(inputs: Mapping[str, bytes]) -> Report:
+        return engine.check(inputs.items(), engine.Options(kubernetes))
+
+    return mend({name: text.encode()}, judge, unsafe=unsafe)
+
+
+def text_of(mending: Mending) -> str:
+    return next(iter(mending.inputs.values())).decode()
+
+
+@pytest.mark.parametrize("case", SAFE, ids=lambda case: f"{case.rule} {case.bad}")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_safe_fixes(case: Case, end: str) -> None:
+    before, after = (text.replace("\n", end) for text in (case.before, case.after))
+    mending = mended(before, kubernetes=case.kubernetes)
+    assert text_of(mending) == after
+    assert case.rule in {found.rule for found in mending.made}
+    assert not mending.refused
+    assert not [found.message for found in mending.report.findings if found.fix and found.fix.safe]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in SAFE if case.bad not in WRITTEN and "#" not in case.bad],
+    ids=lambda case: f"{case.rule} {case.bad}",
+)
+def test_safe_fixes_of_json(case: Case) -> None:
+    before, after = (load("a.yaml", text.encode()).documents[0].value for text in (case.before, case.after))
+    for indent in (2, None):
+        mending = mended(json.dumps(before, indent=indent), kubernetes=case.kubernetes, name="a.json")
+        assert json.loads(text_of(mending)) == after
+
+
+@pytest.mark.parametrize("case", UNSAFE, ids=lambda case: f"{case.rule} {case.bad}")
+def test_unsafe_fixes_are_made_when_asked_for(case: Case) -> None:
+    cautious = mended(case.before)
+    assert text_of(cautious) == case.before
+    assert [found for found in cautious.report.findings if found.rule == case.rule and found.fix]
+    bold = mended(case.before, unsafe=True)
+    assert text_of(bold) == case.after
+    assert case.rule in {found.rule for found in bold.made}
+
+
+@pytest.mark.parametrize("case", NONE, ids=lambda case: f"{case.rule} {case.bad}")
+def test_what_is_not_plain_is_left(case: Case) -> None:
+    mending = mended(case.before, unsafe=True)
+    assert case.rule in {found.rule for found in mending.report.findings}
+    assert text_of(mending) == case.before
+    assert not mending.refused
+
+
+ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["get"]', "*verbs")
+
+
+@pytest.mark.parametrize(
+    ("before", "rule", "reason"),
+    [
+        # An anchor whose other use would change as well.
+        (
+            SCHEMA.replace("1500", '&n "1500"').replace("    name: workload-low", "    name: *n"),
+            "APF102",
+            "something else would change",
+        ),
+        # Fields that do not stand together.
+        (
+            SCHEMA.replace("- kind: ServiceAccount\n" + RBAC_ACCOUNT, "- name: a\n          kind: ServiceAccount\n          namespace: b\n"),
+            "APF101",
+            "other fields stand between",
+        ),
+        # A tag that makes a boolean of it in any case.
+        (SCHEMA.replace('"ci"}', "!!bool yes}"), "APF102", "cannot be edited"),
+        # The value is none that the server takes.
+        (SCHEMA.replace("1500", '"99999"'), "APF102", "then there would be APF201"),
+        (SCHEMA.replace('["get"]', "fetch"), "APF102", "then there would be APF211"),
+        # The account would have no legal name.
+        (SCHEMA.replace(RBAC_ACCOUNT, "          name: A_B\n          namespace: ci\n"), "APF101", "then there would be APF208"),
+    ],
+)  # fmt: skip
+def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
+    mending = mended(before)
+    assert text_of(mending) == before
+    assert {refusal.finding.rule for refusal in mending.refused} == {rule}
+    assert reason in mending.refused[0].reason
+
+
+def test_an_anchor_whose_uses_all_have_the_finding_is_mended_once() -> None:
+    before = ANCHORED.replace("[get, update]", "[get, update, get]")
+    assert text_of(mended(before)) == ANCHORED
+
+
+def test_what_an_undecodable_object_means_is_no_reason_to_refuse() -> None:
+    """APF213 was there all along, but nobody could say so."""
+    other = SCHEMA.replace('["ci"]', '["C_I"]')
+    mending = mended(other.replace("1500", '"1500"'))
+    assert text_of(mending) == other
+    assert [found.rule for found in mending.report.findings if found.severity == "error"] == ["APF213"]
+
+
+def test_one_file_in_several_documents() -> None:
+    before = "---\n".join(case.before for case in SAFE[:2] + SAFE[4:8])
+    after = "---\n".join(case.after for case in SAFE[:2] + SAFE[4:8])
+    assert text_of(mended(before)) == after
