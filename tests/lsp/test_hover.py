@@ -1,0 +1,121 @@
+"""What is shown about a place, `|`."""
+
+from __future__ import annotations
+
+import pytest
+
+from apflint import catalogue
+from apflint.load import load
+from apflint.lsp.hover import Hover, hover
+from apflint.lsp.known import Known
+from apflint.releases import NEWEST, release
+from apflint.workspace import workspace
+
+FLOW = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
+LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\n"
+
+
+def at(marked: str, known: Known | None = None, rules: tuple[str, ...] = (), *, json: bool = False) -> Hover | None:
+    offset = marked.index("|")
+    return hover(marked.replace("|", "", 1), offset, known or Known(), json=json, rules=rules)
+
+
+def shown(marked: str, known: Known | None = None, rules: tuple[str, ...] = ()) -> str:
+    found = at(marked, known, rules)
+    assert found is not None
+    return found.markdown
+
+
+def test_a_field_with_its_type_default_and_meaning() -> None:
+    text = f"{LEVEL}spec:\n  limited:\n    limitResponse:\n      queuing:\n        hand|Size: 12\n"
+    assert shown(text) == (
+        "**handSize**: number, default `8`\n\n"
+        "How many of the queues a flow may use: each of its requests joins the one with the least work. Not more than"
+        " queues. Absent or 0 means 8. The server refuses hands for which ceil(log2(queues) \\* handSize) is above 60: with"
+        " 64 queues at most 10.\n\n"
+        "`spec.limited.limitResponse.queuing.handSize` of PriorityLevelConfiguration v1, Kubernetes 1.37"
+    )
+
+
+@pytest.mark.parametrize(
+    ("marked", "parts"),
+    [
+        (f"{FLOW}spec:\n  |matchingPrecedence: 5\n", ["number, default `1000`"]),
+        (f"{FLOW}spec:\n  distinguisherMethod: {{t|ype: x}}\n", ["text, required, such as `ByUser`, `ByNamespace`"]),
+        (f"{FLOW}spec:\n  rules:\n  - subje|cts:\n    - kin", ["**subjects**: list, required"]),
+        (f"{LEVEL.replace('/v1', '/v1beta2')}spec:\n  limited:\n    assured|ConcurrencyShares: 1\n",
+         ["default `30`", "of PriorityLevelConfiguration v1beta2"]),
+        (f"{FLOW}metadata:\n  |name: x\n", ["**name**: text, required"]),
+    ],
+)  # fmt: skip
+def test_fields(marked: str, parts: list[str]) -> None:
+    text = shown(marked)
+    assert [part for part in parts if part not in text] == []
+
+
+def test_json_and_lists() -> None:
+    found = at('{"kind": "List", "items": [{"kind": "FlowSchema", "spec": {"ru|les": []}}]}', json=True)
+    assert found is not None
+    assert found.markdown.startswith("**rules**: list")
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "|",
+        "kind: Deployment\nsp|ec: {}\n",
+        f"{FLOW}spec:\n  rules: # the ru|les\n",
+        f"{FLOW}spec:\n  nonse|nse: 1\n",
+        f"{FLOW}metadata:\n  name: |x\n",
+        f"{FLOW}metadata:\n  annotations:\n    a: |\n".replace("|", "> \n      ki|nd: FlowSchema", 1),
+    ],
+)
+def test_nothing(marked: str) -> None:
+    assert at(marked) is None
+
+
+def test_priority_levels() -> None:
+    manifests = (
+        f"{LEVEL}metadata: {{name: batch}}\nspec: {{type: Limited, limited: {{nominalConcurrencyShares: 10, lendablePercent: 50,"
+        f" limitResponse: {{type: Queue, queuing: {{}}}}}}}}\n---\n{FLOW}metadata: {{name: jobs}}\n"
+        "spec: {priorityLevelConfiguration: {name: batch}}\n"
+    )
+    known = Known(NEWEST, workspace([load("a.yaml", manifests.encode())], NEWEST))
+    text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: ba|tch\n", known)
+    assert "`batch`: Limited, 10 shares. Requests that find no free seat wait in a queue." in text
+    limits = known.workspace.limits.level("batch") if known.workspace is not None else None
+    assert limits is not None
+    assert f"{limits.nominal} seats of the 600 of one API server; never less than {limits.minimum}" in text
+    assert "64 queues of 50 requests; a flow may use 8 of them." in text
+    assert "FlowSchemas: `jobs`." in text
+    assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", known)
+    assert "is known" in shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: nob|ody\n", known)
+    built_in = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: workload|-low\n", known)
+    assert built_in.endswith("Every API server of Kubernetes 1.37 creates it by itself.")
+    assert "Exempt, its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", known)
+    # Before anything was checked, and in a release that has it not.
+    assert "creates it by itself" in shown(f"{LEVEL}metadata:\n  name: exempt|\n")
+    assert "is known" in shown(f"{LEVEL}metadata:\n  name: node-hi|gh\n", Known(release("1.20")))
+
+
+def test_names_are_no_markup() -> None:
+    text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: 'x`[a](http://b)<b>|'\n")
+    assert "``x`[a](http://b)<b>``" in text
+
+
+def test_rules_in_comments_and_of_findings() -> None:
+    rule = catalogue.rule("APF203")
+    for comment in (
+        "ignore[APF203|] why",
+        "ignore[APF101, |APF203]",
+        "file-ignore[APF|203",
+        "ignore[unknown-distin|guisher]",
+    ):
+        text = shown(f"{FLOW}# apflint: {comment}\n")
+        assert text.startswith(f"**[APF203]({rule.url})** unknown-distinguisher (error)\n\n")
+    assert at(f"{FLOW}# apflint: ignore[APF999|]\n") is None
+    assert at(f'{FLOW}metadata:\n  name: "# apflint: ignore[APF2|03]"\n') is None
+    field = shown(f"{FLOW}sp|ec: {{}}\n", rules=("APF203", "APF203"))
+    assert field.startswith("**spec**: object")
+    assert field.count(rule.url) == 1
+    assert shown(f"{FLOW}spec: {{}}\n|", rules=("APF203",)).startswith(f"[APF203]({rule.url})")
