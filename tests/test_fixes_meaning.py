@@ -109,6 +109,21 @@ CASES = [
     schema("APF203", "type: ByUser", "type: 'By-User'  # ?", "type: 'ByUser'  # ?"),
     schema("APF203", "type: ByUser", 'type: "Namespace"', 'type: "ByNamespace"'),
     schema("APF204", "name: workload-low", "name: Workload_Low", "name: workload-low", safe=False),
+    # The user name of a service account, where the account has its parts.
+    schema(
+        "APF208",
+        "  name: deployer\n      ",
+        "  name: system:serviceaccount:ci:deployer\n      ",
+        "  name: deployer\n      ",
+        False,
+    ),
+    schema(
+        "APF208",
+        "  namespace: ci\n            name: deployer",
+        "  name: 'system:serviceaccount:ci:deployer'",
+        "  namespace: ci\n            name: 'deployer'",
+        safe=False,
+    ),
     # The wildcard alone, in each list, wherever it stands.
     Case("APF210", WIDE, VERBS_LINE, "verbs: [get, '*', update]", "verbs: ['*']"),
     Case("APF210", WIDE, VERBS_LINE, 'verbs: ["*", "*"]', 'verbs: ["*"]'),
@@ -362,6 +377,8 @@ def test_an_account_becomes_the_user_that_was_meant() -> None:
         ("APF203", SCHEMA, "type: ByUser", "type: ByGroup"),
         ("APF203", SCHEMA, "type: ByUser", "type: ''"),
         ("APF204", SCHEMA, "name: workload-low", "name: Builds"),
+        ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:cd:deployer\n      "),
+        ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:deployer\n      "),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [GET, exec]"),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [deleteall]"),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [use]"),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from apflint import names
 from apflint.checks import repair
 from apflint.checks.wording import did_you_mean, listed, placeholder_hint, quote
-from apflint.finding import Cause, Place, Problem, field_path
+from apflint.finding import Cause, Fix, Place, Problem, field_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Fix, Path
+    from apflint.finding import Path
     from apflint.load.document import Document
     from apflint.model import Subject
     from apflint.workspace import Workspace
@@ -119,7 +119,8 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
         yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
     elif name != "*" and (wrong := names.dns_subdomain(name)):
         message = f"{quote(name)} is no service account's name: {wrong}.{_account_hint(name)}"
-        yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+        fix = _account_fix(document, path, namespace, name)
+        yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
     at = (*path, "namespace")
     if not namespace:
         message = "the service account's namespace is missing; a namespace is always named, there is none for all"
@@ -131,6 +132,20 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
         hint = star if namespace == "*" else placeholder_hint(namespace)
         message = f"{quote(namespace)} is no namespace: {wrong}.{hint}"
         yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+
+
+def _account_fix(document: Document, path: Path, namespace: str, name: str) -> Fix | None:
+    """Takes a service account's user name apart, unless another namespace is written beside it."""
+    home, _, own = name.removeprefix("system:serviceaccount:").partition(":")
+    if not name.startswith("system:serviceaccount:") or namespace not in ("", home):
+        return None
+    if names.dns_label(home) or names.dns_subdomain(own):
+        return None
+    fix = repair.changed((*path, "name"), name, own, safe=False)
+    if namespace:
+        return fix
+    more = repair.given(document, (*path, "namespace"), home, f"write namespace: {home}", safe=False)
+    return Fix(f"{fix.title} and {more.title}", safe=False, operations=(*fix.operations, *more.operations))
 
 
 def _account_hint(name: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # What may stand without quotes anywhere, if YAML reads a text in it: a cautious choice.
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
+_WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
 
 
 def replaced(text: str, root: Node, path: Path, old: str, new: str) -> Edit:
