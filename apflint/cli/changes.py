@@ -6,11 +6,14 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
-from apflint.edit.files import NotReplacedError, replace
+from apflint.edit.files import UTF_8_WITH_MARK, NotReplacedError, decode, replace
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+_ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
 
 
 def say(message: str) -> None:
@@ -18,10 +21,13 @@ def say(message: str) -> None:
     sys.stderr.write(f"{visible(message)}\n")
 
 
-def print_diff(name: str, before: str, after: str) -> None:
-    """A unified diff that `patch` and `git apply` read; a carriage return is a part of its line."""
+def print_diff(name: str, before: bytes, after: bytes) -> None:
+    """A unified diff that `patch` and `git apply` read, of two texts in UTF-8; of others one to look at.
+
+    A carriage return is a part of its line, and a byte order mark of the first one.
+    """
     show = visible if sys.stdout.isatty() else str
-    for line in _diff(name, before, after):
+    for line in _diff(name, _text(before), _text(after)):
         body = line.removesuffix("\n")
         sys.stdout.write(f"{show(body)}\n" if line.endswith("\n") else f"{show(body)}\n\\ No newline at end of file\n")
 
@@ -44,11 +50,26 @@ def write(path: str, before: bytes, after: bytes) -> str | None:
     return None
 
 
+def _text(data: bytes) -> str:
+    text, encoding = decode(data)
+    return ("\ufeff" if encoding == UTF_8_WITH_MARK else "") + text
+
+
 def _diff(name: str, before: str, after: str) -> Iterator[str]:
     import difflib
 
-    path = name.lstrip("/")
-    return difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+    old, new = (_shown(f"{side}/{name.lstrip('/')}") for side in "ab")
+    return difflib.unified_diff(_lines(before), _lines(after), old, new)
+
+
+def _shown(path: str) -> str:
+    """A path as git writes it in a diff: in quotes where it has such characters, and ended by a tab where it has blanks."""
+    plain = path.isprintable() and not {'"', "\\"} & set(path)
+    if plain:
+        return f"{path}\t" if " " in path else path
+    # Bytes, because that is how patch and git read the escapes; surrogates stand for bytes that are no UTF-8.
+    escaped = (_ESCAPES.get(byte) or f"\\{byte:03o}" for byte in path.encode("utf-8", "surrogateescape"))
+    return f'"{"".join(escaped)}"'
 
 
 def _lines(text: str) -> list[str]:

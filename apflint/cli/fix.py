@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check import pairs, read, requested, show, status, wanted_reports
-from apflint.edit.files import decode
 from apflint.edit.fix import mend
 from apflint.report.terminal import counted, visible
 
@@ -111,7 +110,7 @@ def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:
     """Shows or writes what became of an input; a sentence without its end where that cannot be."""
     if diff:
         if after != one.data:
-            print_diff(one.name, decode(one.data)[0], decode(after)[0])
+            print_diff(one.name, one.data, after)
         return None
     if one.path in ("-", "/dev/stdin"):
         print_bytes(after)

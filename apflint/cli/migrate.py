@@ -70,7 +70,7 @@ def _one(found: files.Found, data: bytes, target: Target, wanted: Wanted, *, to_
     if to_output:
         print_bytes(after)
     elif after != data and (wanted.diff or not wanted.write):
-        print_diff(found.name, text, migration.text)
+        print_diff(found.name, data, after)
     to_file = wanted.write and not to_output and found.path != "-" and after != data
     if to_file and (reason := write(found.path, data, after)):
         say(f"apflint: {found.name}: not written: {reason}")

@@ -21,6 +21,9 @@ class Encoding(NamedTuple):
         return self.mark + text.encode(self.codec)
 
 
+UTF_8_WITH_MARK = Encoding(*_MARKS[0])
+
+
 class NotReplacedError(ValueError):
     """Why a file was left as it is: a sentence without its end."""
 

@@ -1,0 +1,467 @@
+"""`apflint fix`, `check --fix` and `check --diff` as a user or a hook meets them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from apflint import engine
+from apflint.cli.app import run
+
+FIXED = """\
+# The nightly jobs.
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: nightly
+spec:
+  priorityLevelConfiguration: {name: workload-low}
+  matchingPrecedence: 870   # before the rest
+  distinguisherMethod: {type: "ByUser"}
+  rules:
+  - subjects: [{kind: Group, group: {name: night-watch}}]
+    nonResourceRules: [{verbs: [get], nonResourceURLs: [/x]}]
+"""
+BROKEN = FIXED.replace("matchingPrecedence", "matchingPrecedense").replace("ByUser", "ByUsers")
+WRONG = FIXED.replace("870  ", "0x10000")
+"""Nobody knows what was meant."""
+REFUSED = FIXED.replace("matchingPrecedence: 870", "matchingPrecedense: 99999")
+"""The field is misspelt, and what is in it is wrong too."""
+OTHER = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n"
+OWNED_BY_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, **texts: str) -> None:
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_bytes(text.encode())
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_bytes().decode() for path in sorted(folder.rglob("*.yaml"))}
+
+
+class Stdin:
+    def __init__(self, text: str) -> None:
+        self.buffer = io.BytesIO(text.encode())
+
+
+def test_a_file_is_fixed_and_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=BROKEN, b=FIXED, c=OTHER)
+    assert run(["fix", "a.yaml", "b.yaml", "c.yaml"]) == 0
+    assert content(folder) == {"a.yaml": FIXED, "b.yaml": FIXED, "c.yaml": OTHER}
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == [
+        'a.yaml:8: fixed APF101: rename "matchingPrecedense" to "matchingPrecedence"',
+        'a.yaml:9: fixed APF203: change "ByUsers" to "ByUser"',
+        "apflint: fixed 2 findings in 1 file",
+    ]
+    assert run(["fix", "a.yaml"]) == 0
+    assert capsys.readouterr().err == "apflint: nothing to fix\n"
+
+
+def test_a_folder_and_what_is_below_it(folder: Path) -> None:
+    (folder / "deep" / "er").mkdir(parents=True)
+    write(folder / "deep" / "er", a=BROKEN)
+    write(folder, b=BROKEN)
+    assert run(["fix", "-q"]) == 0
+    assert content(folder) == {"b.yaml": FIXED, "deep/er/a.yaml": FIXED}
+
+
+def test_quietly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=BROKEN)
+    assert run(["fix", "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_selected_rules_only(folder: Path) -> None:
+    write(folder, a=BROKEN)
+    assert run(["fix", "--select", "APF203", "-q"]) == 0
+    assert content(folder) == {"a.yaml": BROKEN.replace("ByUsers", "ByUser")}
+    assert run(["fix", "--ignore", "APF101", "-q"]) == 0
+    assert content(folder) == {"a.yaml": BROKEN.replace("ByUsers", "ByUser")}
+
+
+def test_excluded_files_are_left(folder: Path) -> None:
+    write(folder, a=BROKEN, b=BROKEN)
+    assert run(["fix", "--exclude", "a.yaml", "-q"]) == 0
+    assert content(folder) == {"a.yaml": BROKEN, "b.yaml": FIXED}
+    assert run(["fix", "--exclude", "a.yaml", "--force-exclude", "-q", "a.yaml"]) == 0
+    assert content(folder)["a.yaml"] == BROKEN
+    assert run(["fix", "--exclude", "a.yaml", "-q", "a.yaml"]) == 0
+    assert content(folder)["a.yaml"] == FIXED
+
+
+def test_context_is_known_and_not_changed(folder: Path) -> None:
+    write(folder, a=BROKEN, b=BROKEN)
+    assert run(["fix", "--context", "b.yaml", "-q", "a.yaml"]) == 0
+    assert content(folder) == {"a.yaml": FIXED, "b.yaml": BROKEN}
+
+
+@pytest.mark.usefixtures("folder")
+def test_standard_input_is_printed_fixed(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for given, wanted in ((BROKEN.replace("\n", "\r\n"), FIXED.replace("\n", "\r\n")), (OTHER, OTHER), ("", "")):
+        monkeypatch.setattr(sys, "stdin", Stdin(given))
+        assert run(["fix", "-"]) == 0
+        assert capsysbinary.readouterr().out == wanted.encode()
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_helm_renders_is_printed_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"---\n# Source: chart/templates/a.yaml\n{BROKEN}---\n# Source: chart/templates/b.yaml\n{OTHER}"
+    monkeypatch.setattr(sys, "stdin", Stdin(text))
+    assert run(["fix", "-"]) == 0
+    printed = capsys.readouterr()
+    assert (
+        printed.out == f"---\n# Source: chart/templates/a.yaml\n{FIXED}---\n# Source: chart/templates/b.yaml\n{OTHER}"
+    )
+    assert printed.err.startswith("<standard input>:10: fixed APF101")
+    monkeypatch.setattr(sys, "stdin", Stdin(text))
+    assert run(["check", "--diff", "-"]) == 1
+    assert "+  matchingPrecedence: 870   # before the rest\n" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", Stdin(text))
+    assert run(["fix", "-", "--stdin-filename", "my.yaml"]) == 0
+    assert capsys.readouterr().err.startswith("my.yaml:10: fixed APF101")
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdin"])
+def test_check_has_nowhere_to_put_a_fixed_standard_input(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    assert run(["check", "--fix", path]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "apflint: --fix changes files. For standard input use `apflint fix -`, which prints the result.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "--fix", "--diff"], "Give one of the two"),
+        (["check", "--unsafe-fixes"], "goes with --fix or --diff"),
+        (["check", "--fix", "--baseline", "b.json", "--write-baseline"], "Give one of the two"),
+        (["check", "--diff", "--report", "json=x.json"], "Give one of the two"),
+        (["fix", "--select", "APF99"], "APF99"),
+        (["fix", "nowhere.yaml"], "There is no such file"),
+    ],
+)
+def test_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    write(folder, a=BROKEN)
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+    assert content(folder) == {"a.yaml": BROKEN}
+
+
+def test_standard_input_named_like_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a=BROKEN)
+    monkeypatch.setattr(sys, "stdin", Stdin(BROKEN))
+    assert run(["fix", "-", "a.yaml", "--stdin-filename", "a.yaml"]) == 2
+    assert "is the name of standard input and of a file" in capsys.readouterr().err
+    assert content(folder) == {"a.yaml": BROKEN}
+
+
+def test_a_diff_changes_nothing_and_says_so_by_the_exit_status(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, a=BROKEN, b=FIXED)
+    assert run(["fix", "--diff"]) == 1
+    assert content(folder) == {"a.yaml": BROKEN, "b.yaml": FIXED}
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
+        "--- a/a.yaml",
+        "+++ b/a.yaml",
+        "@@ -5,8 +5,8 @@",
+        "   name: nightly",
+        " spec:",
+        "   priorityLevelConfiguration: {name: workload-low}",
+        "-  matchingPrecedense: 870   # before the rest",
+        '-  distinguisherMethod: {type: "ByUsers"}',
+        "+  matchingPrecedence: 870   # before the rest",
+        '+  distinguisherMethod: {type: "ByUser"}',
+        "   rules:",
+        "   - subjects: [{kind: Group, group: {name: night-watch}}]",
+        "     nonResourceRules: [{verbs: [get], nonResourceURLs: [/x]}]",
+    ]
+    assert "a.yaml:8: would fix APF101: " in printed.err
+    assert "apflint: would fix 2 findings in 1 file\n" in printed.err
+    assert run(["fix", "--diff", "b.yaml"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "status", "left"),
+    [
+        (BROKEN, [], 0, []),
+        (BROKEN + "---\n" + WRONG.replace("nightly", "daily"), [], 1, ["APF201"]),
+        (WRONG, [], 1, ["APF201"]),
+        (WRONG, ["--fail-on", "never"], 0, ["APF201"]),
+        (REFUSED, [], 1, ["APF101"]),
+    ],
+)
+def test_check_reports_what_is_left(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, arguments: list[str], status: int, left: list[str]
+) -> None:
+    write(folder, a=text)
+    assert run(["check", "--fix", "--format", "json", *arguments]) == status
+    report = json.loads(capsys.readouterr().out)
+    assert [found["rule"] for found in report["findings"]] == left
+    assert report["summary"]["errors"] == len(left)
+
+
+def test_check_with_fix_ends_with_what_was_done(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=BROKEN, b=REFUSED.replace("nightly", "daily"))
+    assert run(["check", "--fix"]) == 1
+    printed = capsys.readouterr()
+    assert '"matchingPrecedense" is no field of spec' in printed.out
+    assert "b.yaml:8: not fixed: APF101 (rename " in printed.err
+    assert printed.err.endswith("apflint: fixed 2 findings in 1 file\n")
+    assert content(folder) == {"a.yaml": FIXED, "b.yaml": REFUSED.replace("nightly", "daily")}
+
+
+def test_a_report_beside_is_that_of_the_fixed_files(folder: Path) -> None:
+    write(folder, a=BROKEN)
+    assert run(["check", "--fix", "--report", "json=out.json"]) == 0
+    assert json.loads((folder / "out.json").read_text())["findings"] == []
+
+
+@pytest.mark.parametrize(("fail_on", "status"), [("error", 1), ("never", 0)])
+def test_check_with_diff_judges_the_files_as_they_are(
+    folder: Path, capsys: pytest.CaptureFixture[str], fail_on: str, status: int
+) -> None:
+    write(folder, a=BROKEN)
+    assert run(["check", "--diff", "--fail-on", fail_on]) == status
+    assert capsys.readouterr().out.startswith("--- a/a.yaml\n+++ b/a.yaml\n")
+    assert content(folder) == {"a.yaml": BROKEN}
+    write(folder, a=FIXED)
+    assert run(["check", "--diff"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_fix_that_was_rolled_back_is_told_with_its_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=REFUSED)
+    assert run(["fix", "-q"]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        'a.yaml:8: not fixed: APF101 (rename "matchingPrecedense" to "matchingPrecedence"):'
+        " then there would be APF201 in line 8: "
+    )
+    assert content(folder) == {"a.yaml": REFUSED}
+
+
+def test_unsafe_fixes_are_made_when_they_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = FIXED.replace("[/x]", "[x]")
+    write(folder, a=text)
+    assert run(["fix"]) == 0
+    assert content(folder) == {"a.yaml": text}
+    assert capsys.readouterr().err == "apflint: nothing to fix; 1 more with --unsafe-fixes\n"
+    assert run(["fix", "--unsafe-fixes"]) == 0
+    assert content(folder) == {"a.yaml": FIXED}
+    assert capsys.readouterr().err.endswith("apflint: fixed 1 finding in 1 file\n")
+
+
+def test_what_is_set_aside_is_not_fixed(folder: Path) -> None:
+    suppressed = BROKEN.replace("before the rest", "apflint: ignore[APF101] so it is").replace("ByUsers", "ByUser")
+    write(folder, a=suppressed)
+    assert run(["fix", "-q"]) == 0
+    assert content(folder) == {"a.yaml": suppressed}
+    assert run(["check", "--fix", "--no-ignores", "-q"]) in (0, 1)
+    assert "matchingPrecedence: 870" in content(folder)["a.yaml"]
+
+
+def test_what_the_settings_leave_out_is_not_fixed(folder: Path) -> None:
+    write(folder, a=BROKEN, b=BROKEN.replace("nightly", "b"))
+    (folder / "apflint.toml").write_text('[per-file-ignores]\n"a.yaml" = ["APF101"]\n')
+    assert run(["fix", "-q"]) == 0
+    assert content(folder) == {
+        "a.yaml": BROKEN.replace("ByUsers", "ByUser"),
+        "b.yaml": FIXED.replace("nightly", "b"),
+    }
+
+
+def test_what_the_baseline_has_is_not_fixed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=BROKEN.replace("ByUsers", "ByUser"))
+    assert run(["check", "--baseline", "known.json", "--write-baseline"]) == 0
+    write(folder, a=BROKEN)
+    assert run(["check", "--fix", "--baseline", "known.json"]) == 0
+    assert content(folder) == {"a.yaml": BROKEN.replace("ByUsers", "ByUser")}
+    assert capsys.readouterr().out == ""
+
+
+def test_permissions_and_links_stay(folder: Path) -> None:
+    write(folder, goal=BROKEN)
+    (folder / "goal.yaml").chmod(0o640)
+    (folder / "link").symlink_to("goal.yaml")
+    assert run(["fix", "-q", "link", "goal.yaml"]) == 0
+    assert (folder / "link").readlink() == Path("goal.yaml")
+    assert content(folder) == {"goal.yaml": FIXED}
+    assert stat.S_IMODE((folder / "goal.yaml").stat().st_mode) == 0o640
+    assert sorted(os.listdir(folder)) == ["goal.yaml", "link"]
+
+
+def changed_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch, then: str | None) -> None:
+    """Has `a.yaml` written anew, or removed, while it is checked."""
+    check = engine.check
+
+    def slow(*arguments: object, **named: object) -> object:
+        path = folder / "a.yaml"
+        if then is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(then)
+        return check(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "check", slow)
+
+
+@pytest.mark.parametrize(
+    ("then", "reason"),
+    [("# mine\n", "it was changed by somebody else meanwhile"), (None, "No such file or directory")],
+)
+def test_a_file_that_changed_meanwhile_is_left_and_the_others_are_fixed(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    then: str | None,
+    reason: str,
+) -> None:
+    write(folder, a=BROKEN, b=BROKEN.replace("nightly", "b"))
+    changed_meanwhile(folder, monkeypatch, then)
+    assert run(["fix"]) == 2
+    expected = {"b.yaml": FIXED.replace("nightly", "b")} | ({} if then is None else {"a.yaml": then})
+    assert content(folder) == expected
+    assert len(os.listdir(folder)) == len(expected)
+    told = capsys.readouterr().err.splitlines()
+    assert f"apflint: a.yaml: not written: {reason}" in told
+    assert not any(line.startswith("a.yaml") for line in told)
+    assert "apflint: fixed 2 findings in 1 file" in told
+
+
+def test_check_reports_what_a_file_that_was_not_written_still_has(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a=BROKEN)
+    changed_meanwhile(folder, monkeypatch, "# mine\n")
+    assert run(["check", "--fix", "--format", "json"]) == 2
+    printed = capsys.readouterr()
+    assert [found["rule"] for found in json.loads(printed.out)["findings"]] == ["APF101", "APF203"]
+    assert "a.yaml: not written: it was changed by somebody else meanwhile" in printed.err
+
+
+def test_a_file_that_cannot_be_written_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a=BROKEN)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    assert run(["fix", "-q"]) == 2
+    assert capsys.readouterr().err == "apflint: a.yaml: not written: it is read-only\n"
+    assert content(folder) == {"a.yaml": BROKEN}
+
+
+@OWNED_BY_ROOT
+def test_a_folder_that_cannot_be_written_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "x").mkdir()
+    write(folder / "x", a=BROKEN)
+    (folder / "x").chmod(0o500)
+    assert run(["fix", "-q"]) == 2
+    assert "x/a.yaml: not written: Permission denied" in capsys.readouterr().err
+    (folder / "x").chmod(0o700)
+    assert content(folder) == {"x/a.yaml": BROKEN}
+
+
+def test_a_failing_write_leaves_the_file_and_nothing_beside_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a=BROKEN)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert run(["fix", "-q"]) == 2
+    assert capsys.readouterr().err == "apflint: a.yaml: not written: No space left on device\n"
+    assert os.listdir(folder) == ["a.yaml"]
+    assert content(folder) == {"a.yaml": BROKEN}
+
+
+def test_many_files_take_as_many_checks_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check, calls = engine.check, 0
+
+    def counted(*arguments: object, **named: object) -> object:
+        nonlocal calls
+        calls += 1
+        return check(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "check", counted)
+    for count in (1, 60):
+        calls = 0
+        write(folder, **{f"a{n}": (REFUSED if n % 3 else BROKEN).replace("nightly", f"n{n}") for n in range(count)})
+        assert run(["fix", "-q"]) == int(count > 1)
+        assert calls <= 8
+    assert "matchingPrecedence: 870" in content(folder)["a3.yaml"]
+
+
+@pytest.mark.parametrize("tool", [["patch", "-p1", "--quiet"], ["git", "apply"]])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("tail", ["", "\n# end"])
+def test_the_diff_can_be_applied(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes], tool: list[str], line_end: str, tail: str
+) -> None:
+    if shutil.which(tool[0]) is None:
+        pytest.skip(f"there is no {tool[0]} here")
+    (folder / "a").mkdir()
+    (folder / "b ü").mkdir()
+    text = (BROKEN.rstrip() + tail).replace("nightly jobs", "nightly jöbs 🎈").replace("\n", line_end)
+    write(folder / "a", **{"one": text, "näme two": text.replace("name: nightly", "name: n2") + line_end})
+    write(folder, **{'h"o\\s\n\tt ü': text.replace("name: nightly", "name: n4")})
+    write(
+        folder,
+        marked="\ufeff" + BROKEN[BROKEN.index("apiV") :].replace("metadata:\n  name: nightly", "metadata: {name: n5}"),
+    )
+    write(folder / "b ü", three=text.replace("name: nightly", "name: n3"))
+    before = content(folder)
+    assert run(["fix", "--diff"]) == 1
+    diff = capfdbinary.readouterr().out
+    subprocess.run(tool, input=diff, check=True, cwd=folder)
+    patched = content(folder)
+    for name, old in before.items():
+        (folder / name).write_bytes(old.encode())
+    assert run(["fix", "-q"]) == 0
+    assert content(folder) == patched
+    assert patched != before
+
+
+def test_encodings_are_kept(folder: Path) -> None:
+    for codec, mark in (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
+        (folder / "a.yaml").write_bytes(mark + BROKEN.replace("nightly jobs", "jöbs 🎈").encode(codec))
+        assert run(["fix", "-q"]) == 0
+        assert (folder / "a.yaml").read_bytes() == mark + FIXED.replace("nightly jobs", "jöbs 🎈").encode(codec)
+
+
+def test_control_characters_of_a_name_do_not_reach_the_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, **{"a\x1b[31m": BROKEN})
+    assert run(["fix"]) == 0
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.err
+    assert "\\x1b[31m.yaml:8: fixed APF101" in printed.err
