@@ -40,7 +40,7 @@ from apflint.evaluate.requestinfo import request_info, seen_by_apf
 from apflint.evaluate.resolve import Configuration, classify, configuration
 from apflint.releases import RELEASES, release
 
-from .configurations import BUILT_IN, FIXTURES, FLOW_SCHEMAS, Objects, lines, objects, recorded
+from .configurations import BUILT_IN, FIXTURES, FLOW_SCHEMAS, RELEASE, Objects, lines, objects, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -446,6 +446,20 @@ def test_witnesses_of_recorded_configurations_replay(number: str) -> None:
             if found is not None:
                 replays(config, found, world)
                 assert decides(config, found.digest, part)
+
+
+def test_questions_that_make_no_sense_are_errors() -> None:
+    spec = {"priorityLevelConfiguration": {"name": "nowhere"}}
+    config = configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}]), BUILT_IN)
+    (lost,) = config.dangling
+    with pytest.raises(ValueError, match=r'^the FlowSchema "lost" is not effective in this configuration$'):
+        reach.reachable(config, lost)
+    service_accounts = next(schema for schema in config.order if schema.name == "service-accounts")
+    with pytest.raises(ValueError, match=r'^"service-accounts" is reachable$'):
+        reach.shadows(config, Part(service_accounts))
+    # One that is equal is as good as one that is the same: it may come from another reading of the files.
+    again = configuration(Objects(), builtin.workspace_objects(RELEASE))
+    assert reach.reachable(again, service_accounts) == reach.reachable(config, service_accounts)
 
 
 @pytest.mark.parametrize("name", [each.name for each in RELEASES])
