@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
-from shell import ROOT, bash, prepare
+from shell import LEVEL, ROOT, SCHEMA, bash, prepare
 
 from apflint.cli.app import run
 from apflint.settings import effective
@@ -73,6 +73,19 @@ def test_console_blocks_run(name: str, tmp_path: Path) -> None:
             assert line.startswith("$ ")
             done = bash(line.removeprefix("$ "), tmp_path, variables)
             assert done.returncode in (0, 1), f"{line}\n{done.stdout}\n{done.stderr}"
+
+
+def test_helm_findings_name_the_template_and_the_line_in_its_output(tmp_path: Path) -> None:
+    """As the page on Helm says: the lines below `# Source:` are counted, those of all documents of the template."""
+    bad = SCHEMA.replace("870", "99999")
+    rendered = f"---\n# Source: c/templates/ok.yaml\n{SCHEMA}---\n# Source: c/templates/two.yaml\n{LEVEL}---\n# Source: c/templates/two.yaml\n{bad}"
+    variables = prepare(tmp_path)
+    (tmp_path / "work" / "chart.txt").write_text(rendered, encoding="utf-8")
+    line = "helm template CHART | apflint check --format concise --select APF201 -"
+    done = bash(line, tmp_path, variables)
+    at = len(LEVEL.splitlines()) + 1 + 1 + bad.splitlines().index("  matchingPrecedence: 99999")
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"c/templates/two.yaml:{at}:")
 
 
 @pytest.mark.parametrize("name", PAGES)
