@@ -6,6 +6,7 @@ The proofs are `apflint.evaluate.reach`'s; here they become sentences, each with
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import builtin
@@ -178,16 +179,31 @@ def _elsewhere(schemas: Iterable[FlowSchema]) -> Iterator[Elsewhere]:
             yield Elsewhere(Place(schema.document, ("metadata", "name")), "it comes first")
 
 
+_COMPARED, _PROOFS = 50, 30_000
+"""With how many before it a FlowSchema of the same number is compared; and how many pairs are looked into, times how many
+FlowSchemas there are: the time that each takes grows with them. Where thousands have one number, the pairs are millions."""
+
+
 def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
-    """APF503."""
+    """APF503. Neighbours first: they matter most where not all are looked into."""
     order = workspace.assumed.order
     own = {id(schema) for schema in workspace.own_flow_schemas}
-    for position, second in enumerate(order):
-        for first in reversed(order[:position]):
-            if first.spec.matching_precedence != second.spec.matching_precedence:
-                break
-            if (id(first) in own or id(second) in own) and _may_meet(first, second):
-                yield from _tie(workspace, first, second, own)
+    pairs = (
+        (first, second)
+        for distance in range(1, _COMPARED + 1)
+        for first, second in zip(order, order[distance:], strict=False)
+        if first.spec.matching_precedence == second.spec.matching_precedence
+        and (id(first) in own or id(second) in own)
+        and _may_meet(first, second)
+    )
+    for first, second in islice((pair for pair in pairs if _may_overlap(*pair)), max(5, _PROOFS // len(order))):
+        yield from _tie(workspace, first, second, own)
+
+
+def _may_overlap(first: FlowSchema, second: FlowSchema) -> bool:
+    from apflint.evaluate.reach.meeting import may_overlap
+
+    return may_overlap(first, second, "authenticated")
 
 
 def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[int]) -> Iterator[Problem]:
