@@ -379,6 +379,7 @@ def test_an_account_becomes_the_user_that_was_meant() -> None:
         ("APF204", SCHEMA, "name: workload-low", "name: Builds"),
         ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:cd:deployer\n      "),
         ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:deployer\n      "),
+        ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:ci:Deployer\n      "),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [GET, exec]"),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [deleteall]"),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [use]"),
@@ -401,6 +402,7 @@ def test_an_account_becomes_the_user_that_was_meant() -> None:
         ("APF504", SCHEMA, '["", apps]', '["", apps/deployments]'),
         ("APF504", SCHEMA, "[pods, deployments]", "[pods, pods/*]"),
         ("APF504", SCHEMA, "[pods, deployments]", "[pods, Widget]"),
+        ("APF504", SCHEMA, 'apiGroups: ["", apps]\n          resources: [pods', "apiGroups: [apps]\n          resources: [Pod"),
         ("APF504", SCHEMA, "[get]", "[create]"),
         ("APF702", LEVEL, "/v1\n", "/v1beta3\n"),
     ],
@@ -416,7 +418,12 @@ def test_what_can_mean_several_things_has_no_fix(rule: str, base: str, old: str,
 
 def test_a_level_is_not_renamed_to_its_sibling() -> None:
     """`prod-1` is no misspelt `prod-2`, and of two that are near neither is taken."""
-    for wanted, there in (("prod-1", ["prod-2"]), ("team-a", ["team-b"]), ("tenants", ["tenant", "tenanta"])):
+    for wanted, there in (
+        ("prod-1", ["prod-2"]),
+        ("cluster1", ["cluster2"]),
+        ("team-a", ["team-b"]),
+        ("tenants", ["tenant", "tenanta"]),
+    ):
         levels = "".join(f"---\n{LEVEL.replace('builds', name)}" for name in there)
         report = judge({"a.yaml": (SCHEMA.replace("workload-low", wanted) + levels).encode()})
         assert [found.fix for found in report.findings if found.rule == "APF401"] == [None]

@@ -205,7 +205,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
                 path = (*found.path, number)
                 message = f"{quote(url)} is no path that the server accepts: {wrong}"
                 fix = None
-                if url and "://" not in url and _url_fault(f"/{url}") is None:
+                if url and _url_fault(f"/{url}") is None:
                     fix = repair.relisted(found.path, found.items, {number: f"/{url}"}, safe=False)
                 place = Place(found.document, path)
                 yield Problem(place, message, Cause("FieldValueInvalid", field_path(path)), fix=fix)
