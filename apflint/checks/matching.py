@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.model import ResourcePolicyRule, Subject
     from apflint.workspace import Workspace
 
-_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?")
+_VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
 _MANY = frozenset({"list", "watch", "deletecollection"})
 """Verbs that can be asked over all namespaces at once."""
 # Non-resource requests have the HTTP method in lower case as their verb, and there are no methods LIST, CREATE, ...
@@ -94,7 +94,7 @@ def _meant_group(group: str) -> str | None:
     if "*" in group or " " in group:
         return None
     name, slash, version = group.partition("/")
-    if slash and (name in ("", "core") or not _VERSION.fullmatch(version)):
+    if slash and (name in ("", "core") or not re.fullmatch(_VERSION, version)):
         return None
     return name.lower()
 
