@@ -1,0 +1,115 @@
+"""What a rule finds in one object it finds beside others, too: each object is looked at, whatever comes before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint import catalogue
+from apflint.checks import OFF
+from apflint.engine import Options, check
+
+if TYPE_CHECKING:
+    from apflint.catalogue import Example
+
+COMPANY = """\
+apiVersion: flowcontrol.apiserver.k8s.io/{version}
+kind: PriorityLevelConfiguration
+metadata:
+  name: {end}-company-queues
+spec:
+  type: Limited
+  limited:
+    {shares}: 10
+    limitResponse:
+      type: Queue
+      queuing: {{queues: 64, handSize: 6, queueLengthLimit: 50}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/{version}
+kind: PriorityLevelConfiguration
+metadata:
+  name: {end}-company-rejects
+spec:
+  type: Limited
+  limited:
+    {shares}: 10
+    limitResponse:
+      type: Reject
+---
+apiVersion: flowcontrol.apiserver.k8s.io/{version}
+kind: FlowSchema
+metadata:
+  name: {end}-company
+spec:
+  priorityLevelConfiguration:
+    name: {end}-company-queues
+  matchingPrecedence: {precedence}
+  distinguisherMethod:
+    type: ByUser
+  rules:
+  - subjects:
+    - kind: ServiceAccount
+      serviceAccount:
+        name: {end}
+        namespace: company-{end}
+    resourceRules:
+    - verbs: [get]
+      apiGroups: [""]
+      resources: [configmaps]
+      namespaces: [company-{end}]
+---
+apiVersion: flowcontrol.apiserver.k8s.io/{version}
+kind: FlowSchema
+metadata:
+  name: {end}-company-paths
+spec:
+  priorityLevelConfiguration:
+    name: {end}-company-rejects
+  matchingPrecedence: {precedence}1
+  rules:
+  - subjects:
+    - kind: ServiceAccount
+      serviceAccount:
+        name: {end}
+        namespace: company-{end}
+    nonResourceRules:
+    - verbs: [get]
+      nonResourceURLs: [/company/{end}]
+"""
+"""Objects with nothing about them, with names and precedences before and after most."""
+
+# These tell of all levels or all FlowSchemas together, and the company is among them.
+TOGETHER = {"APF603": "who loses seats", "APF606": "how many seats a share is"}
+
+EXAMPLES = [
+    pytest.param(rule, example, id=f"{rule.id}-{example.page_line}")
+    for rule in catalogue.rules()
+    for example in catalogue.examples(rule)
+    if example.kind == "bad" and rule.id not in TOGETHER
+]
+
+
+def company(version: str, end: str, precedence: int) -> bytes:
+    shares = "nominalConcurrencyShares" if version in ("v1", "v1beta3") else "assuredConcurrencyShares"
+    return COMPANY.format(version=version, end=end, precedence=precedence, shares=shares).encode()
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
+def test_company_changes_nothing(rule: catalogue.Rule, example: Example) -> None:
+    options = Options(extend_select=tuple(OFF))
+    if example.kubernetes is not None:
+        options = options._replace(kubernetes=example.kubernetes)
+    version = next((each for each in ("v1", "v1beta3", "v1beta2", "v1beta1") if f"/{each}\n" in example.text), "v1")
+    bad = (example.file, example.text.encode())
+    around = [("0.yaml", company(version, "a", 850)), bad, ("z.yaml", company(version, "z", 870))]
+    alone, beside = (
+        [
+            (found.span, found.severity, found.field)
+            for found in check(inputs, options).findings
+            if (found.rule, found.file) == (rule.id, example.file)
+        ]
+        for inputs in ([bad], around)
+    )
+    assert alone
+    assert beside == alone
