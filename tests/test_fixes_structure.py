@@ -370,3 +370,10 @@ def test_one_file_in_several_documents() -> None:
     before = "---\n".join(case.before for case in SAFE[:2] + SAFE[4:8])
     after = "---\n".join(case.after for case in SAFE[:2] + SAFE[4:8])
     assert text_of(mended(before)) == after
+
+
+def test_what_is_refused_at_first_is_tried_again_after_other_fixes() -> None:
+    """A server that is not strict says at once that there is no name, which is misspelt."""
+    after = SCHEMA.replace("io/v1", "io/v1beta1")
+    before = after.replace("ServiceAccount\n", "Serviceaccount\n").replace("name: deployer\n", "NAME: deployer\n")
+    assert text_of(mended(before, kubernetes="1.21")) == after

@@ -115,7 +115,7 @@ def retyped(document: Document, violation: Violation) -> Fix | None:
         if path[-1] == _AUTOUPDATE and isinstance(got, bool):
             new = str(got).lower()  # the server reads this text as a boolean again, and knows fewer words than YAML
         return _set(path, new, f"put it in quotes: {quote(new)}") if new else None
-    if expected in ("int32", "int64") and isinstance(got, str):
+    if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):
         digits = got.removesuffix("%") if str(path[-1]).endswith("Percent") else got
         return (
             _set(path, int(digits), f"write it as a number: {digits}")

@@ -70,6 +70,7 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
     now = _State(inputs, judge(inputs) if first is None else first)
     made: list[Finding] = []
     refused: dict[tuple[Any, ...], Refusal] = {}
+    made_before: dict[tuple[Any, ...], int] = {}
     portions = Portions()
 
     def wanted(finding: Finding) -> bool:
@@ -79,7 +80,13 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
     for _ in range(3 * len(now.report.findings) + 3):
         batch = portions.of(_together([found for found in now.report.findings if wanted(found)]))
         if not batch:
-            break
+            # What was refused before others were made may go well by now: fixing twice would make it then.
+            again = [key for key in refused if made_before[key] < len(made)]
+            if not again:
+                break
+            for key in again:
+                del refused[key]
+            continue
         outcome = _attempt(now, batch, judge, wanted)
         if isinstance(outcome, _Done):
             now = outcome.state
@@ -89,6 +96,7 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
             for found in portions.shrink(batch, outcome.reasons):
                 reason = outcome.reasons.get(found.file) or outcome.reason
                 refused[_key(found)] = Refusal(found, reason)
+                made_before[_key(found)] = len(made)
     still = set(map(_key, now.report.findings))
     left = tuple(refusal for key, refusal in refused.items() if key in still)
     return Mending(now.inputs, tuple(made), left, now.report)
