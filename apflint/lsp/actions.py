@@ -34,11 +34,13 @@ class Action(NamedTuple):
 
 def between(findings: Iterable[Finding], source: Source, start: int, end: int) -> list[Finding]:
     """The findings of a text that touch `text[start:end]`."""
+    first, last = source.position(start)[0], source.position(end)[0]
     return [
         found
         for found in findings
-        for first, last in [to_offsets(source, found.span)]
-        if found.file == source.name and first <= end and start <= last
+        if found.span.line <= last and found.span.end_line >= first  # most are elsewhere
+        for from_, to in [to_offsets(source, found.span)]
+        if found.file == source.name and from_ <= end and start <= to
     ]
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lsprotocol import types
 
-from apflint.load.source import Source
 from apflint.lsp import actions, navigation, positions, wire
 from apflint.lsp.completion import complete
 from apflint.lsp.hover import hover
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from apflint.finding import Edit
+    from apflint.load.source import Source
     from apflint.lsp.actions import Action
     from apflint.lsp.navigation import Where
     from apflint.lsp.server import Server
@@ -52,7 +52,7 @@ def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
         return None
     place = None
     if found.start < found.end:
-        place = wire.offsets(Source("", document.text), found.start, found.end, ls.session.encoding)
+        place = wire.offsets(document.source, found.start, found.end, ls.session.encoding)
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, found.markdown), place)
 
 
@@ -64,7 +64,7 @@ def _complete(ls: Server, params: types.CompletionParams) -> types.CompletionLis
     answer = ls.session.answer(document.uri)
     found = {finding.rule for finding in answer.findings} if answer is not None else set()
     items = complete(document.text, offset, ls.session.known(document.uri), json=document.json, found=found)
-    return wire.completion(items, Source("", document.text), offset, ls.session.encoding)
+    return wire.completion(items, document.source, ls.session.encoding)
 
 
 async def _define(ls: Server, params: types.DefinitionParams) -> list[types.Location]:

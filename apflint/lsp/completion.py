@@ -106,7 +106,7 @@ class _Writer:
             if entry.path[:-1] == full and isinstance(entry.path[-1], str)
         }
         for field in fields.members(self._kind(), self.owner.version, self.known.release, path, siblings):
-            if path or self.owner.kind or field.name in ("apiVersion", "kind"):
+            if self.owner.kind or (not path and field.name in ("apiVersion", "kind")):
                 yield self._item(
                     dash + field.name, "field", _detail(field), prose(field.description), dash + self._key(field)
                 )
@@ -148,6 +148,8 @@ class _Writer:
                 )
         elif path == LEVEL and self.owner.kind == "FlowSchema":
             yield from self._levels()
+        elif not self.owner.kind:
+            return
         elif field is not None and field.type == "true or false":
             for word in ("true", "false"):
                 yield self._item(word, "value", "", "", self.here.lead + word)

@@ -12,6 +12,7 @@ from apflint.lsp.project import Checked, Project
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from apflint.finding import Finding
     from apflint.lsp.diagnostics import Diagnostic
     from apflint.lsp.positions import Encoding
 
@@ -30,12 +31,15 @@ class Home(NamedTuple):
 
     checked: Checked
     name: str
+    findings: tuple[Finding, ...]
 
 
 class Round(NamedTuple):
     """The answer of one round of checks."""
 
     open: Open
+    first: Checked | None
+    """Of the first folder: for documents that are not checked yet."""
     homes: Mapping[str, Home]
     diagnostics: Mapping[str, list[Diagnostic]]
     """By address; those that are not open as well."""
@@ -105,10 +109,11 @@ class Folders:
                 innermost = _innermost(real, folders)
                 if name in checked.report.sources and innermost in (None, checked.folder):
                     if uri in wanted.documents:
-                        homes[uri] = Home(checked, name)
+                        findings = tuple(one for one in checked.report.findings if one.file == name)
+                        homes[uri] = Home(checked, name, findings)
                     if name in found:
                         diagnostics[uri] = found[name]
-        return Round(wanted, homes, diagnostics, spelled, tuple(dict.fromkeys(notes)))
+        return Round(wanted, answers[0] if answers else None, homes, diagnostics, spelled, tuple(dict.fromkeys(notes)))
 
 
 def _innermost(path: str, folders: list[str]) -> str | None:

@@ -80,16 +80,15 @@ def to_offsets(source: Source, span: Span) -> tuple[int, int]:
     return start, max(start, end)
 
 
-def changed(text: str, changes: Iterable[Change], encoding: Encoding) -> str:
+def changed(source: Source, changes: Iterable[Change], encoding: Encoding) -> Source:
     """The text after changes, each of which counts on the one before."""
     for change in changes:
-        if change.range is None:
-            text = change.text
-            continue
-        source = Source("", text)
-        start, end = (offset(source, place, encoding) for place in change.range)
-        text = text[:start] + change.text + text[max(start, end) :]
-    return _paired(text)
+        text = change.text
+        if change.range is not None:
+            start, end = (offset(source, place, encoding) for place in change.range)
+            text = source.text[:start] + text + source.text[max(start, end) :]
+        source = Source(source.name, _paired(text))
+    return source
 
 
 def _units(text: str, encoding: Encoding) -> int:

@@ -61,9 +61,10 @@ class Project:
         self._texts: dict[str, tuple[str, Loaded]] = {}
         self._request: tuple[Inputs, Options] | None = None
         self._found: list[tuple[str, str]] | None = None
-        self._context: list[str] = []
+        self._context: list[tuple[str, str]] = []
         self._last: list[Loaded] = []
         self._notes: list[str] = []
+        self._again = True
 
     def check(self, texts: Mapping[str, str], loose: Mapping[str, str], *, again: bool) -> list[Checked]:
         """Checks the folder with `texts` (real path -> text) in place of files; then each of `loose`, texts without a file.
@@ -72,13 +73,14 @@ class Project:
         OSError where the folder is gone.
         """
         os.chdir(self.folder)
-        if again or self._request is None:
+        self._again = again or self._request is None
+        if self._again:
             self._look()
         assert self._request is not None, "the folder was looked at"
         inputs, options = self._request
         notes = list(self._notes)
         loaded = list(self._inputs(texts, inputs, notes))
-        context = [part for name in self._context if (part := self._file(name, texts, notes)) is not None]
+        context = [part for name, real in self._context if (part := self._input(name, real, texts, notes)) is not None]
         answers = [self._answer(loaded, context, options, notes)]
         unnamed = [self._open(name, name, text) for name, text in loose.items()]
         answers += [self._answer([part], [*loaded, *context], options, []) for part in unnamed]
@@ -136,7 +138,7 @@ class Project:
             self._request = request.inputs, request.options
         inputs = self._request[0]
         self._found = None if self.alone else self._files(inputs.paths, inputs.exclude)
-        self._context = [name for name, _ in self._files(inputs.context, inputs.exclude)] if inputs.context else []
+        self._context = self._files(inputs.context, inputs.exclude) if inputs.context else []
 
     def _files(self, paths: Iterable[str], exclude: tuple[str, ...]) -> list[tuple[str, str]]:
         """Name and real path of the files in `paths`."""
@@ -159,7 +161,7 @@ class Project:
             if path not in names and not self._is_excluded(path, inputs.exclude):
                 names[path] = os.path.relpath(path)
         for real, name in sorted(names.items(), key=lambda entry: entry[1].split(os.sep)):
-            part = self._open(real, name, texts[real]) if real in texts else self._file(name, texts, notes)
+            part = self._input(name, real, texts, notes)
             if part is not None:
                 yield part
 
@@ -175,17 +177,18 @@ class Project:
             known = self._texts[path] = (text, load_text(Source(name, plain)))
         return known[1]
 
-    def _file(self, name: str, texts: Mapping[str, str], notes: list[str]) -> Loaded | None:
+    def _input(self, name: str, real: str, texts: Mapping[str, str], notes: list[str]) -> Loaded | None:
         """A file of the disk, or the open text of it; None where it cannot be read or holds nothing of ours."""
+        if real in texts:
+            return self._open(real, name, texts[real])
+        known = self._read.get(name)
+        if known is not None and not self._again:
+            return known.loaded
         try:
             status = os.stat(name)
         except (OSError, ValueError):
             return None  # it has gone, which is no news
-        real = os.path.realpath(name) if texts else name
-        if real in texts:
-            return self._open(real, name, texts[real])
         signature = (status.st_mtime_ns, status.st_size, status.st_ino)
-        known = self._read.get(name)
         if known is None or known.signature != signature:
             data = files.read(files.Found(name, name))
             if isinstance(data, files.Unreadable):

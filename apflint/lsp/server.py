@@ -114,6 +114,7 @@ def run() -> int:
     logger.addHandler(_Log(made))
     logger.setLevel(logging.WARNING)
     logger.propagate = False
+    sys.setswitchinterval(0.001)  # seconds that a check keeps those waiting who type
     made.start_io(sys.stdin.buffer, output)
     return 0 if made.was_shut_down else 1
 

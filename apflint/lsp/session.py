@@ -36,9 +36,14 @@ class Document(NamedTuple):
 
     uri: str
     version: int | None
-    text: str
+    source: Source
     ours: bool
     """Whether it may hold an object of ours."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return self.source.text
 
     @property
     def json(self) -> bool:
@@ -51,7 +56,11 @@ class Answer(NamedTuple):
 
     home: Home
     source: Source
-    findings: tuple[Finding, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings."""
+        return self.home.findings
 
 
 class Editor(Protocol):
@@ -91,14 +100,13 @@ class Session:
         if addresses.is_ours(uri, language):
             if (path := addresses.path(uri)) is not None:
                 self._spelled[path] = uri
-            self._replace(Document(uri, version, text, _SIGNS.search(text) is not None))
+            self._replace(uri, version, Source(uri, text))
 
     def changed(self, uri: str, version: int | None, changes: Iterable[Change]) -> None:
         """A document was changed."""
         before = self.documents.get(uri)
         if before is not None:
-            text = positions.changed(before.text, changes, self.encoding)
-            self._replace(Document(uri, version, text, _SIGNS.search(text) is not None))
+            self._replace(uri, version, positions.changed(before.source, changes, self.encoding))
 
     def closed(self, uri: str) -> None:
         """A document was closed: what counts from now on is its file."""
@@ -118,10 +126,11 @@ class Session:
 
     def known(self, uri: str) -> Known:
         """What is known of the cluster, for a document."""
-        home = self.round.homes.get(uri) if self.round is not None else None
-        if home is None and self.round is not None and self.round.homes:
-            home = next(iter(self.round.homes.values()))
-        return Known(home.checked.workspace.release, home.checked.workspace) if home is not None else Known()
+        if self.round is None:
+            return Known()
+        home = self.round.homes.get(uri)
+        checked = home.checked if home is not None else self.round.first
+        return Known(checked.workspace.release, checked.workspace) if checked is not None else Known()
 
     def answer(self, uri: str) -> Answer | None:
         """What the last check found in a document; None where it has changed since."""
@@ -131,7 +140,7 @@ class Session:
         source = home.checked.report.sources[home.name]
         if source.text != document.text:
             return None
-        return Answer(home, source, tuple(one for one in home.checked.report.findings if one.file == home.name))
+        return Answer(home, source)
 
     async def settled(self) -> None:
         """Waits until what is open now has been checked, and not longer than anybody would."""
@@ -153,13 +162,14 @@ class Session:
 
     def offset(self, document: Document, line: int, character: int) -> int:
         """The offset of a position."""
-        return positions.offset(Source("", document.text), positions.Position(line, character), self.encoding)
+        return positions.offset(document.source, positions.Position(line, character), self.encoding)
 
     # The checks.
 
-    def _replace(self, document: Document) -> None:
-        before = self.documents.get(document.uri)
-        self.documents[document.uri] = document
+    def _replace(self, uri: str, version: int | None, source: Source) -> None:
+        before = self.documents.get(uri)
+        document = Document(uri, version, source, _SIGNS.search(source.text) is not None)
+        self.documents[uri] = document
         if document.ours or (before is not None and before.ours):
             self.check(again=before is None)
 

@@ -63,8 +63,8 @@ def diagnostic(found: Diagnostic, addresses: dict[str, str]) -> types.Diagnostic
     )
 
 
-def completion(items: Iterable[Item], source: Source, offset: int, encoding: Encoding) -> types.CompletionList:
-    """Proposals, in our order. What is typed so far is what editors filter by."""
+def completion(items: Iterable[Item], source: Source, encoding: Encoding) -> types.CompletionList:
+    """Proposals, in our order. Editors filter by what is typed after the dash."""
     here = [
         types.CompletionItem(
             label=item.label,
@@ -74,20 +74,12 @@ def completion(items: Iterable[Item], source: Source, offset: int, encoding: Enc
             if item.documentation
             else None,
             sort_text=f"{number:04}",
-            filter_text=source.text[item.start : offset] + item.label
-            if _is_elsewhere(item, source, offset)
-            else item.label,
+            filter_text=item.label.removeprefix("- "),
             text_edit=types.TextEdit(offsets(source, item.start, item.end, encoding), item.new),
         )
         for number, item in enumerate(items)
     ]
     return types.CompletionList(is_incomplete=False, items=here)
-
-
-def _is_elsewhere(item: Item, source: Source, offset: int) -> bool:
-    """Whether a proposal has more before its word than what is typed: a dash, or a blank behind a colon."""
-    typed = source.text[item.start : offset]
-    return bool(typed) and not typed.strip()
 
 
 def edits(source: Source, changes: Iterable[Edit], encoding: Encoding) -> list[types.TextEdit]:

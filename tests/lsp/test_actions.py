@@ -131,11 +131,11 @@ def test_changes(text: str, new: str, start: int, length: int, encoding: Encodin
     while start > 0 and text[start - 1 : start + 1] == "\r\n":
         start -= 1
     span = from_offsets(source, start, end, encoding)
-    made = changed(text, [Change(span, new)], encoding)
+    made = changed(source, [Change(span, new)], encoding).text
     assert made == (text[:start] + new + text[end:]).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def test_halves_of_a_character_become_one() -> None:
     end = Position(0, 1)
-    text = changed("", [Change(None, "\ud83d"), Change(Range(end, end), "\ude00")], "utf-16")
+    text = changed(Source("", ""), [Change(None, "\ud83d"), Change(Range(end, end), "\ude00")], "utf-16").text
     assert text == "\U0001f600"

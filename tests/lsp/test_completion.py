@@ -61,6 +61,9 @@ def result(marked: str, label: str, *, json: bool = False) -> str:
         # Other people's documents, and places where nothing of ours goes.
         ("kind: Deployment\napiVersion: apps/v1\nspec:\n  |", []),
         ("services:\n  web:\n|", []),
+        ("spec:\n  |", []),
+        ("spec:\n  distinguisherMethod:\n    type: |", []),
+        ("apiVersion: flowcontrol.apiserver.k8s.io/v1\nspec: {}\n|", ["kind"]),
         ("kind: FlowSchema\napiVersion: example.com/v1\nspec:\n  |", []),
         (f"{HEAD}# |", []),
         (f"{HEAD}metadata:\n  annotations:\n    a: >\n      |text\n", []),

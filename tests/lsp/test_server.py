@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from apflint.load.source import Source
 from apflint.lsp.addresses import uri as address
 from apflint.lsp.positions import Change, Position, Range, changed
 
@@ -67,7 +68,7 @@ def apply(text: str, edits: list[dict[str, Any]]) -> str:
         Change(Range(*(Position(one["range"][at]["line"], one["range"][at]["character"]) for at in ("start", "end"))), one["newText"])
         for one in edits
     ]  # fmt: skip
-    return changed(text, sorted(places, key=lambda one: one.range or (), reverse=True), "utf-16")
+    return changed(Source("", text), sorted(places, key=lambda one: one.range or (), reverse=True), "utf-16").text
 
 
 def codes(diagnostics: list[Any]) -> list[str]:
@@ -275,6 +276,32 @@ def test_documents_without_a_file_and_files_outside_of_the_folders(
         assert codes(editor.found("untitled:Untitled-1", 2)) == ["APF401"]
         editor.tell("textDocument/didClose", textDocument={"uri": "untitled:Untitled-1"})
         editor.until("untitled:Untitled-1", [])
+        assert editor.leave() == 0
+
+
+def test_what_an_editor_can_do_is_made_use_of(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    able = {"workspaceEdit": {"documentChanges": True}, "didChangeWatchedFiles": {"dynamicRegistration": True}}
+    with Editor(folder, workspace=able) as editor:
+        editor.until(flow, ["APF203"])
+        [request] = [note["params"] for note in editor.notes if note.get("method") == "client/registerCapability"]
+        [registration] = request["registrations"]
+        globs = [watcher["globPattern"] for watcher in registration["registerOptions"]["watchers"]]
+        assert (registration["method"], globs[1]) == ("workspace/didChangeWatchedFiles", "**/apflint.toml")
+        (folder / "flow.yaml").write_text(FLOW.replace("byUser", "ByUser"))
+        editor.tell("workspace/didChangeWatchedFiles", changes=[{"uri": flow, "type": 2}])
+        editor.until(flow, [])
+        editor.open(flow, FLOW)
+        # On saving: this kind alone, and nobody has asked by hand. The answer is about the text as it is.
+        [action] = editor.ask(
+            "textDocument/codeAction",
+            textDocument={"uri": flow},
+            range=span(0, 0, 0, 20),
+            context={"diagnostics": [], "only": ["source.fixAll"], "triggerKind": 2},
+        )
+        [change] = action["edit"]["documentChanges"]
+        assert change["textDocument"] == {"uri": flow, "version": 1}
+        assert apply(FLOW, change["edits"]) == FLOW.replace("byUser", "ByUser")
         assert editor.leave() == 0
 
 
