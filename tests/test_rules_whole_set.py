@@ -643,18 +643,18 @@ def test_oversized_queues_begin_above_100000(queues: int, length: int, found: in
     assert all(f"{queues * length:,}" in one.message for one in told)
 
 
-@pytest.mark.parametrize("percent", [50, 51])
+@pytest.mark.parametrize("percent", [50, 51, 100, 101])
 @pytest.mark.parametrize("name", ["leader-election", "node-high", "system", "workload-low"])
 def test_critical_levels_lend_half_at_most(name: str, percent: int) -> None:
     told = findings(level(name, lendablePercent=percent), only="APF604")
-    assert len(told) == (percent > 50 and name != "workload-low")
+    assert len(told) == (50 < percent <= 100 and name != "workload-low")
 
 
 @pytest.mark.parametrize(
     ("limited", "queuing", "words"),
     [
-        ({"borrowingLimitPercent": 0}, None, "one request at a time"),
-        ({}, None, "one request at a time"),
+        ({"borrowingLimitPercent": 0}, None, "one request at a time. To forbid"),
+        ({}, None, "one request at a time, and more with seats that it borrows. To forbid"),
         ({"borrowingLimitPercent": 0}, {"queues": 64, "handSize": 6}, "429"),
         ({}, {"queues": 64, "handSize": 6}, "until seats are borrowed"),
     ],
@@ -691,3 +691,17 @@ def test_broad_exemptions(subject: dict[str, Any], broad: bool) -> None:
     assert not findings(flow_schema("a", "exempt", subjects=[subject], paths=[health]), only="APF601")
     more = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/healthzy"]}
     assert bool(findings(flow_schema("a", "exempt", subjects=[subject], paths=[more]), only="APF601")) == broad
+
+
+def test_of_many_levels_that_lose_seats_those_that_lose_most_are_named() -> None:
+    many = [level(f"level-{number:02}", 30) for number in range(20)]
+    told = findings(*many, level("new", 300), only="APF603", world=World(server_concurrency=10_000))
+    message = next(found.message for found in told if found.object is not None and found.object.name == "new")
+    others = message.partition("from the others: ")[2].partition(" more. ")[0].replace(" and ", ", ").split(", ")
+    assert others[0] == "workload-low 1184 -> 874"
+    assert "exempt" not in message
+    assert len(others) == 12 + 1
+    assert others[-1] == "15"
+    assert message.endswith("level-08 and 15 more lose more than a quarter")
+    like_others = next(found.message for found in told if found.object is not None and found.object.name == "level-03")
+    assert "level-03 " not in like_others

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import builtin
 from apflint.checks.wording import listed, quote
@@ -28,6 +29,8 @@ _CRITICAL = ("leader-election", "node-high", "system")
 _WAITING = 100_000
 _RISK = 0.01
 _ELEPHANTS = 4
+_NAMED = 12
+"""Levels that a message names, of those that lose seats."""
 _LIMITED: Path = ("spec", "limited")
 _QUEUING: Path = (*_LIMITED, "limitResponse", "queuing")
 
@@ -98,26 +101,62 @@ def zero_share_level(workspace: Workspace) -> Iterator[Problem]:
 
 def seats_taken(workspace: Workspace) -> Iterator[Problem]:
     """APF603. Each new level by itself: all levels with it, and without it."""
-    levels = workspace.configuration.levels
-    total, order, release = workspace.world.server_concurrency, workspace.configuration.order, workspace.release
+    total, release = workspace.world.server_concurrency, workspace.release
     known = {level.document.name for level in _context_levels(workspace)}
+    limits = {found.name: found for found in workspace.limits.levels}
+    losses: dict[int, _Losses] = {}  # by the shares of the new level, which alone decide
     for level, _ in _limited(workspace):
-        if level.name in known or level.name in builtin.names(release, level.document.kind) or level.name not in levels:
+        new = limits.get(level.name)
+        if new is None or level.name in known or level.name in builtin.names(release, level.document.kind):
             continue
-        from apflint.evaluate.limits import compute  # only files with new levels need it
+        if new.shares not in losses:
+            losses[new.shares] = _losses(workspace, new.shares)
+        losers, hard = losses[new.shares]
+        shown = _shown(losers, level.name, "{0.name} {0.then} -> {0.now}")
+        if not new.nominal or not shown:
+            continue
+        losing = _shown(hard, level.name, "{0.name}")
+        end = f". {listed(losing, 'and')} lose{'s' if len(losing) == 1 else ''} more than a quarter" if losing else ""
+        message = f"this new level takes {new.nominal} of {total} seats from the others: {listed(shown, 'and')}{end}"
+        yield Problem(Place(level.document, ("metadata", "name")), message, severity="warning" if losing else None)
 
-        others = tuple(other for name, other in levels.items() if name != level.name)
-        before = {found.name: found.nominal for found in compute(others, order, total, release).levels}
-        after = {found.name: found.nominal for found in workspace.limits.levels}
-        taken = after[level.name]
-        losers = [(name, before[name], after[name]) for name in before if after[name] < before[name]]
-        if not taken or not losers:
-            continue
-        hard = [name for name, then, now in losers if now < 0.75 * then]
-        shown = listed((f"{name} {then} -> {now}" for name, then, now in losers), "and")
-        loss = f". {listed(hard, 'and')} lose{'s' if len(hard) == 1 else ''} more than a quarter" if hard else ""
-        message = f"this new level takes {taken} of {total} seats from the others: {shown}{loss}"
-        yield Problem(Place(level.document, ("metadata", "name")), message, severity="warning" if hard else None)
+
+class _Loss(NamedTuple):
+    """The nominal limit of a level without a new one and with it."""
+
+    name: str
+    then: int
+    now: int
+
+
+class _Losses(NamedTuple):
+    """Who loses seats, by name; where there are many, first those that lose most."""
+
+    all: dict[str, _Loss]
+    hard: dict[str, _Loss]
+    """Those that lose more than a quarter."""
+
+
+def _losses(workspace: Workspace, shares: int) -> _Losses:
+    """What a level with so many shares takes from all levels, itself among them as if it were another of the same kind."""
+    from apflint.evaluate.limits import nominal_limit  # only files with new levels need it
+
+    found, total = workspace.limits.levels, workspace.world.server_concurrency
+    share_sum = sum(level.shares for level in found) - shares
+    losses = [_Loss(level.name, nominal_limit(level.shares, share_sum, total), level.nominal) for level in found]
+    losers = [loss for loss in losses if loss.now < loss.then]
+    if len(losers) > _NAMED:
+        losers.sort(key=lambda loss: loss.now - loss.then)
+    return _Losses(
+        {loss.name: loss for loss in losers}, {loss.name: loss for loss in losers if loss.now < 0.75 * loss.then}
+    )
+
+
+def _shown(losses: dict[str, _Loss], but: str, form: str) -> list[str]:
+    """The first so many losses of others in words, and how many more there are."""
+    some = [form.format(loss) for loss in islice(losses.values(), _NAMED + 1) if loss.name != but][:_NAMED]
+    more = len(losses) - (but in losses) - len(some)
+    return [*some, f"{more:,} more"] if more else some
 
 
 def _context_levels(workspace: Workspace) -> Iterator[PriorityLevelConfiguration]:
@@ -176,12 +215,14 @@ def _percent(probability: float | None) -> str:
 
 def single_seat_level(workspace: Workspace) -> Iterator[Problem]:
     """APF606."""
+    found = {each.name: each for each in workspace.limits.levels}
+    share_sum = sum(each.shares for each in workspace.limits.levels)
     for level, limited in _limited(workspace):
-        limits = workspace.limits.level(level.name)
+        limits = found.get(level.name)
         if limited.shares > 0 and limits is not None and limits.nominal in (1, 2):
             seats = "one request" if limits.nominal == 1 else "two requests"
             message = (
-                f"{limited.shares} of {sum(found.shares for found in workspace.limits.levels)} shares are {limits.nominal} of"
+                f"{limited.shares} of {share_sum} shares are {limits.nominal} of"
                 f" {workspace.world.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow"
             )
             field = next(

@@ -123,36 +123,43 @@ def compute(
     """
     if server_concurrency < 1:
         raise ValueError(f'the server concurrency limit must be at least 1, and "{server_concurrency}" is not')
-    share_sum = float(sum(_shares(level, release) for level in priority_levels))
+    share_sum = sum(shares_of(level, release) for level in priority_levels)
     named = _flow_schemas_by_level(flow_schemas)
     levels = [
-        _level(level, share_sum, server_concurrency, release, named.get(level.name, ()))
+        _level(level, share_sum, server_concurrency, release, tuple(named.get(level.name, ())))
         for level in sorted(priority_levels, key=lambda level: level.name)
     ]
     limits = Limits(release.name, release.has_borrowing, server_concurrency, tuple(levels))
     return limits if not release.has_borrowing else limits._replace(levels=_with_borrowing(limits, release))
 
 
-def _shares(level: PriorityLevelConfiguration, release: Release) -> int:
+def shares_of(level: PriorityLevelConfiguration, release: Release) -> int:
+    """The shares of a level, as far as a release counts them."""
     if level.spec.limited is not None:
         return level.spec.limited.shares
     return level.spec.exempt.shares if level.spec.exempt is not None and release.has_exempt_field else 0
 
 
-def _flow_schemas_by_level(flow_schemas: Sequence[FlowSchema]) -> dict[str, tuple[str, ...]]:
-    named: dict[str, tuple[str, ...]] = {}
+def nominal_limit(shares: int, share_sum: int, total: int) -> int:
+    """The seats that so many shares of the sum are, of a server with `total` seats.
+
+    In floating point and in this order, as the server does it. A sum of 0 leaves it with no number at all.
+    """
+    return ceil(total * shares / float(share_sum)) if share_sum else 0
+
+
+def _flow_schemas_by_level(flow_schemas: Sequence[FlowSchema]) -> dict[str, list[str]]:
+    named: dict[str, list[str]] = {}
     for schema in flow_schemas:
-        level = schema.spec.priority_level_configuration
-        named[level] = (*named.get(level, ()), schema.name)
+        named.setdefault(schema.spec.priority_level_configuration, []).append(schema.name)
     return named
 
 
 def _level(
-    level: PriorityLevelConfiguration, share_sum: float, total: int, release: Release, flow_schemas: tuple[str, ...]
+    level: PriorityLevelConfiguration, share_sum: int, total: int, release: Release, flow_schemas: tuple[str, ...]
 ) -> LevelLimits:
-    limited, shares = level.spec.limited, _shares(level, release)
-    # In floating point and in this order, as the server does it. A sum of 0 leaves it with no number at all.
-    nominal = ceil(total * shares / share_sum) if share_sum else 0
+    limited, shares = level.spec.limited, shares_of(level, release)
+    nominal = nominal_limit(shares, share_sum, total)
     lendable = borrowing = 0
     if release.has_borrowing:
         percent = (
@@ -193,11 +200,12 @@ def _rounded(value: float) -> int:
 def _with_borrowing(limits: Limits, release: Release) -> tuple[LevelLimits, ...]:
     idle = current_limits(limits, {}, release)
     never_lent = sum(level.minimum for level in limits.levels if level.type != "Exempt")
+    seats = limits.nominal_sum
 
     def attainable(level: LevelLimits) -> int:
         if level.type == "Exempt":
             return level.maximum
-        return max(level.minimum, min(level.maximum, limits.nominal_sum - (never_lent - level.minimum)))
+        return max(level.minimum, min(level.maximum, seats - (never_lent - level.minimum)))
 
     return tuple(
         level._replace(idle=idle.get(level.name, level.nominal), attainable=attainable(level))
