@@ -1,0 +1,209 @@
+"""Edges of the rules about one object that their pages have no room for: just inside, just outside, and what is said."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint.checks.comparison import differences
+from apflint.engine import Options, check
+from apflint.model import LimitedPriorityLevelConfiguration, LimitResponse, QueuingConfiguration
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding
+
+ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+ALICE = {"kind": "User", "user": {"name": "alice"}}
+
+
+def manifest(kind: str, spec: dict[str, Any], version: str = "v1", **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
+        "kind": kind,
+        "metadata": {"name": "x"} | metadata,
+        "spec": spec,
+    }
+
+
+def schema(metadata: dict[str, Any] | None = None, level: str = "workload-low", **spec: Any) -> dict[str, Any]:
+    rules = [{"subjects": [ALICE], "resourceRules": [ALL]}]
+    base = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": 2000, "rules": rules}
+    return manifest("FlowSchema", base | spec, **metadata or {})
+
+
+def covering(**rule: Any) -> dict[str, Any]:
+    return schema(rules=[{"subjects": [ALICE], "resourceRules": [ALL | rule]}])
+
+
+def level(queuing: dict[str, int] | None = None, **limited: Any) -> dict[str, Any]:
+    response = {"type": "Queue", "queuing": queuing} if queuing else {"type": "Reject"}
+    return manifest("PriorityLevelConfiguration", {"type": "Limited", "limited": {"limitResponse": response} | limited})
+
+
+def found(rule: str, *objects: dict[str, Any]) -> list[Finding]:
+    inputs = [(f"{at}.json", json.dumps(value).encode()) for at, value in enumerate(objects)]
+    return [each for each in check(inputs, Options()).findings if each.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("precedence", "low"), [(0, None), (1, None), (10000, None), (10001, False), (-1, True), (2**31 - 1, False)]
+)
+def test_precedences_that_the_server_takes(precedence: int, low: bool | None) -> None:
+    told = found("APF201", schema(matchingPrecedence=precedence))
+    assert ["take a low number" in each.message for each in told] == ([] if low is None else [low])
+
+
+def test_a_precedence_that_is_not_given_is_said_to_be_1000() -> None:
+    (zero,) = found("APF509", schema(matchingPrecedence=0))
+    (absent,) = found("APF509", schema(matchingPrecedence=None))
+    assert zero.message.startswith("0 counts as not given, so it is 1000: ")
+    assert absent.message.startswith("matchingPrecedence is not given, so it is 1000: ")
+    for each in (zero, absent):
+        assert each.fix is not None
+        assert [operation.value for operation in each.fix.operations] == [1000]
+    assert not found("APF509", schema(matchingPrecedence=1000))
+
+
+# Flows
+
+
+@pytest.mark.parametrize(
+    ("subjects", "broad"),
+    [
+        ([ALICE], False),
+        ([ALICE, ALICE], False),
+        ([ALICE, {"kind": "User", "user": {"name": "bob"}}], True),
+        ([{"kind": "User", "user": {"name": "*"}}], True),
+        ([{"kind": "Group", "group": {"name": "dev"}}], True),
+        ([{"kind": "ServiceAccount", "serviceAccount": {"namespace": "ci", "name": "runner"}}], False),
+        ([{"kind": "ServiceAccount", "serviceAccount": {"namespace": "ci", "name": "*"}}], True),
+    ],
+)
+@pytest.mark.parametrize("queues", [1, 2])
+def test_many_users_in_one_flow(subjects: list[dict[str, Any]], broad: bool, queues: int) -> None:
+    ours = schema(level="x", rules=[{"subjects": subjects, "resourceRules": [ALL]}])
+    told = found("APF510", ours, level({"queues": queues, "handSize": 1, "queueLengthLimit": 5}))
+    # With one queue all wait in it, whatever flow they are of.
+    assert bool(told) is (broad and queues == 2)
+
+
+# Names and metadata
+
+
+@pytest.mark.parametrize(
+    ("prefix", "good"),
+    [
+        ("a-", True),
+        ("a", True),
+        ("-", False),
+        ("-a", False),
+        ("A-", True),
+        ("a.-", True),
+        ("a--", True),
+        ("a_", False),
+    ],
+)
+def test_prefixes_of_names(prefix: str, good: bool) -> None:
+    # `maskTrailingDash` (apimachinery/pkg/api/validation/generic.go) puts an `a` in place of the last two characters.
+    told = found("APF103", schema({"name": "", "generateName": prefix}))
+    wrong = [each for each in told if each.apiserver and each.apiserver.field == "metadata.generateName"]
+    assert not wrong if good else len(wrong) == 1
+    if wrong:
+        assert wrong[0].field == "metadata.generateName"
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "fields"),
+    [
+        (["example.com/a"], []),
+        (["orphan"], []),
+        (["foregroundDeletion"], []),
+        (["kubernetes"], []),
+        (["plain"], ["metadata.finalizers[0]"]),
+        (["example.com/a", "plain"], ["metadata.finalizers[1]"]),
+        (["foregroundDeletion", "orphan"], ["metadata.finalizers"]),
+    ],
+)
+def test_finalizers(finalizers: list[str], fields: list[str]) -> None:
+    told = found("APF103", schema({"finalizers": finalizers}))
+    assert [each.apiserver.field for each in told if each.apiserver] == fields
+
+
+def test_finalizers_that_exclude_each_other_are_shown_at_the_one() -> None:
+    (told,) = found("APF103", schema({"finalizers": ["foregroundDeletion", "example.com/a", "orphan"]}))
+    assert told.field == "metadata.finalizers[2]"
+
+
+def test_lists_in_which_an_entry_is_there_twice() -> None:
+    twice = ["example.com/a", "example.com/a"]
+    assert [each.field for each in found("APF106", schema({"finalizers": twice}))] == ["metadata.finalizers[1]"]
+    for name in ("verbs", "apiGroups", "resources", "namespaces"):
+        (told,) = found("APF106", covering(**{name: ["get", "list", "get"]}))
+        assert told.field == f"spec.rules[0].resourceRules[0].{name}[2]"
+        assert told.related[0].message == "the first one"
+        assert told.fix is not None
+        assert told.fix.title == 'remove the second "get"'
+        assert not found("APF106", covering(**{name: ["*", "*"]}))  # that a star is alone is another rule's
+    paths = {"verbs": ["get"], "nonResourceURLs": ["/a", "/a"]}
+    (told,) = found("APF106", schema(rules=[{"subjects": [ALICE], "nonResourceRules": [paths]}]))
+    assert told.field == "spec.rules[0].nonResourceRules[0].nonResourceURLs[1]"
+
+
+def test_a_status_that_says_nothing_is_no_status() -> None:
+    nothing: tuple[Any, ...] = ({}, {"conditions": []}, {"conditions": None}, None)
+    for status in nothing:
+        assert not found("APF105", schema() | {"status": status})
+    (told,) = found("APF105", schema() | {"status": {"conditions": [{"type": "Dangling", "status": "False"}]}})
+    assert told.field == "status"
+
+
+# What a rule covers
+
+
+@pytest.mark.parametrize(
+    ("group", "meant"),
+    [
+        ("core", ""),
+        ("v1", ""),
+        ("Apps", "apps"),
+        ("apps/v1", "apps"),
+        ("batch/v1beta1", "batch"),
+        ("networking.k8s.io/v1", "networking.k8s.io"),
+        ("apps/latest", None),
+        ("core/v1", None),
+        ("/v1", None),
+        ("a b", None),
+        ("*.k8s.io", None),
+        ("apps/v1/x", None),
+    ],
+)
+def test_groups_that_never_match_and_what_they_were_meant_to_be(group: str, meant: str | None) -> None:
+    (told,) = found("APF503", covering(apiGroups=[group])) or found("APF504", covering(apiGroups=[group]))
+    fix = told.fix
+    assert (fix is None) is (meant is None)
+    if fix is not None:
+        assert not fix.safe
+        assert [operation.value for operation in fix.operations][-1:] == [meant]
+
+
+# Two values of one object
+
+
+def test_how_two_values_differ() -> None:
+    def limited(shares: int, queues: int | None, borrowing: int | None = None) -> LimitedPriorityLevelConfiguration:
+        queuing = None if queues is None else QueuingConfiguration(queues, 6, 50)
+        response = LimitResponse("Queue" if queuing else "Reject", queuing)
+        return LimitedPriorityLevelConfiguration(shares, response, 0, borrowing)
+
+    here = limited(5, 64)
+    assert differences(here, here, "v1") == ""
+    assert differences(here, limited(30, 64), "v1") == "nominalConcurrencyShares (30 there, 5 here)"
+    assert differences(here, limited(30, 64), "v1beta2") == "assuredConcurrencyShares (30 there, 5 here)"
+    assert differences(here, limited(5, 128), "v1") == "limitResponse.queuing.queues (128 there, 64 here)"
+    assert differences(here, limited(5, 64, 7), "v1") == "borrowingLimitPercent (7 there, nothing here)"
+    assert differences(limited(5, 64, 7), here, "v1") == "borrowingLimitPercent (nothing there, 7 here)"
+    assert differences(here, limited(5, None), "v1") == (
+        'limitResponse.type ("Reject" there, "Queue" here) and limitResponse.queuing'
+    )
