@@ -705,3 +705,12 @@ def test_of_many_levels_that_lose_seats_those_that_lose_most_are_named() -> None
     assert message.endswith("level-08 and 15 more lose more than a quarter")
     like_others = next(found.message for found in told if found.object is not None and found.object.name == "level-03")
     assert "level-03 " not in like_others
+
+
+@pytest.mark.parametrize("written", ["workload-lwo", "workload-low2", "workloadlow", "workload-luw"])
+def test_among_many_levels_the_one_that_is_a_letter_off_is_named(written: str) -> None:
+    many = [level(f"team-{number:03}", 1) for number in range(120)]
+    (found,) = findings(*many, flow_schema("a", written), only="APF401")
+    assert 'Did you mean "workload-low"?' in found.message
+    (other,) = findings(*many, flow_schema("a", "quite-another"), only="APF401")
+    assert "Did you mean" not in other.message

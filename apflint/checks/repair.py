@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks.wording import listed, nearest, quote
@@ -26,7 +27,11 @@ def meant(word: str, known: Iterable[str]) -> str | None:
 
     More cautious than the question "did you mean", which it never contradicts.
     """
-    words = list(known)
+    return _meant(word, tuple(known))
+
+
+@lru_cache(maxsize=4096)  # of two fields that may be the same one misspelt each looks at the other: all pairs, else
+def _meant(word: str, words: tuple[str, ...]) -> str | None:
     lower = word.strip().lower()
     for alike in (str.__eq__, _is_close, _is_part):
         if found := [one for one in words if alike(lower, one.lower())]:

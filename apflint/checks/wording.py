@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from apflint.load import templates
@@ -31,9 +32,13 @@ def listed(words: Iterable[str], last: str = "or") -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` was probably meant to be: another case, or a letter or two off."""
+    return _nearest(word, tuple(known))
+
+
+@lru_cache(maxsize=4096)
+def _nearest(word: str, words: tuple[str, ...]) -> str | None:
     from difflib import get_close_matches  # only findings need it
 
-    words = list(known)
     folded = {candidate.lower(): candidate for candidate in words}
     if word.lower() in folded:
         return folded[word.lower()]
