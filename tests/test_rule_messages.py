@@ -1,6 +1,6 @@
-"""What each rule says, word for word, of the bad examples on its page: a message that changes is seen in the review.
+"""What each rule says of the bad examples on its page, and how it would mend them: what changes is seen in the review.
 
-After a change of words: `python -m pytest tests/test_rule_messages.py --snapshot-update`, and read what git shows.
+After a change: `python -m pytest tests/test_rule_messages.py --snapshot-update`, and read what git shows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pytest
 from apflint import catalogue
 from apflint.checks import OFF
 from apflint.engine import Options, check
+from apflint.finding import field_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,10 @@ def _said(finding: Finding) -> Iterator[str]:
         yield f"    the server: {finding.apiserver.reason} {finding.apiserver.field}".rstrip()
     for other in finding.related:
         yield f"    see {other.message} ({other.file}:{other.span.line})"
+    if finding.fix is not None:
+        yield f"    to {'mend' if finding.fix.safe else 'mend, if that is meant'}: {finding.fix.title}"
+        for what, path, value in finding.fix.operations:
+            yield f"        {what} {field_path(path)}{'' if value is None else f' {value!r}'}"
 
 
 @pytest.mark.parametrize("rule_id", catalogue.ids())

@@ -89,6 +89,50 @@ def test_many_users_in_one_flow(subjects: list[dict[str, Any]], broad: bool, que
     assert bool(told) is (broad and queues == 2)
 
 
+# Queues
+
+
+@pytest.mark.parametrize(
+    ("queues", "hand", "length", "rules"),
+    [
+        (1, 1, 1, []),
+        (64, 8, 50, []),
+        (10_000_000, 1, 1, []),
+        (10_000_001, 1, 1, ["APF307"]),
+        (-1, 1, 1, ["APF307", "APF305"]),
+        (64, -1, 1, ["APF309"]),
+        (64, 8, -1, ["APF308"]),
+        (8, 8, 1, []),
+        (8, 9, 1, ["APF305"]),
+        (1024, 6, 1, []),
+        (1025, 6, 1, ["APF306"]),
+        (1024, 7, 1, ["APF306"]),
+    ],
+)
+def test_queues_that_the_server_takes(queues: int, hand: int, length: int, rules: list[str]) -> None:
+    written = {"queues": queues, "handSize": hand, "queueLengthLimit": length}
+    inputs = [("a.json", json.dumps(level(written)).encode())]
+    rejected = [each.rule for each in check(inputs, Options()).findings if each.apiserver]
+    assert rejected == rules
+
+
+@pytest.mark.parametrize(("field", "most"), [("lendablePercent", 100), ("borrowingLimitPercent", None)])
+def test_percentages(field: str, most: int | None) -> None:
+    for percent in (0, 1, 100, 101, 2**31 - 1, -1):
+        given: dict[str, Any] = {field: percent}
+        told = found("APF310", level(**given))
+        assert bool(told) is (percent < 0 or (most is not None and percent > most)), percent
+
+
+def test_shares_are_named_as_in_the_version() -> None:
+    for version, name in (("v1", "nominalConcurrencyShares"), ("v1beta3", "nominalConcurrencyShares")):
+        given: dict[str, Any] = {name: -1}
+        made = level(**given) | {"apiVersion": f"flowcontrol.apiserver.k8s.io/{version}"}
+        inputs = [("a.json", json.dumps(made).encode())]
+        told = [each for each in check(inputs, Options(kubernetes="1.30")).findings if each.apiserver]
+        assert [each.field for each in told] == [f"spec.limited.{name}"]
+
+
 # Names and metadata
 
 
