@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from apflint.finding import Path
 
+# A quote that is not closed yet ends with its line, or else all that follows would be the wrong way round.
 _TOKEN = re.compile(
     r"""(?P<space>[ \t]+) | (?P<newline>[\r\n]+) | (?P<comment>(?<![^\s,{}\[\]])\#[^\r\n]*)
-    | (?P<string>"(?:[^"\\]|\\.)*(?P<double>"|\Z)|'(?:[^']|'')*(?P<single>'|\Z))
+    | (?P<string>"(?:[^"\\\r\n]|\\.)*(?P<double>"|(?=[\r\n])|\Z)|'(?:[^'\r\n]|'')*(?P<single>'|(?=[\r\n])|\Z))
     | (?P<mark>[{}\[\],]|:(?=[\s{}\[\],"']|\Z))
     | (?P<plain>(?:[^\s{}\[\],:"']|:(?![\s{}\[\],]|\Z))(?:[^{}\[\],:\r\n\#]|:(?![\s{}\[\],]|\Z)|(?<=\S)\#)*)
     | (?P<other>.)""",

@@ -68,15 +68,17 @@ def manifest(entries: Sequence[Entry], path: Path) -> Manifest | None:
             return Manifest(prefix, kind, version)
         if kind in _LISTS and path[depth : depth + 1] == ("items",) and len(path) >= depth + 2:
             return Manifest(path[: depth + 2], _LISTS[kind], version)
-    if path[:1] == ("items",) or not _may_become_ours(written, entries):
+    prefix = path[:2] if path[:1] == ("items",) and written.get(("kind",)) == "List" else ()
+    if (path[:1] == ("items",) and len(prefix) < 2) or not _may_become_ours(written, entries, prefix):
         return None
-    return Manifest((), "", written.get(("apiVersion",), ""))
+    return Manifest(prefix, "", written.get((*prefix, "apiVersion"), ""))
 
 
-def _may_become_ours(written: dict[Path, str], entries: Sequence[Entry]) -> bool:
-    """Whether a document that does not say its kind yet has nothing in it that says otherwise."""
-    kind, version = written.get(("kind",), ""), written.get(("apiVersion",), "")
-    keys = {entry.path[0] for entry in entries if entry.path}
+def _may_become_ours(written: dict[Path, str], entries: Sequence[Entry], prefix: Path) -> bool:
+    """Whether an object that does not say its kind yet has nothing in it that says otherwise."""
+    kind, version = written.get((*prefix, "kind"), ""), written.get((*prefix, "apiVersion"), "")
+    depth = len(prefix)
+    keys = {entry.path[depth] for entry in entries if len(entry.path) > depth and entry.path[:depth] == prefix}
     return (
         keys <= {"apiVersion", "kind", "metadata", "spec", ""}
         and (version.startswith(f"{GROUP}/") or GROUP.startswith(version))
@@ -114,8 +116,8 @@ def spot(text: str, offset: int, *, json: bool = False) -> Spot | None:
         if entry.text is None and text[entry.value[0] : entry.value[0] + 1] in ("{", "["):
             if entry.value[0] < offset <= entry.value[1]:
                 return _in_flow(text, offset, entry, entries)
-        elif entry.text == "" and entry.value[0] < offset <= entry.value[1]:
-            return None  # after | or >
+        elif text[entry.value[0] : entry.value[0] + 1] in ("|", ">") and entry.value[0] < offset <= entry.value[1]:
+            return None  # a text of several lines
     if json or comment_start(text, part, offset) is not None:
         return None
     return _in_block(text, offset, part, entries)
@@ -127,7 +129,11 @@ def _in_flow(text: str, offset: int, whole: Entry, entries: tuple[Entry, ...]) -
         return None
     end = offset + len(_word(text, offset))
     rest = text[end:].removeprefix(inside.quote).lstrip(" \t") if end < len(text) else ""
-    kept = tuple(entry for entry in entries if not entry.key[0] <= inside.start <= entry.key[1] or not inside.is_key)
+    kept = tuple(
+        entry
+        for entry in entries
+        if (not entry.key[0] <= inside.start <= entry.key[1] if inside.is_key else entry.path != inside.path)
+    )
     return Spot(
         inside.path, inside.is_key, inside.start + len(inside.quote), end, "", inside.quote, rest[:1] == ":", False, True, kept
     )  # fmt: skip
@@ -162,7 +168,8 @@ def _in_block(text: str, offset: int, part: Piece, entries: tuple[Entry, ...]) -
     if parent is None:
         return None
     fresh = not text[line:body].strip()
-    return Spot(parent, True, body, end, "", "", key is not None, fresh, False, rest)
+    quote = text[body : body + 1] if offset > body and text[body] in "'\"" else ""
+    return Spot(parent, True, body + len(quote), end, "", quote, key is not None, fresh, False, rest)
 
 
 def _value(text: str, offset: int, after: int, entries: tuple[Entry, ...]) -> Spot | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from apflint.engine import Options, check
 from apflint.load import load
 from apflint.lsp.completion import Item, complete
 from apflint.lsp.fields import members
+from apflint.lsp.hover import hover
 from apflint.lsp.known import Known
+from apflint.lsp.outline import Piece, outline
 from apflint.releases import NEWEST, release
 from apflint.workspace import workspace
 
@@ -17,15 +21,15 @@ LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfigu
 RULE = f"{HEAD}spec:\n  rules:\n  - resourceRules:\n"
 
 
-def at(marked: str, known: Known | None = None, *, json: bool = False) -> list[Item]:
+def at(marked: str, known: Known | None = None, *, is_json: bool = False) -> list[Item]:
     offset = marked.index("|")
-    return complete(marked.replace("|", "", 1), offset, known or Known(), json=json)
+    return complete(marked.replace("|", "", 1), offset, known or Known(), json=is_json)
 
 
-def result(marked: str, label: str, *, json: bool = False) -> str:
+def result(marked: str, label: str, *, is_json: bool = False) -> str:
     """The text with a proposal taken."""
     text = marked.replace("|", "", 1)
-    item = next(item for item in at(marked, json=json) if item.label == label)
+    item = next(item for item in at(marked, is_json=is_json) if item.label == label)
     return text[: item.start] + item.new + text[item.end :]
 
 
@@ -113,7 +117,7 @@ def test_what_a_proposal_makes_of_the_text(marked: str, label: str, wanted: str)
 )
 def test_json(marked: str, label: str, wanted: str) -> None:
     head = '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration", '
-    assert result(head + marked[1:], label, json=True).endswith(wanted)
+    assert result(head + marked[1:], label, is_json=True).endswith(wanted)
 
 
 def test_objects_in_lists() -> None:
@@ -193,3 +197,110 @@ def test_required_is_what_the_server_requires(
     assert check([("a.yaml", OBJECTS.encode())], options).findings == ()
     assert OBJECTS.count(old) == 1
     assert any(found.apiserver for found in check([("a.yaml", OBJECTS.replace(old, new).encode())], options).findings)
+
+
+TYPED = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  # What runs at night
+  name: nightly
+spec:
+  priorityLevelConfiguration:
+    name: workload-low
+  matchingPrecedence: 700
+  distinguisherMethod: {type: ByNamespace}
+  rules:
+  - subjects:
+    - kind: ServiceAccount
+      serviceAccount:
+        namespace: ci
+        name: runner
+    -   kind: "Group"
+        group: {name: system:authenticated}
+    resourceRules:
+      - verbs:
+        - get
+        - 'list'
+        apiGroups: ["", apps]
+        resources: [pods, "pods/log"]
+        clusterScope: true
+        namespaces:
+          - "*"
+    nonResourceRules:
+    - nonResourceURLs: [ "/healthz", '/livez' ]
+      verbs: [get]
+---
+kind: PriorityLevelConfiguration
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+metadata:
+  name: nightly
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 5
+    lendablePercent: 50
+    borrowingLimitPercent: 10
+    limitResponse:
+      type: Queue
+      queuing:
+        queues: 16
+        handSize: 4
+        queueLengthLimit: 20
+"""
+FREE = {"nightly", "ci", "runner", "700", "5", "50", "10", "16", "4", "20"}
+"""Values that nobody can know."""
+
+
+def _words() -> list[tuple[int, int, str]]:
+    """The keys and values of the manifests: start and end without quotes, and what the proposal is called."""
+    found = []
+    for part in (Piece(0, TYPED.index("---")), Piece(TYPED.index("---"), len(TYPED))):
+        for entry in outline(TYPED, part):
+            if isinstance(entry.path[-1], str):
+                found.append((*entry.key, entry.path[-1]))
+            if entry.text is not None and entry.text not in FREE and entry.value[0] < entry.value[1]:
+                quoted = TYPED[entry.value[0]] in "\"'"
+                found.append((entry.value[0] + quoted, entry.value[1] - quoted, entry.text or '""'))
+    return found
+
+
+@pytest.mark.parametrize(("start", "end", "word"), [*_words()], ids=str)
+def test_whatever_is_typed_next_is_proposed(start: int, end: int, word: str) -> None:
+    """In a document that ends where the cursor is, and in one that goes on behind it."""
+    for length in {0, 1, len(word) // 2, len(word)}:
+        cursor = min(start + length, end)
+        line = TYPED.index("\n", cursor)
+        for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[end:], TYPED[:cursor] + TYPED[line:]):
+            labels = [item.label for item in complete(text, cursor, Known())]
+            assert word in labels, text[max(0, cursor - 60) : cursor] + "|" + text[cursor : cursor + 30]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("number", [0, 1])
+def test_whatever_is_typed_next_is_proposed_in_json(number: int, indent: int | None) -> None:
+    documents = [load("a.yaml", TYPED.encode()).documents[number].value for _ in range(2)]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}, indent=indent)
+    for entry in outline(text, Piece(0, len(text))):
+        if len(entry.path) < 3:
+            continue
+        words = [(entry.key, entry.path[-1])] if isinstance(entry.path[-1], str) else []
+        if entry.text is not None and entry.text not in FREE and text[entry.value[0]] == '"':
+            words.append((entry.value, entry.text or '""'))
+        for (start, end), word in words:
+            for cursor in {start + 1, end - 1}:
+                # A quote that is not closed yet turns what follows on its line the wrong way round.
+                unclosed = [text[:cursor] + text[end:]] if indent and (start, end) == entry.value else []
+                for typed in (text[:cursor], text[:cursor] + text[end - 1 :], *unclosed):
+                    labels = [item.label for item in complete(typed, cursor, Known(), json=True)]
+                    assert word in labels, typed[max(0, cursor - 60) : cursor] + "|" + typed[cursor : cursor + 30]
+
+
+def test_every_place_of_every_beginning_has_an_answer() -> None:
+    """Nothing that somebody could type on the way fails, and what is proposed replaces a piece around the cursor."""
+    for cursor in range(len(TYPED) + 1):
+        for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[cursor + 7 :]):
+            for item in complete(text, cursor, Known()):
+                assert item.start <= cursor <= item.end
+                assert "\n" not in text[item.start : item.end]
+            hover(text, cursor, Known())
