@@ -198,7 +198,7 @@ zpty session zsh -f -i
 send() { zpty -w session "$1" }
 awaited() { for n in {1..200}; do [[ -s $1 ]] && break; sleep 0.05; done }
 send 'PROMPT=; autoload -Uz compinit && compinit -u -D'
-send 'source <(apflint completion zsh)'
+send "$2"
 # What the key completes is seen in the line that there is afterwards.
 send 'show() { zle complete-word; print -r -- "<<$BUFFER>>" > line; BUFFER=; }; zle -N show; bindkey "^T" show'
 send 'print ready > ready'
@@ -210,6 +210,12 @@ zpty -d session
 """
 
 
+SOURCED = "source <(apflint completion zsh)"
+# As a file in $fpath: compinit reads its first line, and the file itself when it is first needed.
+AUTOLOADED = "mkdir f; apflint completion zsh > f/_apflint; fpath=($PWD/f $fpath); compinit -u -D"
+
+
+@pytest.mark.parametrize("how", [SOURCED, AUTOLOADED], ids=["sourced", "autoloaded"])
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
@@ -222,9 +228,9 @@ zpty -d session
         ("apflint check manif", "apflint check manifests/"),
     ],
 )
-def test_zsh(line: str, wanted: str, tmp_path: Path) -> None:
+def test_zsh(line: str, wanted: str, how: str, tmp_path: Path) -> None:
     variables = prepare(tmp_path) | {"HOME": str(tmp_path), "TERM": "dumb", "ZDOTDIR": str(tmp_path)}
-    printed = shell(program("zsh"), "-f", "-c", ZSH, "-", line, folder=tmp_path, variables=variables)
+    printed = shell(program("zsh"), "-f", "-c", ZSH, "-", line, how, folder=tmp_path, variables=variables)
     assert f"<<{wanted}>>" in printed
 
 
