@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci")
+
+UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+"""The environment of a process whose time, memory or imports a test looks at: coverage.py is to stay out of it."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The tests run in random order; this is how to have the same one again."""
+    if config.pluginmanager.hasplugin("randomly"):
+        terminalreporter.write_line(f"the same order again: --randomly-seed={config.option.randomly_seed}")
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
+from conftest import UNMEASURED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -168,7 +169,8 @@ def test_a_plain_run_imports_only_what_it_needs(
         f"status = run({arguments!r})\n"
         "sys.stderr.write('\\n' + ' '.join({*sys.modules} - before)); sys.exit(status)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=UNMEASURED, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stderr
     imported = set(done.stderr.splitlines()[-1].split())
     assert "apflint" in imported

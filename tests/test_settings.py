@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+from conftest import UNMEASURED
 
 from apflint.cli.app import run
 from apflint.cli.options import CheckFormat, FailOn
@@ -253,7 +254,9 @@ def test_without_a_file_nobody_pays_for_reading_one(project: Path) -> None:
         "import sys; from apflint.cli.app import run; run(['check', 'a.yaml']);"
         "print([m for m in ('tomllib', 'apflint.settings_file', 'apflint.suppression') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, env=UNMEASURED, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from conftest import UNMEASURED
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -38,6 +40,7 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None) -> Run:
     done = subprocess.run(
         [sys.executable, "-m", "apflint", *arguments],
         cwd=folder,
+        env=UNMEASURED,
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
