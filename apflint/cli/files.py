@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """What is read of a directory. A file that is named on the command line is read whatever its name."""
 
-SIZE_LIMIT = 64 * 1024 * 1024
+SIZE_LIMIT = 32 * 1024 * 1024
 """Bytes of the largest file that is read as a whole. The largest object that etcd takes is 1.5 MiB."""
 
 LOOK_LIMIT = 1024 * 1024 * 1024

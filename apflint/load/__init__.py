@@ -21,6 +21,7 @@ __all__ = ["Loaded", "Trouble", "helm_sources", "load", "load_text"]
 
 # Helm writes it right below a document's `---`; anywhere else it is somebody's comment.
 _HELM_SOURCE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
+_TEMPLATES = 10_000  # of one chart and its dependencies; more are told as places in the whole text
 _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -53,7 +54,7 @@ def load_text(source: Source) -> Loaded:
     elif source.name.endswith(".json"):
         from apflint.load import json_text
 
-        objects.read(json_text.documents(source.text), json_text.compose)
+        objects.read(json_text.documents(source.text, objects.worth_reading), json_text.compose)
     else:
         objects.read(yaml_text.documents(source.text, objects.worth_reading, values=True), yaml_text.compose)
     skipped = [Skipped(source.name, reason, count) for reason, count in sorted(objects.others.items())]
@@ -66,7 +67,7 @@ def helm_sources(text: str) -> list[Source] | None:
     A template that renders several documents is one source with all of them, in order.
     """
     starts = list(_HELM_SOURCE.finditer(text))
-    if not starts:
+    if not 0 < len(starts) <= _TEMPLATES:
         return None
     parts: dict[str, list[str]] = {}
     for match, following in zip(starts, [*starts[1:], None], strict=True):

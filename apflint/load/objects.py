@@ -27,6 +27,10 @@ _KIND = re.compile(r"^kind:[ \t]+[\"']?(\w+)", re.MULTILINE)
 _API_VERSION = re.compile(r"^apiVersion:[ \t]+\S", re.MULTILINE)
 _OUR_VERSION = re.compile(r"apiVersion[\"']?[ \t]*:?[ \t]*[\"']?flowcontrol")
 _SOMETHING = re.compile(r"^[ \t]*[^\s#-]", re.MULTILINE)
+FILE = 2_000_000
+"""How much is read of one file, in line ends, commas and colons of the documents that may be ours: 15,000 FlowSchemas."""
+_EACH = 50  # what a document costs besides: a million tiny ones take longer than a few large ones
+_KINDS = 200
 _LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
 _KUSTOMIZE = "and was not checked. Check what it makes: kustomize build DIR | apflint check -"
 _ENVSUBST = "a placeholder, and this was not checked. Fill it in first: envsubst < FILE | apflint check -"
@@ -57,20 +61,47 @@ class Objects:
         self.troubles: list[Trouble] = []
         self.others: Counter[str] = Counter()
         self._templated = False
+        self._left = FILE
+        self._read = 0
 
-    def worth_reading(self, start: int, end: int) -> bool:
+    def worth_reading(self, start: int, end: int, value: Any = None) -> bool:
         """Whether a document may hold an object of ours, from its mere text; if not it is counted by its kind.
 
-        Most of what `helm template` prints is other people's, and this is fifty times as fast as parsing it.
+        Most of what `helm template` prints is other people's, and this is fifty times as fast as parsing it. `value` is
+        the document's where it is known already.
         """
         text = self.source.text
         if _OURS.search(text, start, end) or _ESCAPED_LETTER.search(text, start, end):
-            return True
-        if kind := _KIND.search(text, start, end):
-            self.others[f"{shown(kind.group(1))} objects"] += 1
+            return self._affordable(start, end)
+        if value is not None:
+            self._object(_OTHERS, value, ())
+        elif kind := _KIND.search(text, start, end):
+            self._other(kind.group(1))
         elif _SOMETHING.search(text, start, end):
             self.others["no Kubernetes object"] += 1
         return False
+
+    def _affordable(self, start: int, end: int) -> bool:
+        """Whether there is enough left of what is read of one file; told once where there is not."""
+        if self._left > 0:
+            text = self.source.text
+            self._left -= (
+                _EACH + text.count("\n", start, end) + text.count(",", start, end) + text.count(":", start, end)
+            )
+            if self._left > 0 or not self._read:
+                self._read += 1
+                return True
+            message = (
+                f"this file has more in it than apflint reads of one file: from here on, after {self._read:,} documents, what"
+                " it has of API Priority and Fairness was not read. Split it"
+            )
+            self._trouble("unsafe", start, start + 1, message, rejected=False)
+        return False
+
+    def _other(self, kind: str, of: str = "") -> None:
+        """Counts somebody else's object; of hundreds of kinds the last ones together."""
+        reason = f"{shown(kind)} objects{of}"
+        self.others[reason if reason in self.others or len(self.others) < _KINDS else "other objects"] += 1
 
     def read(self, found: Iterable[YamlDocument], compose: Callable[[str, int, int], Node | None]) -> None:
         """Sorts the documents of the text; `compose` reads one of them again, to point at places in it. Never raises."""
@@ -93,7 +124,7 @@ class Objects:
         if not _OURS.search(text, document.start, document.end):
             self.others["unreadable, but nothing of API Priority and Fairness in it"] += 1
         elif kind := _of_others(text, document.start, document.end):
-            self.others[f"{shown(kind)} objects"] += 1
+            self._other(kind)
         elif error.unsafe:
             self._trouble("unsafe", error.start, error.end, str(error))
         elif (template := templates.in_text(text, document.start, document.end)) is None:
@@ -146,7 +177,7 @@ class Objects:
             )
         else:
             named_like_ours = f" of {shown(group)}" if kind in KINDS and group else ""
-            self.others[f"{shown(kind)} objects{named_like_ours}"] += 1
+            self._other(kind, named_like_ours)
 
     def _at(
         self,
@@ -215,6 +246,10 @@ class _Decoded:
             duplicates=tuple(found._replace(path=found.path[depth:]) for found in duplicates),
             not_finite=tuple(found[depth:] for found in infinite),
         )
+
+
+_OTHERS = _Decoded(Decoded(None, (), ()), _Tree(lambda _text, _start, _end: None, "", 0, 0))
+"""In place of a document without a sign of ours: nothing in it is ever pointed at."""
 
 
 def _of_others(text: str, start: int, end: int) -> str | None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 200
 """Levels of nesting that are read. A FlowSchema has ten; the limit keeps hostile input from exhausting the stack."""
-MAX_VALUES = 1_000_000
-"""Keys, scalars, lists and mappings of one document that are read: about 250 MB of memory."""
+MAX_VALUES = 500_000
+"""Keys, scalars, lists and mappings of one document that are read: about 125 MB of memory."""
 MAX_LENGTH = 16 * 1024 * 1024
 """Characters of one document that are read. A kube-apiserver takes requests of up to 3 MiB (`MaxRequestBodyBytes`)."""
 

@@ -6,16 +6,18 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apflint.load.decode import decode
-from apflint.load.json_text import documents
+from apflint.load.json_text import compose, documents
 from apflint.load.yaml_text import MAX_DEPTH, YamlError
 
 
 def values(text: str) -> list[Any]:
-    return [decode(found.root).value for found in documents(text) if found.root is not None]
+    return [
+        found.value if found.root is None else decode(found.root).value for found in documents(text) if not found.error
+    ]
 
 
 def error(text: str) -> YamlError:
@@ -87,6 +89,76 @@ def test_mistakes_and_their_places(text: str, at: int) -> None:
 
 def test_what_comes_before_a_mistake_is_kept() -> None:
     assert values('{"a": 1} {"b": }') == [{"a": 1}]
+
+
+def test_what_comes_after_a_mistake_is_read_where_a_line_begins_a_value() -> None:
+    text = '{"a": 1}\n{\n  "b": {\n    "c": x\n  }\n}\n\n{"d": 4}\n{"e": \n'
+    found = list(documents(text))
+    assert [text[each.start : each.end] for each in found] == [
+        '{"a": 1}',
+        '{\n  "b": {\n    "c": x\n  }\n}\n\n',
+        '{"d": 4}',
+        '{"e": \n',
+    ]
+    assert [each.error and each.error.start for each in found] == [None, text.index("x"), None, len(text)]
+
+
+def test_values_that_nobody_wants_are_not_given() -> None:
+    text = '{"a": 1} {"b": 2} {"c": x'
+    asked = []
+
+    def wanted(start: int, end: int, value: Any) -> bool:
+        asked.append((text[start:end], value))
+        return bool(value == {"b": 2})
+
+    assert [found.value for found in documents(text, wanted)] == [{"b": 2}]
+    assert asked == [('{"a": 1}', {"a": 1}), ('{"b": 2}', {"b": 2}), ('{"c": x', None)]
+
+
+SCALARS = [
+    "0",
+    "-0",
+    "1.0",
+    "1e5",
+    "1E400",
+    "NaN",
+    "-Infinity",
+    "9" * 500,
+    '"\\ud800"',
+    '"\\ud83d\\ude00"',
+    '"é"',
+    "null",
+    "tru",
+]
+ODD = st.recursive(
+    st.sampled_from(SCALARS),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.tuples(st.sampled_from(['"a"', '"b"', '"\\u0061"', '"<<"']), inner), max_size=3).map(
+            lambda pairs: "{" + ",".join(f"{key}: {value}" for key, value in pairs) + "}"
+        )
+    ),
+)
+
+
+@given(ODD, st.integers(0, 120))
+@example("[]", MAX_DEPTH)
+@example("[]", MAX_DEPTH + 1)
+@example("0", MAX_DEPTH + 1)
+def test_a_value_without_a_tree_is_that_of_the_tree(text: str, depth: int) -> None:
+    text = "[" * depth + text + "]" * depth
+    try:
+        decoded = decode(compose(text, 0, len(text)))
+    except YamlError:
+        decoded = None
+    (found, *_) = documents(text)
+    if found.value is not None:
+        assert decoded is not None
+        assert repr(found.value) == repr(decoded.value)
+        assert not decoded.duplicates
+        assert not decoded.not_finite
+    else:
+        assert (found.error is None) == (decoded is not None)
 
 
 def test_duplicates_are_found() -> None:
