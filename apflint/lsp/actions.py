@@ -44,10 +44,11 @@ def between(findings: Iterable[Finding], source: Source, start: int, end: int) -
     ]
 
 
-def quick_fixes(findings: Iterable[Finding]) -> Iterator[Action]:
-    """The fixes that the findings bring along, where the text can be edited so."""
+def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
+    """The fixes that the findings bring along, where the text can be edited so; one that mends several is one."""
     from apflint.edit.fix import edits
 
+    actions: dict[tuple[Edit, ...], Action] = {}
     for finding in findings:
         if finding.fix is None:
             continue
@@ -55,10 +56,14 @@ def quick_fixes(findings: Iterable[Finding]) -> Iterator[Action]:
             made = edits(finding)
         except ValueError:
             continue
-        if made:
+        if made in actions:
+            known = actions[made]
+            actions[made] = known._replace(findings=(*known.findings, finding))
+        elif made:
             note = "" if finding.fix.safe else " (may change what the object means)"
-            title = finding.fix.title[:1].upper() + finding.fix.title[1:]
-            yield Action(f"{title}{note}", finding.fix.safe, made, (finding,))
+            title = f"{finding.fix.title[:1].upper()}{finding.fix.title[1:]}{note}"
+            actions[made] = Action(title, finding.fix.safe, made, (finding,))
+    return list(actions.values())
 
 
 def ignores(source: Source, findings: Iterable[Finding]) -> Iterator[Action]:

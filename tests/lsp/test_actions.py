@@ -42,11 +42,21 @@ def found(text: str, name: str = "a.yaml") -> tuple[Source, list[Finding]]:
 
 def test_quick_fixes_mend_what_they_are_about() -> None:
     source, findings = found(FLOW)
-    actions = list(quick_fixes(findings))
+    actions = quick_fixes(findings)
     assert [action.title for action in actions if action.preferred] == ['Change "byUser" to "ByUser"']
     for action in actions:
         _, left = found(apply(source.text, action.edits))
         assert not {one.rule for one in action.findings} & {one.rule for one in left}
+
+
+def test_one_fix_of_two_findings_is_offered_once() -> None:
+    subject = "rules: [{subjects: [{kind: ServiceAccount, name: runner, namespace: ci}]}]"
+    source, findings = found(FLOW.replace("rules: []", subject))
+    unknown = [one for one in findings if one.rule == "APF101"]
+    assert len(unknown) == 2
+    [action] = quick_fixes(unknown)
+    assert action.findings == tuple(unknown)
+    assert "serviceAccount: {" in apply(source.text, action.edits)
 
 
 @pytest.mark.parametrize(
