@@ -1,0 +1,222 @@
+"""What holds of every fix, whatever the manifest looks like: manifests with mistakes, oddly written, are fixed by the thousand.
+
+`APFLINT_LAWS=5000 pytest tests/test_fix_laws.py` makes so many of them; without it there are enough for every run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from odd_manifests import Generated, text
+
+from apflint.checks import VALIDATION
+from apflint.edit import operations
+from apflint.edit.files import decode
+from apflint.edit.fix import mend
+from apflint.engine import Options, check
+from apflint.load import load
+from apflint.model import flow_schema, priority_level
+from apflint.releases import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.edit.fix import Mending
+    from apflint.finding import Edit, Report
+    from apflint.load.document import Document
+
+MANY = int(os.environ.get("APFLINT_LAWS", "60"))
+_COMMENT = re.compile(r"#{1,2} ?c\d+ [^\r\n]*")
+
+RANDOM = st.integers(0, 2**40).map(Random)
+EVERY = settings(max_examples=MANY)
+
+
+def judge(inputs: Mapping[str, bytes]) -> Report:
+    return check(inputs.items(), Options(suppressions=False))
+
+
+def generated(random: Random, *, count: int = 1, anchors: bool = True) -> dict[str, Generated]:
+    return {f"{tag}.yaml": text(random, tag, anchors=anchors) for tag in "abc"[:count]}
+
+
+def fixed(files: Mapping[str, Generated], *, unsafe: bool = False) -> Mending:
+    return mend({name: one.data for name, one in files.items()}, judge, unsafe=unsafe)
+
+
+def comments(data: bytes) -> list[str]:
+    return [found.rstrip() for found in _COMMENT.findall(decode(data)[0])]
+
+
+def read(data: bytes) -> list[Any]:
+    """As another reader of YAML has it, which knows no tabs: those here are all outside of texts."""
+    return [value for value in yaml.safe_load_all(decode(data)[0].replace("\t", " ")) if value is not None]
+
+
+def same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def bare(report: Report) -> list[Any]:
+    return [found._replace(document=None) for found in report.findings]
+
+
+@EVERY
+@given(RANDOM, st.booleans())
+def test_to_fix_twice_is_to_fix_once(random: Random, unsafe: bool) -> None:
+    once = fixed(generated(random, count=2), unsafe=unsafe)
+    assert bare(once.report) == bare(judge(once.inputs))
+    again = mend(once.inputs, judge, unsafe=unsafe)
+    assert (again.made, again.inputs) == ((), once.inputs)
+
+
+@EVERY
+@given(RANDOM, st.booleans())
+def test_every_comment_stays(random: Random, unsafe: bool) -> None:
+    files = generated(random)
+    after = fixed(files, unsafe=unsafe).inputs
+    for name, one in files.items():
+        assert comments(after[name]) == comments(one.data)
+
+
+@EVERY
+@given(RANDOM)
+def test_another_reader_finds_what_is_wanted(random: Random) -> None:
+    files = generated(random)
+    outcome = fixed(files)
+    for name, one in files.items():
+        before, after = read(one.data), read(outcome.inputs[name])
+        assert len(before) == len(after) == len(one.wanted)
+        if not outcome.refused and not same(after, one.wanted):
+            left = {found.rule for found in outcome.report.findings} & VALIDATION
+            assert left, (after, one.wanted)
+
+
+@EVERY
+@given(RANDOM)
+def test_the_other_lines_stay(random: Random) -> None:
+    files = generated(random)
+    outcome = fixed(files)
+    for name, one in files.items():
+        source, _ = decode(one.data)
+        if any(found.document and found.document.source.text != source for found in outcome.made):
+            return  # one fix after another: the lines are those of the text between
+        touched: set[int] = set()
+        for edit in _together(outcome):
+            touched |= set(range(source.count("\n", 0, edit.start), source.count("\n", 0, edit.end) + 1))
+        lines, after = source.splitlines(keepends=True), iter(decode(outcome.inputs[name])[0].splitlines(keepends=True))
+        assert all(line in after for number, line in enumerate(lines) if number not in touched)
+        if not outcome.made:
+            assert outcome.inputs[name] == one.data
+
+
+def _together(outcome: Mending) -> list[Edit]:
+    """All edits at once: two entries that go one after the other are one edit."""
+    documents = {id(found.document): found.document for found in outcome.made if found.document}
+    return [
+        edit
+        for number, document in documents.items()
+        for edit in operations.edits(
+            document,
+            [
+                one
+                for found in outcome.made
+                if id(found.document) == number and found.fix
+                for one in found.fix.operations
+            ],
+        )
+    ]
+
+
+@EVERY
+@given(RANDOM, st.booleans())
+def test_what_was_mended_is_gone_and_nothing_new_came(random: Random, unsafe: bool) -> None:
+    files = generated(random, count=2)
+    before = judge({name: one.data for name, one in files.items()})
+    outcome = fixed(files, unsafe=unsafe)
+    was, now = (Counter((found.rule, found.file) for found in report.findings) for report in (before, outcome.report))
+    rejected = {found.file for found in outcome.made if found.apiserver}
+    unread = {found.file for found in outcome.made if found.apiserver and found.apiserver.reason == "BadRequest"}
+    for rule, file in now:
+        if now[rule, file] > was[rule, file]:
+            assert rejected if rule not in VALIDATION else file in unread, (rule, file)
+    assert len({id(found) for found in outcome.made}) == len(outcome.made)
+    for found in outcome.made:
+        assert found.fix is not None
+        assert found.fix.safe or unsafe
+
+
+@EVERY
+@given(RANDOM)
+def test_what_the_server_accepts_means_the_same_after_safe_fixes(random: Random) -> None:
+    files = generated(random)
+    outcome = fixed(files)
+    for name, one in files.items():
+        report = judge({name: one.data})
+        rejected = {found.object.name for found in report.findings if found.apiserver and found.object}
+        old = {
+            document.name: _meaning(document)
+            for document in load(name, one.data).documents
+            if document.name not in rejected
+        }
+        new = {document.name: document for document in load(name, outcome.inputs[name]).documents}
+        for known, meaning in old.items():
+            assert _meaning(new[known]) == meaning
+
+
+def _meaning(document: Document) -> Any:
+    if document.kind == "FlowSchema":
+        return _sets(flow_schema(document.value, document).spec)
+    return priority_level(document.value, document, NEWEST).spec
+
+
+def _sets(value: Any) -> Any:
+    """An entry that is in a list twice is in it."""
+    if isinstance(value, tuple):
+        items = [_sets(item) for item in value]
+        return list(dict.fromkeys(items)) if all(isinstance(item, str) for item in items) else items
+    return value
+
+
+@EVERY
+@given(RANDOM)
+def test_the_order_of_files_does_not_matter(random: Random) -> None:
+    files = generated(random, count=3)
+    reverse = dict(reversed(files.items()))
+    one, other = fixed(files), fixed(reverse)
+    assert one.inputs == other.inputs
+    assert sorted(found.message for found in one.made) == sorted(found.message for found in other.made)
+
+
+def test_most_of_what_is_generated_can_be_fixed() -> None:
+    """The laws above would hold of a program that does nothing, too."""
+    made: Counter[str] = Counter()
+    refused, whole = 0, 0
+    for number in range(120):
+        files = generated(Random(number), anchors=number % 2 == 0)
+        outcome = fixed(files)
+        made.update(found.rule for found in outcome.made)
+        refused += len(outcome.refused)
+        whole += all(same(read(outcome.inputs[name]), one.wanted) for name, one in files.items())
+    assert set(made) >= {
+        "APF101",
+        "APF102",
+        "APF104",
+        "APF105",
+        "APF106",
+        "APF203",
+        "APF210",
+        "APF211",
+        "APF303",
+        "APF703",
+    }
+    assert made.total() >= 8 * refused
+    assert whole >= 80
