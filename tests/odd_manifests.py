@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def schema(random: Random, name: str) -> dict[str, Any]:
     rule: dict[str, Any] = {"subjects": subjects[: random.randint(1, 3)], "resourceRules": [resources]}
     if random.random() < 0.5:
         rule["nonResourceRules"] = [paths]
+    rules = [rule] if random.random() < 0.7 else [rule, copy.deepcopy(rule) | {"nonResourceRules": [paths]}]
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "FlowSchema",
@@ -84,7 +86,7 @@ def schema(random: Random, name: str) -> dict[str, Any]:
             "priorityLevelConfiguration": {"name": "workload-low"},
             "matchingPrecedence": random.randint(500, 800),
             "distinguisherMethod": {"type": random.choice(["ByUser", "ByNamespace"])},
-            "rules": [rule],
+            "rules": rules,
         },
     }
 
@@ -109,7 +111,9 @@ def _metadata(random: Random, name: str) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name}
     if random.random() < 0.7:
         metadata["labels"] = {"team": "a", "managed": "yes", "revision": "12"}
-    if random.random() < 0.7:
+    if "labels" in metadata and random.random() < 0.3:
+        metadata["annotations"] = metadata["labels"] | {"note": random.choice(TEXTS)}
+    elif random.random() < 0.7:
         metadata["annotations"] = {f"note-{n}": random.choice(TEXTS) for n in range(random.randint(1, 3))}
     return metadata
 
@@ -290,11 +294,13 @@ class Writer:
         self.comments = comments
         self.anchors = anchors
         self.anchored: list[tuple[str, str]] = []
+        self.shapes: Counter[str] = Counter()
         self.count = 0
 
     def document(self, value: Any) -> str:
         """A whole document, without its marker."""
         self.anchored = []
+        self.shapes = Counter(shape(item) for item in (*mappings(value), *lists(value)))
         if self.random.random() < 0.12:
             return self.indentedly_json(value) + "\n"
         if self.random.random() < 0.08:
@@ -348,10 +354,11 @@ class Writer:
         return text
 
     def entry(self, head: str, item: Any, indent: int, *, in_list: bool) -> str:
-        if not isinstance(item, dict | list) or not item or self.chance(0.25):
+        known = any(shape(item) == one for _, one in self.anchored)
+        if not isinstance(item, dict | list) or not item or self.chance(0.6 if known else 0.2):
             gap = " " * self.random.choice([1, 1, 1, 2, 5])
             return f"{head}{gap}{self.inline(item, indent)}{self.trail()}\n"
-        mark = self.mark() if not in_list else ""
+        mark = self.mark(item) if not in_list else ""
         if in_list and self.chance(0.85):
             blanks = self.random.choice([1, 1, 1, 2, 3])
             return f"-{' ' * blanks}" + self.block(item, indent + 1 + blanks, first=False)
@@ -365,17 +372,18 @@ class Writer:
     def inline(self, item: Any, indent: int) -> str:
         """A value beside its key."""
         for name, known in self.anchored:
-            if known == shape(item) and self.chance(0.5):
+            if known == shape(item) and self.chance(0.7):
                 return f"*{name} "
-        mark = self.mark()
+        mark = self.mark(item)
         written = self.flow(item, indent + 1) if isinstance(item, dict | list) else self.scalar(item, flow=False)
         if mark:
             self.anchored.append((mark, shape(item)))
         return f"&{mark} {written}" if mark else written
 
-    def mark(self) -> str:
-        """The name of an anchor, or none."""
-        return f"a{len(self.anchored)}x{self.random.randint(0, 999)}" if self.anchors and self.chance(0.08) else ""
+    def mark(self, item: Any) -> str:
+        """The name of an anchor, more often where there is something like it elsewhere; or none."""
+        share = 0.4 if self.shapes[shape(item)] > 1 or (isinstance(item, dict) and "managed" in item) else 0.04
+        return f"a{len(self.anchored)}x{self.random.randint(0, 999)}" if self.anchors and self.chance(share) else ""
 
     def merge(self, value: dict[str, Any]) -> tuple[str, set[str]] | None:
         """An anchored mapping of which all entries are in `value`."""
