@@ -122,9 +122,9 @@ def is_built_in(document: Document) -> bool:
 
 
 def _tree(text: str) -> Node | None:
-    from apflint.load.json_text import documents  # only to point at a place
+    from apflint.load.json_text import compose  # only to point at a place
 
-    return next(documents(text)).root
+    return compose(text, 0, len(text))
 
 
 def _object(entry: dict[str, Any], release: Release, version: str) -> dict[str, Any]:

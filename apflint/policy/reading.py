@@ -62,7 +62,11 @@ def _document(source: Source) -> Document | Mistake:
         from apflint.load import json_text as language
     else:
         from apflint.load import yaml_text as language  # type: ignore[no-redef]
-    found = [each for each in language.documents(source.text) if each.error or each.root is not None]
+    found = [
+        each
+        for each in language.documents(source.text)
+        if each.error or each.root is not None or each.value is not None
+    ]
     if not found:
         return Mistake("there is nothing in this file: a suite has `manifests` and `tests`", source.span(0, 0))
     first, *others = found
@@ -73,8 +77,9 @@ def _document(source: Source) -> Document | Mistake:
         )
     try:
         if error is None:
-            assert first.root is not None
-            decoded = decode(first.root)
+            root = first.root or language.compose(source.text, first.start, first.end)
+            assert root is not None
+            decoded = decode(root)
     except DecodeError as wrong:
         error = YamlError(str(wrong), wrong.node.start, wrong.node.end)
     if error is not None:
