@@ -255,6 +255,8 @@ NONE = [
     Case("APF101", SCHEMA, TYPE, "  colour: red\n"),
     Case("APF102", SCHEMA, "1500", '"0777"'),
     Case("APF102", SCHEMA, "1500", '"many"'),
+    Case("APF102", SCHEMA, "1500", '"99999999999"'),
+    Case("APF102", SCHEMA, TYPE, "  distinguisherMethod: |\n    ByUser\n"),
     Case("APF102", SCHEMA, "1500", "{a: 1}"),
     Case("APF102", SCHEMA, '["get"]', "get update"),
     Case("APF102", SCHEMA, '["get"]', "{get: update}"),

@@ -120,6 +120,10 @@ def _home(document: Document, violation: Violation, name: str, release: Release)
         homes -= {"exempt"} if level_type == "Limited" else {"limited"} if level_type == "Exempt" else set()
     if steps == ["spec"] and name == "name":
         return None  # of the level, or of the object
+    if is_subject(document, violation.path) and homes != {
+        MEMBERS.get(str(_owner(document, violation.path).get("kind")))
+    }:
+        return None  # the namespace of a user or a group, which have none
     return homes.pop() if len(homes) == 1 else None
 
 

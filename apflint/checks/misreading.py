@@ -24,6 +24,7 @@ _NOUNS = {
     "date-time": "a point in time like 2026-01-31T12:00:00Z",
 }
 _INT32 = 2**31
+_INT64 = 2**63
 _LISTS = ("verbs", "apiGroups", "resources", "namespaces", "nonResourceURLs", "finalizers")
 """The lists of texts that a manifest has."""
 _AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
@@ -88,8 +89,15 @@ def _without_quotes(text: str, expected: str, written: str) -> str:
     if expected == "boolean":
         plain = text.lower() if text.lower() in ("true", "false") else ""
     else:
-        plain = text if text.lstrip("-").isdigit() else ""
+        plain = _digits(text, expected)
     return f". Write it without quotes: {plain}" if plain else ""
+
+
+def _digits(text: str, expected: str) -> str:
+    """A text as the number that it is meant to be; "" where YAML would read another one (0500 is 320), or it is too large."""
+    limit = _INT32 if expected == "int32" else _INT64
+    plain = re.fullmatch("-?(0|[1-9][0-9]{0,18})", text, re.ASCII) is not None
+    return text if plain and -limit <= int(text) < limit else ""
 
 
 def _in_brackets(got: Any, written: str) -> str:
@@ -104,7 +112,7 @@ def _as_mapping(document: Document, violation: Violation, got: str) -> str:
     field = _ONLY_FIELD.get(last) if document.kind == "FlowSchema" else None
     if colon and rest and (key == field if field else key.isidentifier()):
         return " Is a blank missing after the colon?"
-    return f" Write `{{{field}: {got}}}`" if field else ""
+    return f" Write `{{{field}: {got.strip()}}}`" if field else ""
 
 
 def retyped(document: Document, violation: Violation) -> Fix | None:
@@ -116,12 +124,8 @@ def retyped(document: Document, violation: Violation) -> Fix | None:
             new = str(got).lower()  # the server reads this text as a boolean again, and knows fewer words than YAML
         return _set(path, new, f"put it in quotes: {quote(new)}") if new else None
     if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):
-        digits = got.removesuffix("%") if str(path[-1]).endswith("Percent") else got
-        return (
-            _set(path, int(digits), f"write it as a number: {digits}")
-            if re.fullmatch("-?(0|[1-9][0-9]{0,18})", digits)
-            else None
-        )
+        digits = _digits(got.removesuffix("%") if str(path[-1]).endswith("Percent") else got, expected)
+        return _set(path, int(digits), f"write it as a number: {digits}") if digits else None
     if expected == "boolean" and got in ("true", "false"):
         return _set(path, got == "true", f"write it without quotes: {got}")
     if expected == "list" and path[-1] in _LISTS:
@@ -129,7 +133,7 @@ def retyped(document: Document, violation: Violation) -> Fix | None:
         return _listed(path, written) if got == "" or written else None
     if expected == "object" and isinstance(got, str) and got and not placeholder_hint(got):
         field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
-        if field and not got.startswith(f"{field}:"):
+        if field and "\n" not in got and not got.startswith(f"{field}:"):
             return Fix(f"write {{{field}: {quote(got)}}}", True, (Operation("wrap", path, field),))
     return None
 
