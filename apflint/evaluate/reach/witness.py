@@ -112,9 +112,21 @@ def ordinary(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
         point = next((each for each in points if each == point or (possible(each, world) and holds(each))), point)
         return point
 
+    def shed(groups: tuple[str, ...]) -> None:
+        """Leaves out as many as can be: all at once, or else those of each half."""
+        nonlocal point
+        left = {*point.groups}.difference(groups)
+        other = point._replace(groups=tuple(each for each in point.groups if each in left))
+        if possible(other, world) and holds(other):
+            point = other
+        elif len(groups) > 1:
+            shed(groups[: len(groups) // 2])
+            shed(groups[len(groups) // 2 :])
+
+    if len(point.groups) > _MANY:  # a model of a large configuration is in hundreds of groups
+        shed(point.groups)
     first(_users(point, world))
-    for group in tuple(point.groups):
-        first((point._replace(groups=tuple(each for each in point.groups if each != group)), point))
+    shed(point.groups)
     first((*_plain_requests(point), point))
     if not point.is_resource:
         first(point._replace(verb=verb) for verb in (*HTTP_VERBS, point.verb))
