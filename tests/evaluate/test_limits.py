@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -151,13 +152,15 @@ def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: in
 
 @given(
     st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=8),
-    st.integers(0, 1000),
+    st.floats(0, 1),
 )
 def test_what_is_shared_out_adds_up_and_keeps_its_bounds(
-    parts: list[tuple[float, float, float]], required: int
+    parts: list[tuple[float, float, float]], between: float
 ) -> None:
     wishes = [Wish(lower, lower + more, lower + target) for lower, more, target in parts]
-    assume(sum(wish.lower for wish in wishes) <= required <= sum(wish.upper for wish in wishes))
+    least, most = math.ceil(sum(wish.lower for wish in wishes)), math.floor(sum(wish.upper for wish in wishes))
+    assume(least <= most)
+    required = least + math.floor(between * (most - least))
     given_out = allocate(required, wishes).allocations
     if required:
         assert sum(given_out) == pytest.approx(required, rel=1e-9, abs=1e-6)
