@@ -9,12 +9,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.classifier import classifier
 from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
+from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, Sweep, rules_of
+from apflint.evaluate.reach.ordinary import ordinary
 from apflint.evaluate.reach.parts import Member, Part
 from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import as_point, digest, ordinary, witness
+from apflint.evaluate.reach.witness import as_point, witness
 from apflint.evaluate.resolve import CATCH_ALL
 
 if TYPE_CHECKING:
@@ -27,82 +28,6 @@ if TYPE_CHECKING:
 
 _Key = tuple[int, int | None, Member | None, int | None]
 """Position, rule, member, entry: a part by number."""
-
-
-_MEMORY = 1024
-"""Answers that are remembered: the same request is asked about again soon, or never."""
-
-
-class NotReplayedError(AssertionError):
-    """The formula says something about a request that the classifier does not: a bug here."""
-
-
-class Resolver:
-    """Where requests go in one configuration, by position in its order."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self.configuration = configuration
-        self._classify = classifier(configuration, _MEMORY)
-        self._positions = {id(schema): at for at, schema in enumerate(configuration.order)}
-
-    def __call__(self, point: Point) -> Resolution:
-        """What becomes of the request."""
-        return self._classify(digest(point))
-
-    def position(self, schema: FlowSchema) -> int:
-        """The place of a FlowSchema in the order. ValueError if it is not there (it may dangle)."""
-        at = self._positions.get(id(schema))
-        if at is None:
-            at = next((at for at, each in enumerate(self.configuration.order) if each == schema), None)
-        if at is None:
-            raise ValueError(f'the FlowSchema "{schema.name}" is not effective in this configuration')
-        return at
-
-
-class Goes:
-    """Literals for where requests go in one configuration."""
-
-    def __init__(self, encoding: Encoding, configuration: Configuration) -> None:
-        self._encoding = encoding
-        self._order = configuration.order
-        self.taken = encoding.taken(configuration.order)
-        self._fallback = max(
-            (at for at, schema in enumerate(configuration.order) if schema.name == CATCH_ALL), default=None
-        )
-
-    def to(self, position: int) -> int:
-        """True when a request goes to the FlowSchema at this position."""
-        formula = self._encoding.formula
-        taken = formula.all_of((self._encoding.schema(self._order[position]), -self.taken[position]))
-        return formula.any_of((taken, -self.taken[-1])) if position == self._fallback else taken
-
-    def among(self, positions: Iterable[int]) -> int:
-        """True when a request goes to one of the FlowSchemas at these positions."""
-        return self._encoding.formula.any_of(self.to(position) for position in positions)
-
-
-class Sweep:
-    """A formula that is gone through in matching order: "no earlier one matches" is a fact in it, not an assumption.
-
-    Facts make it smaller, so that thousands of questions in order cost a fraction of what they do otherwise.
-    """
-
-    def __init__(self, configuration: Configuration, world: World) -> None:
-        self._order = configuration.order
-        self._world = world
-        self._position = 0
-
-    @cached_property
-    def _encoding(self) -> Encoding:
-        return Encoding(vocabulary(rules_of(self._order), self._world))
-
-    def up_to(self, position: int) -> Encoding:
-        """The formula in which nothing before `position` matches. Positions must not go down."""
-        encoding = self._encoding
-        for schema in self._order[self._position : position]:
-            encoding.formula.clause(-encoding.schema(schema))
-        self._position = position
-        return encoding
 
 
 class Analysis:
@@ -275,11 +200,6 @@ def shown(point: Point, holds: Callable[[Point], bool], world: World) -> Witness
     if not holds(as_point(found)):
         raise NotReplayedError(str(found))
     return found
-
-
-def rules_of(order: Sequence[FlowSchema]) -> list[PolicyRulesWithSubjects]:
-    """All rules of some FlowSchemas."""
-    return [rule for schema in order for rule in schema.spec.rules]
 
 
 def members(rule: PolicyRulesWithSubjects) -> tuple[tuple[Member, Sequence[object]], ...]:

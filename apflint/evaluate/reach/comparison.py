@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.reach.analysis import Goes, NotReplayedError, Resolver, rules_of, shown
+from apflint.evaluate.reach.analysis import shown
 from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.guesses import CORNERS, fresh, guesses
+from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, rules_of
 from apflint.evaluate.reach.parts import Move
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
