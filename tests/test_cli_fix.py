@@ -234,7 +234,7 @@ def test_check_with_fix_ends_with_what_was_done(folder: Path, capsys: pytest.Cap
     printed = capsys.readouterr()
     assert '"matchingPrecedense" is no field of spec' in printed.out
     assert "b.yaml:8: not fixed: APF101 (rename " in printed.err
-    assert printed.err.endswith("apflint: fixed 2 findings in 1 file\n")
+    assert printed.err.endswith("apflint: fixed 2 findings in 1 file; 1 finding not fixed\n")
     assert content(folder) == {"a.yaml": FIXED, "b.yaml": REFUSED.replace("nightly", "daily")}
 
 
@@ -273,7 +273,7 @@ def test_unsafe_fixes_are_made_when_they_are_asked_for(folder: Path, capsys: pyt
     write(folder, a=text)
     assert run(["fix"]) == 0
     assert content(folder) == {"a.yaml": text}
-    assert capsys.readouterr().err == "apflint: nothing to fix; 1 more with --unsafe-fixes\n"
+    assert capsys.readouterr().err == "apflint: nothing to fix; 1 finding with --unsafe-fixes\n"
     assert run(["fix", "--unsafe-fixes"]) == 0
     assert content(folder) == {"a.yaml": FIXED}
     assert capsys.readouterr().err.endswith("apflint: fixed 1 finding in 1 file\n")

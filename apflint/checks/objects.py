@@ -77,11 +77,12 @@ def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
                 f" {builtin.AUTOUPDATE}: {quote(value)} it takes the object for an outdated one of its own,"
                 ' because it has none of this name. Write "false", or leave the annotation out'
             )
-            yield Problem(Place(found.document, _ANNOTATION), message, fix=_kept(found.document))
+            # Of an object that servers had once, nobody knows whether it is to stay: perhaps it is a copy, and may go.
+            own = builtin.lifetime(found.document.kind, found.name) is None
+            yield Problem(Place(found.document, _ANNOTATION), message, fix=_kept(found.document, safe=own))
 
 
-def _kept(document: Document) -> Fix:
+def _kept(document: Document, *, safe: bool = True) -> Fix:
     """Tells the server that the object is not its own to change or delete."""
-    return repair.given(
-        document, _ANNOTATION, "false", f'write the annotation {builtin.AUTOUPDATE}: "false"', safe=True
-    )
+    title = f'write the annotation {builtin.AUTOUPDATE}: "false"'
+    return repair.given(document, _ANNOTATION, "false", title, safe=safe)

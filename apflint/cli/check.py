@@ -47,6 +47,8 @@ class Printing(NamedTuple):
     fail_on: str
     reports: tuple[str, ...] = ()
     """FORMAT=FILE: written beside what is printed."""
+    fixes: bool = True
+    """Whether the summary tells how many findings can be fixed: not where that was just done."""
 
 
 class Baseline(NamedTuple):
@@ -210,7 +212,7 @@ def _summarise(report: Report, printing: Printing) -> None:
     if printing.format in ("text", "concise"):
         how = style(printing.color, sys.stderr, verbose=printing.verbose)
         gap = "\n" if report.findings and printing.format == "text" and not printing.statistics else ""
-        sys.stderr.write(f"{gap}{summary(report, how, Paint(colour=how.colour))}\n")
+        sys.stderr.write(f"{gap}{summary(report, how, Paint(colour=how.colour), fixes=printing.fixes)}\n")
     elif not report.objects and not report.findings:
         where = "1 file" if report.files == 1 else f"{report.files} files"
         sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")

@@ -37,7 +37,7 @@ def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> i
     """
     outcome = _mended(requested(paths, asked, flags), flags)
     if not flags.quiet:
-        for found in outcome.made:
+        for found in sorted(outcome.made, key=_order):
             say(f"{_at(found)}: {'would fix' if flags.diff else 'fixed'} {found.rule}: {_title(found)}")
     _tell(outcome, flags)
     for failure in outcome.failures:
@@ -66,7 +66,8 @@ def check(request: Request, flags: Flags) -> int:
             say(f"apflint: {failure}")
         _tell(outcome, flags)
         return status(report, request.printing.fail_on, failed=bool(outcome.failures) or failed)
-    result = show(report, request.printing, wanted, outcome.failures, require_objects=flags.require_objects)
+    printing = request.printing._replace(fixes=False)
+    result = show(report, printing, wanted, outcome.failures, require_objects=flags.require_objects)
     _tell(outcome, flags)
     return result
 
@@ -121,17 +122,28 @@ def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:
 
 def _tell(outcome: _Outcome, flags: Flags) -> None:
     """What was refused, and how many were fixed."""
-    for found, reason in outcome.refused:
+    for found, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
         say(f"{_at(found)}: not fixed: {found.rule} ({_title(found)}): {reason}")
     if flags.quiet:
         return
-    files = counted(len({found.file for found in outcome.made}), "file")
-    done = "would fix" if flags.diff else "fixed"
-    parts = [f"{done} {counted(len(outcome.made), 'finding')} in {files}" if outcome.made else "nothing to fix"]
-    left = [found for found in outcome.after.findings if found.fix is not None and not found.fix.safe]
+    parts = []
+    if outcome.made:
+        files = counted(len({found.file for found in outcome.made}), "file")
+        parts.append(f"{'would fix' if flags.diff else 'fixed'} {counted(len(outcome.made), 'finding')} in {files}")
+    if outcome.refused:
+        parts.append(f"{counted(len(outcome.refused), 'finding')} not fixed")
+    if not parts:
+        parts.append("nothing to fix")
+    left = sum(found.fix is not None and not found.fix.safe for found in outcome.after.findings)
     if left and not flags.unsafe_fixes:
-        parts.append(f"{len(left)} more with --unsafe-fixes")
+        parts.append(
+            f"{left} more with --unsafe-fixes" if outcome.made else f"{counted(left, 'finding')} with --unsafe-fixes"
+        )
     say(f"apflint: {'; '.join(parts)}")
+
+
+def _order(finding: Finding) -> tuple[Any, ...]:
+    return finding.file, finding.span.line, finding.span.column, finding.rule, finding.message
 
 
 def _at(finding: Finding) -> str:

@@ -14,6 +14,7 @@ from apflint.edit import apply, operations
 from apflint.edit.files import decode
 from apflint.edit.portions import Portions
 from apflint.edit.proof import others_same, same
+from apflint.edit.retries import Retries, Scope
 from apflint.finding import SEVERITIES, field_path
 from apflint.load import load_text
 from apflint.load.source import Source
@@ -70,7 +71,7 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
     now = _State(inputs, judge(inputs) if first is None else first)
     made: list[Finding] = []
     refused: dict[tuple[Any, ...], Refusal] = {}
-    made_before: dict[tuple[Any, ...], int] = {}
+    retries = Retries()
     portions = Portions()
 
     def wanted(finding: Finding) -> bool:
@@ -81,7 +82,7 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
         batch = portions.of(_together([found for found in now.report.findings if wanted(found)]))
         if not batch:
             # What was refused before others were made may go well by now: fixing twice would make it then.
-            again = [key for key in refused if made_before[key] < len(made)]
+            again = [key for key in refused if retries.worthwhile(key)]
             if not again:
                 break
             for key in again:
@@ -91,12 +92,13 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
         if isinstance(outcome, _Done):
             now = outcome.state
             made += outcome.made
+            retries.made(outcome.made)
             portions.grow(batch)
         else:
             for found in portions.shrink(batch, outcome.reasons):
                 reason = outcome.reasons.get(found.file) or outcome.reason
                 refused[_key(found)] = Refusal(found, reason)
-                made_before[_key(found)] = len(made)
+                retries.refused(_key(found), found, outcome.scope if found.file in outcome.reasons else Scope.ALL)
     still = set(map(_key, now.report.findings))
     left = tuple(refusal for key, refusal in refused.items() if key in still)
     return Mending(now.inputs, tuple(made), left, now.report)
@@ -118,6 +120,8 @@ class _Failure(NamedTuple):
     reasons: Mapping[str, str]
     """By file: those in which fixes do not go well whatever is done in the others."""
     reason: str = ""
+    scope: Scope = Scope.FILE
+    """What the reasons by file come from."""
 
 
 def _together(findings: list[Finding]) -> list[Finding]:
@@ -158,7 +162,9 @@ def _attempt(before: _State, batch: list[Finding], judge: Judge, wanted: Callabl
             return _Failure({name: reasons[name] for name in reasons if name in files}, next(iter(reasons.values())))
         made += todo
         trial = _State(texts, judge(texts))
-        excess = _excess([found for found in trial.report.findings if not was_hidden(found)], allowed)
+        # What was known is not hidden: `allowed` counts it, and it must not make room for something new.
+        counted = [found for found in trial.report.findings if _key(found) in known or not was_hidden(found)]
+        excess = _excess(counted, allowed)
         if not excess:
             return _Done(trial, made)
         todo = [found for found in _came_to_light(excess, allowed, known) if wanted(found)]
@@ -206,7 +212,7 @@ def _blamed(batch: list[Finding], excess: list[Finding]) -> _Failure:
     alone = {name for name, found in by_file.items() if all(one.rule in VALIDATION for one in found)}
     mended = {found.file for found in batch}
     reasons = {name: _reason(batch, by_file[name]) for name in by_file if name in mended & alone}
-    return _Failure(reasons, _reason(batch, excess))
+    return _Failure(reasons, _reason(batch, excess), Scope.OBJECT)
 
 
 def _reason(batch: list[Finding], excess: list[Finding]) -> str:
@@ -227,15 +233,19 @@ def _hidden(batch: list[Finding]) -> Callable[[Finding], bool]:
     """
     rejected = any(map(_hides, batch))
     unread = {found.file for found in batch if _is_unread(found)}
-    decoded: dict[str, set[str]] = {}
+    decoded: dict[tuple[str, Any], set[str]] = {}
     for found in batch:
         if found.rule in _DECODING and found.fix is not None:
-            decoded.setdefault(found.file, set()).update(map(_made, found.fix.operations))
+            made = set(map(_made, found.fix.operations))
+            # Of which name the object is by then is not sure where that is what is mended: then it may be any of the file.
+            renamed = any(f"{field}.".startswith("metadata.") for field in made)
+            decoded.setdefault((found.file, None if renamed else found.object), set()).update(made)
 
     def hidden(finding: Finding) -> bool:
         if finding.file in unread or (rejected and finding.rule not in VALIDATION):
             return True
-        fields = decoded.get(finding.file)
+        places = ((finding.file, finding.object), (finding.file, None))
+        fields = {field for place in places for field in decoded.get(place, ())}
         if not fields or finding.rule in _DECODING:
             return False
         return not any(f"{finding.field}.".startswith((f"{field}.", f"{field}[")) for field in fields)
