@@ -269,9 +269,7 @@ def test_gitlab_reads_back(report: Report) -> None:
     assert [
         (entry["check_name"], entry["description"], entry["location"]["path"], entry["location"]["lines"]["begin"])
         for entry in entries
-    ] == [
-        (f"{f.rule} {f.name}", f"{f.rule}: {visible(f.message)}", visible(f.file), f.span.line) for f in report.findings
-    ]
+    ] == [(f"{f.rule} {f.name}", f"{f.rule}: {visible(f.message)}", f.file, f.span.line) for f in report.findings]
     assert len({entry["fingerprint"] for entry in entries}) == len(entries)
 
 
@@ -289,6 +287,29 @@ def test_gitlab_severities() -> None:
     found = (base._replace(apiserver=Cause("x", "y")), base, base._replace(severity="warning"))
     entries = gitlab_entries(CLEAN._replace(findings=(*found, base._replace(severity="info"))))
     assert [entry["severity"] for entry in entries] == ["blocker", "critical", "major", "info"]
+
+
+def test_a_template_is_no_mistake_though_no_server_could_read_it() -> None:
+    template = finding("APF003", "unrendered-template", "m", "a.yaml", (1, 1, 1, 2))
+    report = CLEAN._replace(findings=(template._replace(severity="info", apiserver=Cause("BadRequest", "")),))
+    assert [entry["severity"] for entry in gitlab_entries(report)] == ["info"]
+    assert not re.search("kube-apiserver rejects", render(report, "junit") + render(report, "text"))
+
+
+@pytest.mark.parametrize(
+    ("file", "path"),
+    [("./a/b.yaml", "a/b.yaml"), ("a\nb\u202e.yaml", "a\nb\u202e.yaml"), ("caf\udce9.yaml", "caf\\udce9.yaml")],
+)
+def test_gitlab_gets_names_as_they_are(file: str, path: str) -> None:
+    found = finding("APF305", "x", "m", file, (1, 1, 1, 2))
+    assert [entry["location"]["path"] for entry in gitlab_entries(CLEAN._replace(findings=(found,)))] == [path]
+
+
+@pytest.mark.parametrize("file", ["::error file=x::y.yaml", " ::add-mask::a.yaml"])
+def test_a_file_name_is_no_command_in_a_log_for_people(file: str) -> None:
+    report = CLEAN._replace(findings=(finding("APF305", "x", "m", file, (1, 1, 1, 2)),))
+    for name in ("text", "concise"):
+        assert render(report, name).startswith(f"./{file}:")
 
 
 # JUnit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.report.terminal import Paint, visible
+from apflint.report.terminal import Paint, heading, visible
 
 if TYPE_CHECKING:
     from apflint.finding import Report
@@ -19,7 +19,7 @@ def render(report: Report, style: Style) -> str:
 
         return "".join(f"{table}\n" for table in statistics(report, paint))
     return "".join(
-        f"{visible(f.file)}:{f.span.line}:{f.span.column}: {paint(f.severity, f.severity)}"
+        f"{heading(f.file)}:{f.span.line}:{f.span.column}: {paint(f.severity, f.severity)}"
         f" {paint.link(visible(f.rule), f.url)} {visible(f.name)}: {visible(f.message)}\n"
         for f in report.findings
     )

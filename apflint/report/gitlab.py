@@ -31,15 +31,25 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
         "fingerprint": fingerprint,
         "severity": _severity(finding),
         "location": {
-            "path": visible(from_here(finding.file)),
+            "path": _path(finding.file),
             "lines": {"begin": finding.span.line, "end": finding.span.end_line},
         },
     }
 
 
+def _path(file: str) -> str:
+    """The name as it is, so that GitLab finds the file: in JSON all of it is data. A name that is no UTF-8 has no such form."""
+    path = from_here(file)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return visible(path)
+    return path
+
+
 def _severity(finding: Finding) -> str:
-    """One of GitLab's five. `blocker` is what the server rejects: the rollout stops there."""
-    if finding.apiserver is not None:
+    """One of GitLab's five. `blocker` is what the server rejects: the rollout stops there. A template is no mistake."""
+    if finding.apiserver is not None and finding.severity != "info":
         return "blocker"
     return {"error": "critical", "warning": "major", "info": "info"}[finding.severity]
 

@@ -49,6 +49,15 @@ def visible(text: str) -> str:
     return "".join(char if char.isprintable() else escaped(char) for char in text)
 
 
+def heading(file: str) -> str:
+    """A file's name where a line begins with it, as a path that means the same: `::` there is a command to GitHub's runner.
+
+    Source: actions/runner, `ActionCommand.TryParseV2`, which passes over blanks at the beginning of a line.
+    """
+    shown = visible(file)
+    return f"./{shown}" if shown.lstrip().startswith("::") else shown
+
+
 def escaped(char: str) -> str:
     """One character as an escape of printable ASCII."""
     return char.encode("unicode_escape").decode("ascii")

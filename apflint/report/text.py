@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.finding import SEVERITIES
 from apflint.report.snippet import UNWRAPPED, snippet
 from apflint.report.summary import counts, statistics, summary
-from apflint.report.terminal import Paint, cells, indented, visible, wrap
+from apflint.report.terminal import Paint, cells, heading, indented, visible, wrap
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report, Severity, Span
@@ -37,7 +37,7 @@ def _findings(report: Report, style: Style, paint: Paint) -> list[str]:
         per_severity = {
             severity: sum(1 + f.more for f in findings if f.severity == severity) for severity in SEVERITIES
         }
-        blocks.append(f"{paint(visible(file), 'bold')}: {counts(per_severity, paint)}")
+        blocks.append(f"{paint(heading(file), 'bold')}: {counts(per_severity, paint)}")
         blocks += ["\n".join(_Block(finding, report, style, paint).lines()) for finding in findings]
     return blocks
 
