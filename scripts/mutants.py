@@ -1,7 +1,7 @@
 """Mutation testing: mistakes are put into the code, and each should make a test fail.
 
     pip install -e '.[test]' mutmut
-    python scripts/mutants.py apflint/model.py apflint/evaluate apflint/checks --sample 130 --seed 7
+    python scripts/mutants.py apflint/model.py apflint/evaluate apflint/checks --sample 2000 --seed 7
     python scripts/mutants.py apflint/checks/flows.py --tests tests/test_rules_whole_set.py tests/test_rules_objects.py
 
 A line of JSON for each mutant goes to `--out`; a second run leaves out those that are there. With `--retry FILE` only those
@@ -46,8 +46,10 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = 20
 LAW = "_hypothesis_internal_use_settings"
 """Where hypothesis keeps the settings of a test."""
-DEAD = ("killed", "timeout", "same")
-"""Verdicts that are as they should be; `same`: the compiler makes the same code of it."""
+SAME = "same"
+"""The verdict where the compiler makes the same code of it: that is no mutant, and does not count."""
+DEAD = ("killed", "timeout")
+"""Verdicts that are as they should be."""
 
 
 class Mutant(NamedTuple):
@@ -235,7 +237,7 @@ class Run:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Of the tests of this process."""
-        self.seconds[report.nodeid] += report.duration  # type: ignore[assignment]
+        self.seconds[report.nodeid] += report.duration  # type: ignore[assignment]  # a Counter of floats
         if report.failed:
             self.failed = report.nodeid
 
@@ -290,23 +292,21 @@ class Run:
         """Run them, and write down what became of each."""
         out, retry = Path(self.options.out), self.options.retry and Path(self.options.retry)
         done = {each["id"] for each in records(out)} if out.exists() else set()
-        survived = {key(each) for each in records(retry) if each["verdict"] not in DEAD} if retry else None
+        survived = {key(each) for each in records(retry) if each["verdict"] not in (*DEAD, SAME)} if retry else None
+        every = [(mutant, module) for module, made in map(mutants, self.options.files) for mutant in made]
+        print(f"{len(every)} mutants in {len(self.options.files)} files", file=sys.__stderr__, flush=True)
+        if survived is not None:
+            every = [each for each in every if key(each[0]._asdict()) in survived]
+        if self.options.sample:
+            every = random.Random(self.options.seed).sample(every, min(len(every), self.options.sample))
+        functions = {file: living(file) for file in self.options.files}
         with out.open("a") as stream:
-            for file in self.options.files:
-                module, made = mutants(file)
-                total, functions, tally = len(made), living(file), Counter[str]()
-                if survived is not None:
-                    made = [each for each in made if key(each._asdict()) in survived]
-                if self.options.sample:
-                    made = random.Random(self.options.seed).sample(made, min(len(made), self.options.sample))
-                for mutant in sorted(made, key=lambda each: each.line):
-                    if mutant.id not in done:
-                        verdict, by = self.one(mutant, module, functions[mutant.function], found)
-                        tally[verdict] += 1
-                        record = {name: getattr(mutant, name) for name in ("id", "function", "line", "was", "now")}
-                        stream.write(json.dumps(record | {"file": file, "verdict": verdict, "by": by}) + "\n")
-                        stream.flush()
-                print(f"{file}: {total} mutants, {dict(tally)}", file=sys.__stderr__, flush=True)
+            for mutant, module in sorted(every, key=lambda each: (each[0].file, each[0].line)):
+                if mutant.id not in done:
+                    verdict, by = self.one(mutant, module, functions[mutant.file][mutant.function], found)
+                    record = {name: getattr(mutant, name) for name in ("id", "file", "function", "line", "was", "now")}
+                    stream.write(json.dumps(record | {"verdict": verdict, "by": by}) + "\n")
+                    stream.flush()
 
     def one(self, mutant: Mutant, module: cst.Module, functions: list[FunctionType], found: Found) -> tuple[str, str]:
         """What becomes of a mutant, and the test that killed it."""
@@ -336,7 +336,7 @@ class Run:
             return ("timeout" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else "crash"), ""
         if killer in found.tests:
             killers[found.tests.index(killer)] += 1
-        verdicts = {0: "survived", 1: "killed", 3: "same"}
+        verdicts = {0: "survived", 1: "killed", 3: SAME}
         return verdicts.get(os.WEXITSTATUS(status), "crash"), killer
 
     def child(
@@ -364,7 +364,7 @@ class Run:
                     os.write(writer, self.failed.encode())
                     status = 1
                     break
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the parent must hear of it
             print(f"{mutant.id}: {error!r}", file=sys.__stderr__, flush=True)
         finally:
             os._exit(status)
@@ -386,7 +386,7 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", help="files and folders to mutate")
     parser.add_argument("--tests", nargs="+", default=["tests"], help="what to give to pytest")
     parser.add_argument("--seconds", type=float, default=8.0, help="of tests for each mutant")
-    parser.add_argument("--sample", type=int, default=0, help="so many mutants of each file")
+    parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn from those of all files")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", default="mutants.jsonl")
     parser.add_argument("--retry", help="the --out of an earlier run: only what survived there")
@@ -403,8 +403,8 @@ def main() -> None:
     arguments = [argument for name in plugins for argument in ("-p", name)]
     pytest.main(["-q", *arguments, *options.tests], plugins=[Run(options)])
     verdicts = Counter(each["verdict"] for each in records(Path(options.out)))
-    dead = sum(verdicts[each] for each in DEAD)
-    print(f"\n{dead} of {verdicts.total()} dead: {dict(verdicts)}, {time.monotonic() - begun:.0f} s")
+    dead, real = sum(verdicts[each] for each in DEAD), verdicts.total() - verdicts[SAME]
+    print(f"\n{dead} of {real} dead ({dead / max(real, 1):.1%}): {dict(verdicts)}, {time.monotonic() - begun:.0f} s")
 
 
 if __name__ == "__main__":
