@@ -24,7 +24,7 @@ def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
     for manifest in workspace.manifests:
         version = manifest.document.version
         if version not in release.served:
-            message = f"{_not_served(version, release)}. {_use_instead(release)}"
+            message = f"{_not_served(version, release)}. {_use_instead(version, release)}"
             # Where there is no other version, whoever has these objects has switched this one on.
             only = not release.served and version in release.on_request
             yield Problem(Place(manifest.document, ("apiVersion",)), message, severity="info" if only else None)
@@ -45,13 +45,17 @@ def _not_served(version: str, release: Release) -> str:
     return f"Kubernetes {release.name} does not serve {version} any more: it was removed in 1.{life.removed}"
 
 
-def _use_instead(release: Release) -> str:
+def _use_instead(version: str, release: Release) -> str:
     if not release.served:
         return (
             f"It has no other version: start it with --runtime-config={GROUP}/{release.on_request[0]}=true, or leave the file"
             " out"
         )
-    return f"`kubectl apply` fails. It serves {listed((f'{GROUP}/{version}' for version in release.served), 'and')}"
+    served = listed((f"{GROUP}/{each}" for each in release.served), "and")
+    life, newest = api_version(version), release.served[0]
+    older = life is not None and life.introduced < release.minor
+    moved = f", and `apflint migrate --to {newest}` moves the manifest there" if older else ""
+    return f"`kubectl apply` fails. It serves {served}{moved}"
 
 
 def deprecated_api_version(workspace: Workspace) -> Iterator[Problem]:
@@ -62,7 +66,7 @@ def deprecated_api_version(workspace: Workspace) -> Iterator[Problem]:
         if version in release.served and (deprecation := release.deprecated(version)):
             message = (
                 f"{version} is deprecated since Kubernetes {deprecation.since} and gone from {deprecation.removed_in} on."
-                f" Kubernetes {release.name} serves {GROUP}/{deprecation.replacement} as well"
+                f" Kubernetes {release.name} serves {GROUP}/{deprecation.replacement} as well, and `apflint migrate --to {deprecation.replacement}` moves the manifest there"
             )
             yield Problem(Place(manifest.document, ("apiVersion",)), message)
 
