@@ -435,3 +435,66 @@ def test_both_directions_tell_the_same_pairs(before: list[dict[str, Any]], after
     there = difference(side(*before), side(*after))
     back = difference(side(*after), side(*before))
     assert told(back) == {(what, target, source) for what, source, target in told(there)}
+
+
+def test_another_flow_schema_of_the_same_level() -> None:
+    found = difference(side(schema("a", "workload-low")), side(schema("b", "workload-low")))
+    assert told(found) == {("flowSchema", "a", "b")}
+    text = diff_text.render(found, BOTH, Style())
+    assert text.startswith("Requests of 1 kind go to another FlowSchema of the same priority level.")
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        ({"queues": 1, "handSize": 1, "queueLengthLimit": 9}, "wait up to 15 seconds in the one queue, then 429"),
+        ({"queues": 8, "handSize": 1, "queueLengthLimit": 9}, "wait up to 15 seconds in 1 of 8 queues, then 429"),
+        (
+            {"queues": 8, "handSize": 2, "queueLengthLimit": 9},
+            "wait up to 15 seconds in the shortest of 2 queues (of 8), then 429",
+        ),
+    ],
+)
+def test_what_becomes_of_requests_that_find_no_seat(response: dict[str, Any], words: str) -> None:
+    now = level("x", 30, {"type": "Queue", "queuing": response})
+    found = difference(side(level("x"), schema("a", "exempt")), side(now, schema("a", "x")))
+    text = " ".join(diff_text.render(found, BOTH, Style()).split())
+    assert "before exempt: executed at once, always after " in text
+    assert words in text
+
+
+def test_whoever_comes_to_starve_is_told() -> None:
+    found = difference(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
+    said = "It has no seats of its own: requests wait up to 10 seconds until the server lends it some,"
+    assert said in " ".join(diff_text.render(found, BOTH, Style()).split())
+    assert f"- {said}" in diff_markdown.render(found, BOTH)
+
+
+def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff_words, "GROUPS", 2)
+    monkeypatch.setattr(diff_words, "EXAMPLES", 1)
+    monkeypatch.setattr(diff_words, "OBJECTS", 3)
+    monkeypatch.setattr(diff_markdown, "_ROWS", 2)
+    names = ("workload-low", "workload-high", "leader-election", "node-high")
+    before = [two_rules(f"s{name}", name, ("pods", "secrets")) for name in names]
+    after = [
+        two_rules(f"s{name}", other, ("pods", "secrets"))
+        for name, other in zip(names, names[1:] + names[:1], strict=True)
+    ]
+    for at, value in enumerate([*before, *after]):
+        value["spec"]["rules"][0]["subjects"][0]["group"]["name"] = f"g{at % 4}"
+    found = difference(side(*before), side(*after, *(level(f"l{at}") for at in range(3))))
+    moved = [group for group in found.groups if diff_words.shown(group)]
+    left = sum(len(group.ways) for group in moved[2:])
+    assert left >= 2
+    text = diff_text.render(found, BOTH, Style())
+    assert f"And {left} more kinds of requests: --format json has all." in text
+    shown = moved[0].ways[0]
+    assert f"    and {len(shown.examples) - 1} more like these: --format json has all" in text
+    assert f"  and {len(found.objects) - 3} more: --format json has all" in text
+    page = diff_markdown.render(found, BOTH)
+    assert f"And {left} more kinds of requests, not shown here." in page
+    assert f"and {len(shown.examples) - 1} more like these" in page
+    assert f"- and {len(found.objects) - 3} more" in page
+    rows = len([each for each in found.levels if changes.is_changed(each)])
+    assert f"| and {rows - 2} more |" in page

@@ -259,3 +259,132 @@ def test_entries_that_do_not_stand_together_are_left(text: str) -> None:
     assert root is not None
     with pytest.raises(CannotEditError):
         insertion.nested(text, root, ("a",), ("b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "after"),
+    [
+        ("a: {x: [1, 2, 3]}", ("a", "x", 1), "a: {x: [1, 3]}"),
+        ("- b: 1\n  c: 2\n", (0, "b"), "- c: 2\n"),
+        ("- b: 1 # why\n  # more\n  c: 2\n", (0, "b"), "- # why\n  # more\n  c: 2\n"),
+        ("a:\r\n- b: 1\r\n  c: 2\r\n", ("a", 0, "b"), "a:\r\n- c: 2\r\n"),
+        ("a:\n  - x # why\n  - y\n", ("a", 0), "a:\n  # why\n  - y\n"),
+    ],
+)
+def test_the_first_one_of_an_item_leaves_its_dash(text: str, path: tuple[str | int, ...], after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    assert apply(text, removal.removed(text, root, [path])) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "paths", "told"),
+    [
+        ("a: [x, y]", [("a", 0), ("a", 1)], "the list would be empty"),
+        ("a: [x]", [("a", 0)], "the list would be empty"),
+        ("a: [x]", [("a", 1)], "there is no such list"),
+        ("a: [x]", [("a", "x")], "there is no such list"),
+        ("a: x", [("a", 0)], "there is no such list"),
+        ("- b: {c: 1}\n", [(0, "b")], "it shares a line with something else"),
+        ("- {b: 1}\n", [(0, "b")], "nothing would be left"),
+        ("- - a\n  - b\n", [(0, 0)], "it shares a line with something else"),
+        ("a: {b: 1}\n", [("a", "x")], "there is no `x`"),
+        ("a: {b: 1}\n", [("x", "b", "c")], "there is no such mapping"),
+    ],
+)
+def test_what_cannot_be_removed_is_said(text: str, paths: list[tuple[str | int, ...]], told: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    with pytest.raises(CannotEditError, match=told):
+        removal.removed(text, root, paths)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "told"),
+    [
+        ("a: x", ("a", "b"), "there is no such mapping"),
+        ("a: [x]", ("a", 0, "b"), "there is no such mapping"),
+        ("a: &x {}\nb: {<<: *x}\n", ("b", "c"), "there is no place for `c`"),
+        ("? b\n: 1\n", ("c",), "its first key does not begin a line"),
+    ],
+)
+def test_where_no_key_can_be_put_in_is_said(text: str, path: tuple[str | int, ...], told: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    with pytest.raises(CannotEditError, match=told):
+        insertion.inserted(text, root, path, 7)
+
+
+def test_nothing_moves_where_there_is_no_mapping() -> None:
+    text = "a: [b]\n"
+    root = compose(text, 0, len(text))
+    assert root is not None
+    for path in (("a", "x"), ("a", 0, "x"), ("z", "x")):
+        with pytest.raises(CannotEditError, match="there is no such mapping"):
+            insertion.nested(text, root, path, ("b",))
+    assert places.shared(root, ("z", "x")) is None
+
+
+def test_a_new_key_stands_before_a_merge() -> None:
+    text = "x: &x {d: 1}\na:\n  <<: *x\n  c: 2\n"
+    root = compose(text, 0, len(text))
+    assert root is not None
+    after = "x: &x {d: 1}\na:\n  b: 7\n  <<: *x\n  c: 2\n"
+    assert apply(text, [insertion.inserted(text, root, ("a", "b"), 7)]) == after
+
+
+def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        with pytest.raises(files.NotReplacedError, match="it is no regular file"):
+            files.replace(str(tmp_path / name), b"old", b"new")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_of_somebody_else_stays_theirs(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 4321)
+    path.chmod(0o4750)
+    files.replace(str(path), b"old", b"new")
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 4321, 0o4750)
+
+
+def test_whoever_may_not_give_files_away_replaces_them_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, true = [], os.fstat
+
+    def somebody_elses(descriptor: int) -> os.stat_result:
+        return os.stat_result([*true(descriptor)[:4], 77, 88, *true(descriptor)[6:10]])
+
+    def refused(_: int, user: int, group: int) -> None:
+        asked.append((user, group))
+        raise PermissionError(1, "Operation not permitted")
+
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"old")
+    path.chmod(0o604)
+    monkeypatch.setattr(os, "fstat", somebody_elses)
+    monkeypatch.setattr(os, "fchown", refused)
+    files.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    assert asked == [(path.stat().st_uid, path.stat().st_gid)]
+
+
+def test_a_folder_that_cannot_be_opened_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, true, tried = tmp_path / "a.yaml", os.open, []
+    path.write_bytes(b"old")
+
+    def opened(name: str, *rest: int, **more: int) -> int:
+        if name == str(tmp_path):
+            tried.append(name)
+            raise PermissionError(13, "Permission denied")
+        return true(name, *rest, **more)
+
+    monkeypatch.setattr(os, "open", opened)
+    files.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
+    assert tried == [str(tmp_path)]
