@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import io
 import json
 import os
 import subprocess
@@ -14,8 +16,8 @@ from conftest import UNMEASURED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint import __version__
-from apflint.cli import app, ask, check, plain
+from apflint import __version__, cli
+from apflint.cli import app, ask, check, outcome, plain, terminal
 from apflint.cli.options import CheckFormat
 from apflint.settings import FORMATS
 
@@ -216,3 +218,115 @@ def test_a_full_disk_is_told_and_not_twice(tmp_path: Path) -> None:
         )
     assert done.returncode == 2
     assert done.stderr == "apflint: No space left on device\n"
+
+
+class Ended(BaseException):
+    """In place of the end of the process."""
+
+
+class Output(io.StringIO):
+    """A stream that knows whether it was flushed, and may fail then."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error, self.flushed = error, 0
+
+    def flush(self) -> None:
+        self.flushed += 1
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Where nobody has anything to do at the end. (coverage.py has, in a process that it measures.)"""
+    statuses: list[int] = []
+
+    def end(status: int) -> None:
+        statuses.append(status)
+        raise Ended
+
+    monkeypatch.setattr(atexit, "_ncallbacks", lambda: 0)
+    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.delitem(sys.modules, "threading", raising=False)
+    return statuses
+
+
+@pytest.mark.parametrize("error", [None, OSError(28, "No space left on device"), ValueError("closed file")])
+def test_the_process_ends_at_once_when_all_is_written(
+    ends: list[int], monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    out, err = Output(error), Output()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(plain, "run", len)
+    monkeypatch.setattr(sys, "argv", ["apflint", "check", "--quiet"])
+    with pytest.raises(Ended):
+        cli.main()
+    assert (ends, out.flushed, err.flushed) == ([2], 1, 1)
+
+
+def test_the_process_ends_without_streams(ends: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under pythonw and some daemons."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(Ended):
+        cli._exit(1)
+    assert ends == [1]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (ValueError("a\x1b sentence"), 2, "apflint: a\\x1b sentence\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (OSError(13, "Permission denied", "x.yaml"), 2, "apflint: x.yaml: Permission denied\n"),
+        (OSError(28, "No space left on device"), 2, "apflint: No space left on device\n"),
+        (OSError("odd"), 2, "apflint: odd\n"),
+        (
+            LookupError("x"),
+            2,
+            "apflint: internal error: LookupError: x. This is a bug in apflint; APFLINT_DEBUG=1 shows where. Please report it\n",
+        ),
+    ],
+)
+def test_whatever_a_command_raises_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, status: int, told: str
+) -> None:
+    monkeypatch.delenv("APFLINT_DEBUG", raising=False)
+
+    def command() -> int:
+        raise error
+
+    assert outcome.said(command) == status
+    assert capsys.readouterr() == ("", told)
+
+
+def test_what_must_not_happen_is_shown_to_whoever_wants_to_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APFLINT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        outcome.said(lambda: 1 // 0)
+
+
+def test_a_closed_pipe_is_no_error_and_python_does_not_complain_later() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream, patch.object(sys, "stdout", stream):
+        assert outcome.said(lambda: stream.write("x" * 100_000) and 1) == 0
+        stream.write("more")
+        stream.flush()  # goes nowhere
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("120", 120), ("12", terminal._NARROWEST), ("many", 80), ("0", 80), ("", 80)]
+)
+def test_the_width_of_a_terminal_that_does_not_say_it(
+    monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal.style("never", Terminal()).width == width
+    assert terminal.style("never", io.StringIO()).width is None
