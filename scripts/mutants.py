@@ -5,7 +5,7 @@
     python scripts/mutants.py apflint/checks/flows.py --tests tests/test_rules_whole_set.py tests/test_rules_objects.py
 
 A line of JSON for each mutant goes to `--out`; a second run leaves out those that are there. With `--retry FILE` only those
-that survived in an earlier run are tried.
+that survived in an earlier run are tried. A sample is tried in random order: what there is when it is stopped is one, too.
 
 The mistakes are those of mutmut 3. They are made otherwise: the tests are collected once, and each mutant is a fork of that
 process in which the code of one function is exchanged. It runs the tests that execute the line, quick ones and those that
@@ -252,13 +252,16 @@ class Run:
             if law is not None:
                 few = settings(law, max_examples=min(EXAMPLES, law.max_examples))
                 setattr(function, LAW, few)
-        measured = Path(f"{self.options.out}.tests")
-        pid = os.fork()  # what the tests leave behind in caches must not be there when the mutants run
-        if pid == 0:
-            self.measure(measured)
-        if os.waitpid(pid, 0)[1]:
-            raise RuntimeError("the run without mutants failed")
+        measured = Path(self.options.measured or f"{self.options.out}.tests")
+        if not self.options.measured:
+            pid = os.fork()  # what the tests leave behind in caches must not be there when the mutants run
+            if pid == 0:
+                self.measure(measured)
+            if os.waitpid(pid, 0)[1]:
+                raise RuntimeError("the run without mutants failed")
         tests, seconds, lines = json.loads(measured.read_text())
+        if tests != [item.nodeid for item in self.items]:
+            raise RuntimeError(f"{measured} is of other tests")
         found = Found(tests, seconds, {file: {int(at): each for at, each in on.items()} for file, on in lines.items()})
         self.all(found)
         return True
@@ -301,7 +304,7 @@ class Run:
             every = random.Random(self.options.seed).sample(every, min(len(every), self.options.sample))
         functions = {file: living(file) for file in self.options.files}
         with out.open("a") as stream:
-            for mutant, module in sorted(every, key=lambda each: (each[0].file, each[0].line)):
+            for mutant, module in every:
                 if mutant.id not in done:
                     verdict, by = self.one(mutant, module, functions[mutant.file][mutant.function], found)
                     record = {name: getattr(mutant, name) for name in ("id", "file", "function", "line", "was", "now")}
@@ -389,6 +392,9 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn from those of all files")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", default="mutants.jsonl")
+    parser.add_argument(
+        "--measured", help="the --out of an earlier run with .tests behind it: the tests are those still"
+    )
     parser.add_argument("--retry", help="the --out of an earlier run: only what survived there")
     options = parser.parse_args()
     os.chdir(ROOT)

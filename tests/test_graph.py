@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
-from apflint.graph import dot, mermaid, page, svg
+from apflint.graph import dot, mermaid, page, svg, words
 from apflint.graph.layout import TOP, layout
 from apflint.graph.markup import cut
 from apflint.graph.picture import Picture, Shadow, picture, shadows
@@ -396,3 +396,68 @@ def test_command_takes_built_in_objects_and_refuses_nonsense(capsys: pytest.Capt
     assert run(["graph", "defaults:1.20", "--server-concurrency", "0"]) == 2
     assert "must be at least 1" in capsys.readouterr().err
     assert run(["graph", "--format", "png"]) == 2
+
+
+def _idle(schema: dict[str, Any], *rules: int) -> dict[str, Any]:
+    """With further rules that come after one that takes the same."""
+    schema["spec"]["rules"] = [schema["spec"]["rules"][0]] * (max(rules) + 1)
+    return schema
+
+
+def test_what_is_wrong_is_said_of_each_state() -> None:
+    nothing = _schema("nothing", "gold")
+    nothing["spec"]["rules"] = []
+    own, twice, thrice = _schema("own", "gold"), _idle(_schema("twice", "gold"), 1), _idle(_schema("thrice", "gold"), 2)
+    known = _workspace([nothing, own, twice, thrice, _schema("lost", "nowhere"), _level("gold")])
+    named = {schema.name: schema for schema in known.configuration.order}
+    drawn = picture(
+        known,
+        {
+            id(named["nothing"]): Shadow(()),
+            id(named["own"]): Shadow((named["exempt"], named["probes"], named["catch-all"])),
+            id(named["twice"]): Shadow(None, (1,)),
+            id(named["thrice"]): Shadow(None, (1, 2)),
+        },
+    )
+    said = {node.name: words.trouble(drawn, node) for node in drawn.schemas}
+    assert said["own"] == 'No request ever gets it: "exempt", "probes" and "catch-all" take all that it matches.'
+    assert said["lost"] == 'The server skips it: the priority level "nowhere" does not exist.'
+    assert said["nothing"] == "No request ever gets it: it matches none."
+    assert next(node.who for node in drawn.schemas if node.name == "nothing") == "nobody: it has no subjects"
+    assert said["probes"] == ""
+    assert [said["twice"], said["thrice"]] == [
+        "spec.rules[1] never decides about a request.",
+        "spec.rules[1], spec.rules[2] never decide about a request.",
+    ]
+
+
+def test_what_is_wrong_is_said_of_a_level() -> None:
+    drawn = _drawn(
+        _schema("late", "gold"),
+        _schema("good", "silver"),
+        _level("gold"),
+        _level("silver"),
+        _level("idle"),
+        dead={"late": ("exempt",)},
+    )
+    said = {level.name: words.level_trouble(drawn, level) for level in drawn.levels}
+    assert said["idle"] == "No FlowSchema names it, so no request gets there."
+    assert said["gold"] == "Only FlowSchemas that no request gets name it, so no request gets there."
+    assert said["silver"] == ""
+
+
+def test_command_takes_several_paths_and_says_what_mermaid_cannot_draw(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(2):
+        (tmp_path / f"{number}.json").write_text(json.dumps(_schema(f"s{number}", "exempt")))
+    assert run(["graph", str(tmp_path / "0.json"), str(tmp_path / "1.json")]) == 0
+    few = capsys.readouterr()
+    assert "s0" in few.out
+    assert "s1" in few.out
+    assert few.err == ""
+    (tmp_path / "2.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*_many(501)]}))
+    assert run(["graph", str(tmp_path)]) == 0
+    many = capsys.readouterr()
+    assert "s1" in many.out
+    assert many.err.startswith("apflint: GitHub and others draw no Mermaid diagram of this size.")
