@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apflint.cli import answers as known_answers
 from apflint.cli import manifests
-from apflint.cli.answers import answers
+from apflint.cli.answers import Answers, answers
 from apflint.cli.app import run
 from apflint.cli.ask import Question, request
 from apflint.cli.explain import Explainer, as_json
@@ -396,3 +399,69 @@ def test_what_no_server_would_take_is_told(
         'apflint: PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server.'
         " It is used here as far as it can be decoded: see `apflint check`\n"
     )
+
+
+GET = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "pods", "namespace": "x"}
+LINE = json.dumps(GET).encode() + b"\n"
+
+
+def replies(*pieces: bytes) -> list[dict[str, Any]]:
+    found = answers(explainer(), from_record, pieces, reasons=False)
+    return [json.loads(line) for text, _ in found for line in text.splitlines()]
+
+
+def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_answers, "MEMORY", 2)
+    records = [GET | {"user": user, "name": name} for user in "abcde" for name in "xyz"]
+    lines = [json.dumps(record).encode() + b"\n" for record in [*records, *records]]
+    assert replies(*lines) == [each for line in lines for each in replies(line)]
+    by = Answers(explainer(), from_record, reasons=False)
+    for line in lines:
+        by.line(1, line)
+    assert len(by._remarks) <= 2
+    assert len(by._ends) <= 2
+
+
+def test_a_log_that_begins_in_the_middle_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first line looks like the beginning of a value that goes on below; there is no end to it."""
+    monkeypatch.setattr(known_answers, "SIZE_LIMIT", 2 * len(LINE))
+    first, *others = replies(b'{"user":\n', *[LINE] * 5)
+    assert first.keys() == {"error", "inputLine"}
+    assert [other["flowSchema"] for other in others] == ["global-default"] * 5
+    pieces = [b'{"user":\n', *[LINE] * 5]
+    assert len(list(answers(explainer(), from_record, pieces, reasons=False))) > 2  # as they come
+    monkeypatch.setattr(known_answers, "SIZE_LIMIT", 9 * len(LINE))
+    assert len(list(answers(explainer(), from_record, pieces, reasons=False))) == 1  # all of it may be one value
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b"7" * 10_000, b"nonsense", b'{"user": "a"} x'])
+def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
+    first, other = replies(line + b"\n", LINE)
+    assert first["inputLine"] == 1
+    assert other["flowSchema"] == "global-default"
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"])
+def test_requests_in_utf_16_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="the requests are in UTF-16; write them in UTF-8"):
+        replies(data)
+    assert [each["inputLine"] for each in replies(LINE, data) if "error" in each] == [2]  # only at the beginning
+
+
+def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_answers, "SIZE_LIMIT", 3 << 20)
+    with pytest.raises(ValueError, match="a line of the requests is longer than 3 MiB"):
+        replies(*[b"x" * (1 << 20)] * 4)
+
+
+@pytest.mark.usefixtures("empty")
+def test_requests_from_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BufferedReader(io.BytesIO(LINE * 3))
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert run(["explain", "--requests", "-"]) == 0
+    assert capsys.readouterr().out.count('"flowSchema": "global-default"') == 3
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run(["explain", "--requests", "-"]) == 2
+    assert capsys.readouterr() == ("", "apflint: standard input is closed: connect it to a pipe or a file\n")

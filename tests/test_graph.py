@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
-from apflint.graph import dot, mermaid, page, svg, words
+from apflint.graph import dot, mermaid, page, svg
+from apflint.graph import words as sayings
 from apflint.graph.layout import TOP, layout
 from apflint.graph.markup import cut
 from apflint.graph.picture import Picture, Shadow, picture, shadows
@@ -419,7 +420,7 @@ def test_what_is_wrong_is_said_of_each_state() -> None:
             id(named["thrice"]): Shadow(None, (1, 2)),
         },
     )
-    said = {node.name: words.trouble(drawn, node) for node in drawn.schemas}
+    said = {node.name: sayings.trouble(drawn, node) for node in drawn.schemas}
     assert said["own"] == 'No request ever gets it: "exempt", "probes" and "catch-all" take all that it matches.'
     assert said["lost"] == 'The server skips it: the priority level "nowhere" does not exist.'
     assert said["nothing"] == "No request ever gets it: it matches none."
@@ -440,7 +441,7 @@ def test_what_is_wrong_is_said_of_a_level() -> None:
         _level("idle"),
         dead={"late": ("exempt",)},
     )
-    said = {level.name: words.level_trouble(drawn, level) for level in drawn.levels}
+    said = {level.name: sayings.level_trouble(drawn, level) for level in drawn.levels}
     assert said["idle"] == "No FlowSchema names it, so no request gets there."
     assert said["gold"] == "Only FlowSchemas that no request gets name it, so no request gets there."
     assert said["silver"] == ""
