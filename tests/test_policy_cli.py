@@ -224,3 +224,43 @@ def test_color_and_width_change_no_words(folder: Path, apflint: Any) -> None:
     name = suite(folder, HOLDS + FAILS)
     plain = apflint("test", name, "--color", "never").out
     assert re.sub("\x1b\\[[0-9;]*m", "", apflint("test", name, "--color", "always").out) == plain
+
+
+def test_quiet_shows_only_what_fails(folder: Path, apflint: Any) -> None:
+    names = suite(folder, HOLDS, "good.yaml"), suite(folder, HOLDS + FAILS, "bad.yaml")
+    ran = apflint("test", *names, "--quiet", "--color", "never")
+    assert ran.status == 1
+    assert "good.yaml" not in ran.out
+    assert ran.out.startswith("bad.yaml: 1 passed, 1 failed")
+    assert "pass  " not in ran.out
+    assert ran.out.count("  FAIL  ") == 1
+
+
+def test_a_request_without_words_is_shown_as_a_record(folder: Path, apflint: Any) -> None:
+    """Of a user in none of the groups that every user is in; no command line can say that."""
+    ran = apflint(
+        "test", suite(folder, "- never: {reaches: catch-all}\n", head="world: any\nmanifests: []\n"), "--color", "never"
+    )
+    assert ran.status == 1
+    (line,) = [line for line in ran.out.splitlines() if line.strip().startswith("request")]
+    record = json.loads(line.partition("request")[2])
+    assert "system:authenticated" not in record.get("groups", [])
+    (folder / "requests.jsonl").write_text(json.dumps(record))
+    answer = json.loads(apflint("explain", "--requests", "requests.jsonl").out)
+    assert answer["flowSchema"] == "catch-all"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-", "-f", "-"], "standard input can be the suite or the manifests, not both"),
+        (["x.yaml", "--kubernetes", "1.99"], '"1.99" is too new'),
+        (["x.yaml", "--server-concurrency", "0"], 'must be at least 1, and "0" is not'),
+    ],
+)
+def test_wrong_usage(folder: Path, apflint: Any, options: list[str], message: str) -> None:
+    suite(folder, HOLDS, "x.yaml")
+    ran = apflint("test", *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1

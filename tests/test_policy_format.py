@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.policy import words
+from apflint.policy.conditions import in_words
 from apflint.policy.reading import Mistake, Reading, read
 from apflint.policy.suite import Example, Property, Suite
 
@@ -88,6 +89,9 @@ MISTAKES = [
     ("tests:\n- request: «lst pods»\n  as: alice\n  reaches: a", '"lst" is no verb', 0),
     ("tests:\n- request: «list pods --ns x»\n  as: alice\n  reaches: a", '"--ns" is no part of a request', 0),
     ("tests:\n- request: «list pods -n»\n  as: alice\n  reaches: a", "a value was expected after it", 0),
+    ("tests:\n- request: «list pods -n a -n b»\n  as: alice\n  reaches: a", "an option twice", 0),
+    ("tests:\n- request: «list pods --path /x»\n  as: alice\n  reaches: a", "is named twice", 0),
+    ("tests:\n- request: «--method GET»\n  as: alice\n  reaches: a", "name a verb and a resource", 0),
     ("tests:\n- request: «list 'pods»\n  as: alice\n  reaches: a", "cannot be taken apart", 0),
     ("tests:\n- «request: get /x»\n  as: alice", "`reaches` is missing", 1),
     ("tests:\n- request: get /x\n  as: alice\n  reaches: {priorityLevel: a, «priority»: b}", "priorityLevel", 1),
@@ -97,6 +101,7 @@ MISTAKES = [
     ("tests:\n- never: {reaches: {priorityLevel: a, «minSeats»: 3}}", "`always`", 1),
     ("tests:\n- reachable: «exempt»", "`flowSchema` or `priorityLevel`", 1),
     ("tests:\n- reachable: {flowSchema: «[]»}", "the list is empty", 1),
+    ("tests:\n- reachable: {flowSchema: a, «minSeats»: 3}", "is no key here", 1),
     (never("«subjects»: {user: a}"), 'Did you mean "subject"?', 1),
     (never("«user»: a"), "subject: {user: NAME}", 1),
     (never("«priorityLevel»: a"), "inside `reaches`", 1),
@@ -105,6 +110,7 @@ MISTAKES = [
     (never("subject: {serviceAccount: «builder»}"), "NAMESPACE/NAME", 0),
     (never("subject: {serviceAccount: «CI/builder»}"), "no service account", 0),
     (never("subject: «[]»"), "nobody is meant", 1),
+    (never("subject: [{user: a}, «b»]"), "a mapping", 1),
     (never("verbs: «lst»"), 'Did you mean "list"?', 0),
     (never("nonResourceURLs: /x, verbs: [get, «list»]"), 'the verb "list"', 0),
     (never("resources: pods, verbs: «post»"), 'the verb "post"', 0),
@@ -296,3 +302,26 @@ def test_groups_are_taken_from_both_places() -> None:
     claim = suite("tests:\n- {request: list pods --as-group a, as: x, groups: [b], reaches: z}").tests[0].claim
     assert isinstance(claim, Example)
     assert claim.request.user.groups == ("b", "a", "system:authenticated")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("subject: {user: '*'}", "request"),
+        ("verbs: get", "request to get"),
+        ("resources: '*'", "request for any resource"),
+        ("resources: '*', apiGroups: [apps, batch]", 'request for any resource in API groups ["apps", "batch"]'),
+        ("resources: deployments", "request for deployments.apps"),
+        ("resources: [x, z], apiGroups: [a.io, b.io]", 'request for x or z in API groups ["a.io", "b.io"]'),
+        ("resources: [x, z], apiGroups: '*'", "request for x or z in any API group"),
+        ("resources: pods, namespaces: a", "request for pods in namespace a"),
+        ("resources: pods, namespaces: [a, b]", "request for pods in namespaces a, b"),
+        ("resources: pods, namespaces: '*'", "request for pods in a namespace"),
+        ("resources: pods, clusterScope: true", "request for pods in no namespace"),
+        ("resources: pods, namespaces: a, clusterScope: true", "request for pods in namespace a or in no namespace"),
+        ("nonResourceURLs: '*'", "request for any path"),
+        ("nonResourceURLs: [/a, /b], verbs: get", "request to get for /a or /b"),
+    ],
+)
+def test_what_is_claimed_is_said_in_words(body: str, said: str) -> None:
+    assert in_words(_property(body).requests) == said

@@ -211,6 +211,16 @@ def test_what_does_not_hold(test: dict[str, Any], place: str, happened: str, rea
         replayed(found, CONFIGURATION)
 
 
+def test_why_nothing_gets_there() -> None:
+    idle = schema("idle", "spare", 540, ALICE)
+    idle["spec"]["rules"] = []
+    known = built([*OURS, level("spare", {"type": "Reject"}), level("unused", {"type": "Reject"}), idle])
+    found = outcome({"reachable": {"priorityLevel": "unused"}}, known)
+    assert found.why == ('No FlowSchema that is in effect leads to "unused".',)
+    for claim in ({"priorityLevel": "spare"}, {"flowSchema": "idle"}):
+        assert outcome({"reachable": claim}, known).why == ('"idle" matches no request that there can be.',)
+
+
 def replayed(found: Outcome, known: Configuration) -> None:
     """The request that is shown goes where it is said to go, in the words that are shown."""
     assert found.request is not None
