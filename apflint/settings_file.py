@@ -23,7 +23,7 @@ _CHOICES = {"fail-on": (*SEVERITIES, "never"), "format": FORMATS}
 def has_table(data: bytes) -> bool:
     """Whether a pyproject.toml that mentions it has `[tool.apflint]`. One that is no TOML may have: `read` says more."""
     try:
-        tool = tomllib.loads(data.decode("utf-8")).get("tool")
+        tool = tomllib.loads(data.decode("utf-8-sig")).get("tool")
     except ValueError:
         return True
     return isinstance(tool, dict) and "apflint" in tool
@@ -37,12 +37,13 @@ def read(path: str) -> dict[str, Any]:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        table: Any = tomllib.loads(data.decode("utf-8"))
+        table: Any = tomllib.loads(data.decode("utf-8-sig"))
     except ValueError as error:
         raise ValueError(f"{path}: this is no TOML: {error}") from None
     where = f"{path}: "
     if os.path.basename(path) == "pyproject.toml":
-        table, where = table.get("tool", {}).get("apflint"), f"{path}: tool.apflint."
+        tool = table.get("tool")
+        table, where = tool.get("apflint") if isinstance(tool, dict) else None, f"{path}: tool.apflint."
         if not isinstance(table, dict):
             raise ValueError(f"{path}: there is no table [tool.apflint] in it.")
     values = {key: _value(key, value, where) for key, value in table.items()}
@@ -140,25 +141,44 @@ def _from_here(patterns: tuple[str, ...], folder: str) -> tuple[str, ...]:
         return patterns
     return tuple(
         pattern.removeprefix(prefix)
-        for pattern in patterns
+        for pattern in (one.removeprefix("./") for one in patterns)
         if "/" not in pattern.rstrip("/") or pattern.startswith((prefix, "*"))
     )
 
 
 def adjustment(settings: Settings, folder: str) -> Callable[[Finding], Finding | None]:
     """Gives findings the severities of the file; None for those of its per-file-ignores, patterns from its `folder`."""
-    import re
-    from fnmatch import translate
-
     severities = settings.values["severity"]
-    ignores = [(re.compile(translate(glob)), rules) for glob, rules in settings.values["per-file-ignores"].items()]
+    ignores = [(_matcher(glob), rules) for glob, rules in settings.values["per-file-ignores"].items()]
 
     def adjust(finding: Finding) -> Finding | None:
         name = os.path.relpath(finding.file, folder).replace(os.sep, "/")
-        for pattern, rules in ignores:
-            if finding.rule in rules and (pattern.match(name) or pattern.match(name.rpartition("/")[2])):
-                return None
+        if any(finding.rule in rules and covers(name) for covers, rules in ignores):
+            return None
         severity = severities.get(finding.rule, "off")
         return finding if severity == "off" else finding._replace(severity=severity)
 
     return adjust
+
+
+def _matcher(glob: str) -> Callable[[str], bool]:
+    """Whether a pattern stands for a path, or for a directory above it: the rules are those of `exclude`.
+
+    `*` also stands for slashes; a pattern without a slash is held against names alone, `**/` before a name is any depth.
+    """
+    import re
+    from fnmatch import translate
+
+    pattern = glob.removeprefix("./").rstrip("/").removesuffix("/**") or glob
+    patterns = [pattern, pattern[3:]] if pattern.startswith("**/") else [pattern]
+    matches = [("/" in one, re.compile(translate(one)).match) for one in patterns]
+
+    def covers(path: str) -> bool:
+        while path and path != "/":
+            name = path.rpartition("/")[2]
+            if any(match(path if whole else name) for whole, match in matches):
+                return True
+            path = path.rpartition("/")[0]
+        return False
+
+    return covers

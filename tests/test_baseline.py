@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,8 +113,11 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     manifest.write_text(MANIFEST, encoding="utf-8")
     check_all = ["check", "--baseline", "known.json"]
     assert run(check_all) == 2  # there is none
+    assert "known.json: there is no such baseline. Make it with `--baseline known.json" in capsys.readouterr().err
     assert run(["check", "--write-baseline"]) == 2
     assert "--baseline FILE" in capsys.readouterr().err
+    assert run([*check_all, "--write-baseline", "--report", "json=x"]) == 2
+    assert "Give one of the two." in capsys.readouterr().err
     assert run([*check_all, "--write-baseline"]) == 0
     assert "2 findings written to known.json" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "known.json"]
@@ -128,3 +132,44 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "APF203" not in said.out
     manifest.write_text(MANIFEST.replace("ByFoo", "ByBar"), encoding="utf-8")
     assert run(check_all) == 1
+
+
+def test_the_baseline_is_no_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text(MANIFEST, encoding="utf-8")
+    (tmp_path / "deep").mkdir()
+    for name in ("known.json", "deep/known.json"):
+        assert run(["check", "--baseline", name, "--write-baseline"]) == 0
+    capsys.readouterr()
+    assert run(["check", "--baseline", f"{tmp_path}/deep/../known.json", "--format", "json"]) == 0
+    skipped = json.loads(capsys.readouterr().out)["summary"]["skipped"]
+    assert [one["file"] for one in skipped] == ["deep/known.json"]
+
+
+def test_a_baseline_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text(MANIFEST, encoding="utf-8")
+    assert run(["check", "--baseline", "no/such.json", "--write-baseline"]) == 2
+    assert capsys.readouterr().err == (
+        'apflint: The baseline cannot be written to "no/such.json": No such file or directory.\n'
+    )
+
+
+def test_many_stale_entries_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    manifest = tmp_path / "a.yaml"
+    manifest.write_text("---\n".join(MANIFEST.replace("nightly", f"n{number}") for number in range(7)), "utf-8")
+    assert run(["check", "--baseline", "known.json", "--write-baseline"]) == 0
+    manifest.write_text("", "utf-8")
+    capsys.readouterr()
+    assert run(["check", "--baseline", "known.json"]) == 0
+    said = capsys.readouterr().err
+    (count,) = re.findall(r": (\d+) entries of the baseline were not found", said)
+    assert int(count) >= 14
+    assert f" and {int(count) - 5} more. If all files were read" in said

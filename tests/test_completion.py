@@ -85,6 +85,7 @@ def test_formats_and_other_choices() -> None:
     assert candidates("check", "--fail-on", "") == {"error", "warning", "info", "never"}
     assert candidates("completion", "") == {"bash", "zsh", "fish"}
     assert candidates("schema", "Flow") == {"FlowSchema", "FlowSchemaList"}
+    assert candidates("schema", "c") == {"config"}
     assert "list" in candidates("explain", "")
 
 

@@ -534,6 +534,14 @@ def test_a_report_that_fails_leaves_the_old_one(folder: Path, monkeypatch: pytes
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("x", "old")]
 
 
+def test_two_reports_into_one_file_by_way_of_a_link(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, one=BAD)
+    os.symlink("b.json", folder / "link")
+    assert run(["check", "one.yaml", "--report", "json=b.json", "--report", "sarif=link"]) == 2
+    assert '"link" is named twice' in capsys.readouterr().err
+    assert not (folder / "b.json").exists()
+
+
 def test_a_report_into_a_device(folder: Path) -> None:
     write(folder, one=GOOD)
     assert run(["check", "one.yaml", "--report", f"json={os.devnull}"]) == 0
@@ -549,7 +557,33 @@ def test_the_summary_of_the_job(folder: Path, monkeypatch: pytest.MonkeyPatch, a
     assert (folder / "summary").read_text() == "before\n"
     assert run(["check", "one.yaml", *arguments]) == 1
     text = (folder / "summary").read_text()
-    assert text.startswith("before\n### apflint\n\n**1 error**: ")
+    assert text.startswith("before\n\n### apflint\n\n**1 error**: ")
+
+
+def test_the_summary_stays_apart_from_what_is_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, one=BAD)
+    monkeypatch.setenv(reports.SUMMARY, str(folder / "summary"))
+    (folder / "summary").write_text("<details>no end of a line")
+    assert run(["check", "one.yaml", "--format", "github"]) == 1
+    assert (folder / "summary").read_text().startswith("<details>no end of a line\n\n### apflint\n")
+
+
+@pytest.mark.parametrize("room", [0, 1, 120, 250, 280, 300, 400, 2000])
+@pytest.mark.parametrize("text", [BAD, GOOD])
+def test_a_summary_never_grows_beyond_what_github_shows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], room: int, text: str
+) -> None:
+    write(folder, one=text)
+    monkeypatch.setenv(reports.SUMMARY, str(folder / "summary"))
+    before = "x" * ((1 << 20) - room)
+    (folder / "summary").write_text(before)
+    assert run(["check", "one.yaml", "--format", "github"]) == (1 if text == BAD else 0)
+    added = (folder / "summary").read_text().removeprefix(before)
+    assert len(added) <= room
+    told = "no room left" in capsys.readouterr().err
+    assert told == (added == "")
+    assert told or room > 200
+    assert not told or room < 400
 
 
 def test_the_summary_that_cannot_be_written(

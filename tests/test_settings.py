@@ -154,6 +154,63 @@ def test_patterns_are_from_the_directory_of_the_file(
     assert found(capsys) == BOTH
     write(project, '[per-file-ignores]\n"deep/*" = ["APF104"]')
     assert found(capsys) == BOTH[1:]
+    write(project, 'exclude = ["./deep/down"]')
+    assert found(capsys) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "covered"),
+    [
+        ("b.yaml", True),
+        ("deep/down/b.yaml", True),
+        ("./deep/down/b.yaml", True),
+        ("deep", True),
+        ("deep/", True),
+        ("./deep", True),
+        ("deep/**", True),
+        ("deep/*.yaml", True),
+        ("**/b.yaml", True),
+        ("**/down", True),
+        ("**/down/**", True),
+        ("**/deep", True),
+        ("down", True),
+        ("*", True),
+        ("eep", False),
+        ("deep/b.yaml", False),
+        ("down/b.yaml", False),
+        ("/deep", False),
+        ("/", False),
+        ("", False),
+    ],
+)
+def test_patterns_are_those_of_exclude(
+    project: Path, capsys: pytest.CaptureFixture[str], pattern: str, covered: bool
+) -> None:
+    (project / "a.yaml").unlink()
+    write(project / "deep" / "down", MANIFEST, "b.yaml")
+    write(project, f'[per-file-ignores]\n"{pattern}" = ["APF"]')
+    assert found(capsys) == ([] if covered else BOTH)
+    if pattern:  # that is no pattern for `exclude`
+        write(project, f'exclude = ["{pattern}"]')
+        assert found(capsys) == ([] if covered else BOTH)
+
+
+def test_a_file_for_all_may_begin_with_a_byte_order_mark(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, '\ufeffignore = ["APF1"]')
+    assert found(capsys) == BOTH[1:]
+
+
+@pytest.mark.parametrize("text", ["tool = 3", "[tool]\napflint = 3", "[tool.other]", ""])
+def test_a_pyproject_that_has_no_table_of_ours(project: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    write(project, text, "pyproject.toml")
+    assert run(["check", "--config", "pyproject.toml"]) == 2
+    assert capsys.readouterr().err == "apflint: pyproject.toml: there is no table [tool.apflint] in it.\n"
+
+
+def test_the_schemas_of_our_own_files_are_printed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("config", "test"):
+        assert run(["schema", name]) == 0
+        assert capsys.readouterr().out == (root / "schemas" / f"apflint-{name}.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

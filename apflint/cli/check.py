@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +35,8 @@ class Inputs(NamedTuple):
     stdin_filename: str | None = None
     context: tuple[str, ...] = ()
     """Paths that are read for what they define, and never reported on."""
+    apart: str | None = None
+    """A file of ours that is no manifest, though it may lie among them: the baseline."""
 
 
 class Printing(NamedTuple):
@@ -107,6 +110,10 @@ def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> i
     """
     if flags.write_baseline and flags.baseline is None:
         raise ValueError("--write-baseline needs the file to write: add --baseline FILE.")
+    if flags.write_baseline and flags.reports:
+        raise ValueError(
+            "--write-baseline takes what is found as known, and --report tells of it. Give one of the two."
+        )
     request = requested(paths, asked, flags)
     if flags.fix or flags.diff:
         from apflint.cli import fix
@@ -127,6 +134,7 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) ->
         force_exclude=flags.force_exclude,
         stdin_filename=flags.stdin_filename,
         context=given["context"],
+        apart=flags.baseline,
     )
     options = Options(
         kubernetes=given["kubernetes"] or NEWEST.name,
@@ -221,6 +229,8 @@ def _summarise(report: Report, printing: Printing) -> None:
 def read(inputs: Inputs, unreadable: list[str]) -> Iterator[Input]:
     """The inputs that can be read; the others become sentences in `unreadable`."""
     found = list(files.discover(inputs.paths, inputs.exclude, inputs.force_exclude))
+    if inputs.apart is not None:
+        found = [one for one in found if not _is_file(inputs.apart, one.path)]
     for one in watched(found):
         data = files.read(one)
         if isinstance(data, files.Unreadable):
@@ -228,6 +238,11 @@ def read(inputs: Inputs, unreadable: list[str]) -> Iterator[Input]:
             continue
         name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
         yield Input(name, one.path, data, files.may_hold_apf(data))
+
+
+def _is_file(path: str, other: str) -> bool:
+    """Whether two paths name one file, without a look at the disk for all that are called otherwise."""
+    return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
 
 
 def pairs(inputs: Iterable[Input]) -> Iterator[tuple[str, bytes]]:

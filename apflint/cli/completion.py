@@ -258,7 +258,8 @@ def _built_in() -> list[Candidate]:
 def _kinds() -> list[Candidate]:
     from apflint.load.document import KINDS
 
-    return [*map(Candidate, KINDS), *(Candidate(f"{kind}List") for kind in KINDS)]
+    ours = [Candidate("config", "apflint.toml"), Candidate("test", "suites of apflint test")]
+    return [*map(Candidate, KINDS), *(Candidate(f"{kind}List") for kind in KINDS), *ours]
 
 
 def _verbs() -> list[Candidate]:

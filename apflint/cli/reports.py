@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.report import FORMATS, Style, render
@@ -34,10 +35,18 @@ def targets(values: tuple[str, ...]) -> tuple[Target, ...]:
             )
         if not equals or not file or file == "-":
             raise ValueError(f'--report: "{value}" names no file. Write FORMAT=FILE; --format is for standard output.')
-        if any(os.path.abspath(file) == os.path.abspath(other.file) for other in found):
+        if any(_same(file, other.file) for other in found):
             raise ValueError(f'--report: "{file}" is named twice. Each report needs a file of its own.')
         found.append(Target(name, file))
     return tuple(found)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two names lead to one file."""
+    try:
+        return os.path.realpath(one) == os.path.realpath(other)
+    except ValueError:  # a NUL, which no file has in its name; writing says more
+        return one == other
 
 
 def save(report: Report, wanted: tuple[Target, ...], style: Style) -> list[str]:
@@ -52,17 +61,27 @@ def save(report: Report, wanted: tuple[Target, ...], style: Style) -> list[str]:
 
 
 def summarise(report: Report) -> list[str]:
-    """Adds the Markdown to the summary of the job where GitHub asks for one; a sentence if that fails."""
+    """Adds the Markdown to the summary of the job where GitHub asks for one; a sentence if that fails.
+
+    What other commands of the step have written stays apart, by an empty line. Where it leaves no room, nothing is added:
+    a summary that is too long is not shown at all, theirs included.
+    """
     path = os.environ.get(SUMMARY)
     if not path:
         return []
     from apflint.report.markdown import within
 
     try:
-        with open(path, "ab") as file:
-            file.write(within(report, SUMMARY_SIZE - file.tell()).encode("utf-8", "backslashreplace"))
+        with open(path, "ab+") as file:
+            size = file.tell()
+            file.seek(max(0, size - 1))
+            gap = {b"": "", b"\n": "\n"}.get(file.read(1), "\n\n")
+            text = within(report, SUMMARY_SIZE - size - len(gap))
+            file.write(f"{gap}{text}".encode("utf-8", "backslashreplace") if text else b"")
     except (OSError, ValueError) as error:
         return [_failure("summary of the job", path, error)]
+    if not text:
+        sys.stderr.write("apflint: the summary of the job has no room left, so the findings are not in it\n")
     return []
 
 

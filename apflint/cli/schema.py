@@ -1,22 +1,32 @@
-"""`apflint schema`: the JSON Schema of a kind."""
+"""`apflint schema`: the JSON Schema of a kind, or of a file of apflint's own."""
 
 from __future__ import annotations
+
+import os
 
 from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.load.document import KINDS
 from apflint.releases import API_VERSIONS
 from apflint.schema import schema
+from apflint.shipped import shipped
 
+FILES = {"config": "apflint-config.json", "test": "apflint-test.json"}
+"""The command that reads a file of ours -> the schema of such files: settings, and suites of tests."""
 _KINDS = (*KINDS, *(f"{kind}List" for kind in KINDS))
 
 
 def show(kind: str, version: str) -> str:
-    """The schema as JSON text. ValueError, fit to be shown, for an unknown kind or API version."""
+    """The schema as JSON text; `version` is for kinds of Kubernetes. ValueError, fit to be shown, for what is unknown."""
     import json
 
+    if kind in FILES:
+        with open(os.path.join(shipped("schemas"), FILES[kind]), encoding="utf-8") as file:
+            return file.read()
     if kind not in _KINDS:
+        known = (*_KINDS, *FILES)
         raise ValueError(
-            f"{quote(kind)} is no kind of API Priority and Fairness: {listed(_KINDS)}.{did_you_mean(kind, _KINDS)}"
+            f"{quote(kind)} is no kind of API Priority and Fairness, and no file of apflint: {listed(known)}."
+            f"{did_you_mean(kind, known)}"
         )
     version = version.rpartition("/")[2]
     versions = [life.name for life in API_VERSIONS]

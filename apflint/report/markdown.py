@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.report import Style
 
+_REST = 100
+"""Bytes that the sentence on what is left out may take."""
+_LEAST = 200
+"""Bytes for that and the head of the table."""
 _NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 
 
@@ -22,13 +26,18 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 
 
 def within(report: Report, size: int | None) -> str:
-    """The same in at most `size` bytes of UTF-8: as many findings as have room, and how many are left out."""
+    """The same in at most `size` bytes of UTF-8: as many findings as have room, and how many are left out.
+
+    Empty where not even their number has room.
+    """
     head = f"### apflint\n\n{_answer(report)}\n"
+    if size is not None and size < len(head.encode()) + _LEAST:
+        return ""
     if not report.findings:
         return head
     head += "\n| Severity | Rule | Place | What is wrong |\n|---|---|---|---|\n"
     rows = [_row(finding) for finding in ranked(report)]
-    kept = rows if size is None else rows[: _room(rows, size - len(head.encode()) - 100)]
+    kept = rows if size is None else rows[: _room(rows, size - len(head.encode()) - _REST)]
     left = len(rows) - len(kept) + report.left_out
     return head + "".join(kept) + (f"\nAnd {counted(left, 'more finding')}, not shown here.\n" if left else "")
 

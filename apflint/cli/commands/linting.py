@@ -147,11 +147,14 @@ def settings(
 @app.command()
 def schema(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="FlowSchema, PriorityLevelConfiguration, or one of their lists.")
+        str,
+        typer.Argument(
+            metavar="KIND", help="FlowSchema, PriorityLevelConfiguration, one of their lists; config or test."
+        ),
     ],
     api_version: Annotated[str, typer.Option(metavar="V", help="API version, v1alpha1 to v1.")] = "v1",
 ) -> int:
-    """Print the JSON Schema of a kind, for the YAML support of editors."""
+    """Print the JSON Schema of a kind, or of a file of apflint, for editors."""
     from apflint.cli import schema as command
 
     return said(lambda: print_text(command.show(kind, api_version)))

@@ -120,13 +120,17 @@ PAGES = {
         exit_status=_ANSWER,
     ),
     "schema": Page(
-        about="The YAML support of editors reads it: fields are completed and explained, and mistakes are marked.",
+        about=(
+            "The YAML support of editors reads it: fields are completed and explained, and mistakes are marked."
+            " `config` is for apflint.toml, and `test` for the files of `apflint test`."
+        ),
         examples=(
             Example("into a file that the editor's settings name", "apflint schema FlowSchema > flowschema.json"),
             Example(
                 "of an older API version",
                 "apflint schema PriorityLevelConfiguration --api-version v1beta3 > levels.json",
             ),
+            Example("of apflint's own settings", "apflint schema config > apflint-config.json"),
         ),
         exit_status=_ANSWER,
     ),
