@@ -251,3 +251,105 @@ def test_how_two_values_differ() -> None:
     assert differences(here, limited(5, None), "v1") == (
         'limitResponse.type ("Reject" there, "Queue" here) and limitResponse.queuing'
     )
+
+
+# What is said of a field, and what is offered
+
+
+@pytest.mark.parametrize(
+    ("level_type", "home"), [("Limited", "limited"), ("Exempt", "exempt"), ("Other", None), (None, None)]
+)
+def test_a_field_of_two_mappings_goes_into_that_of_the_type(level_type: str | None, home: str | None) -> None:
+    (told,) = found("APF101", manifest("PriorityLevelConfiguration", {"type": level_type, "lendablePercent": 5}))
+    assert [operation.path for operation in told.fix.operations] == [("spec", home)] if told.fix else home is None
+
+
+@pytest.mark.parametrize("groups", [["*"], [""]])
+def test_a_resource_outside_of_namespaces_in_whatever_group_it_is(groups: list[str]) -> None:
+    (told,) = found("APF506", covering(apiGroups=groups, resources=["nodes"], clusterScope=False))
+    assert '"nodes"' in told.message
+    assert not found("APF506", covering(apiGroups=["x.io"], resources=["nodes"], clusterScope=False))
+
+
+def test_what_is_wrong_with_a_key_is_shown_at_the_key() -> None:
+    text = json.dumps(schema({"annotations": {"a b": "c"}, "labels": {"d e": "f"}}))
+    findings = check([("a.json", text.encode())], Options()).findings
+    shown = [text[each.span.column - 1 : each.span.end_column - 1] for each in findings if each.rule == "APF103"]
+    assert sorted(shown) == ['"a b"', '"d e"']
+
+
+def test_a_star_among_finalizers_is_a_name_like_others() -> None:
+    assert [each.field for each in found("APF106", schema({"finalizers": ["*", "*"]}))] == ["metadata.finalizers[1]"]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("maybe", '"clusterScope" takes true or false; this is the text "maybe".'),
+        ("'maybe'", '"clusterScope" takes true or false; this is the text "maybe".'),
+        ("'TRUE'", '"clusterScope" takes true or false; this is the text "TRUE". Write it without quotes: true.'),
+        ("'false'", '"clusterScope" takes true or false; this is the text "false". Write it without quotes: false.'),
+        ("[]", '"clusterScope" takes true or false; this is a list.'),
+    ],
+)
+def test_what_is_no_boolean(written: str, said: str) -> None:
+    text = json.dumps(covering(clusterScope="HERE")).replace('"HERE"', written)
+    (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF102"]
+    assert f"{told.message.rstrip('.')}." == said
+
+
+def test_whatever_is_expected_has_a_name() -> None:
+    told = found("APF102", schema(matchingPrecedence="x", rules={}, priorityLevelConfiguration=[]))
+    assert sorted(each.message.partition(";")[0] for each in told) == [
+        '"matchingPrecedence" takes a whole number',
+        '"priorityLevelConfiguration" takes a mapping',
+        '"rules" takes a list',
+    ]
+    (time,) = found("APF102", schema({"creationTimestamp": []}))
+    assert "None" not in time.message
+
+
+@pytest.mark.parametrize(
+    ("queues", "hand", "fits"),
+    [
+        (64, 16, "Write handSize 10 or less"),
+        (10_000_000, 3, "Write handSize 2 or less or at most 1,048,576 queues"),
+        (64, 64, "Write handSize 10 or less"),
+    ],
+)
+def test_hands_that_take_too_many_bits(queues: int, hand: int, fits: str) -> None:
+    (told,) = found("APF306", level({"queues": queues, "handSize": hand, "queueLengthLimit": 5}))
+    assert told.message.rstrip(".").endswith(f"and the server has 60. {fits}")
+
+
+@pytest.mark.parametrize(
+    ("verb", "hint"),
+    [
+        ("all", ". For all verbs write ['*']"),
+        ("head", '. The HTTP method HEAD on a resource is the verb "get"'),
+        ("options", ""),
+        ("post", '. The HTTP method POST on a resource is the verb "create"'),
+        ("impersonate", '. "impersonate" is a verb of RBAC only'),
+    ],
+)
+def test_verbs_of_resources_that_there_are_not(verb: str, hint: str) -> None:
+    (told,) = found("APF211", covering(verbs=[verb]))
+    assert told.message.endswith(f"deletecollection and proxy{hint}")
+
+
+def test_the_type_that_a_level_with_limits_should_have() -> None:
+    for rule in ("APF301", "APF302"):
+        value = manifest(
+            "PriorityLevelConfiguration", {"type": "Exempt", "limited": {"limitResponse": {"type": "Reject"}}}
+        )
+        (told,) = found(rule, value)
+        assert told.fix is not None
+        assert told.fix.title == 'change "Exempt" to "Limited"'
+
+
+@pytest.mark.parametrize(("kubernetes", "told"), [("1.28", False), ("1.29", False), ("1.30", True), ("1.31", True)])
+def test_that_zero_shares_can_be_said_with_v1_is_said_where_that_is_so(kubernetes: str, told: bool) -> None:
+    value = level(nominalConcurrencyShares=0) | {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3"}
+    inputs = [("a.json", json.dumps(value).encode())]
+    (found,) = [each for each in check(inputs, Options(kubernetes=kubernetes)).findings if each.rule == "APF704"]
+    assert ("or 0 with v1 if none is" in found.message) is told

@@ -714,3 +714,65 @@ def test_among_many_levels_the_one_that_is_a_letter_off_is_named(written: str) -
     assert 'Did you mean "workload-low"?' in found.message
     (other,) = findings(*many, flow_schema("a", "quite-another"), only="APF401")
     assert "Did you mean" not in other.message
+
+
+# Ties of the system's own users.
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_user_of_the_system_in_a_group_of_somebody_makes_no_tie(order: int) -> None:
+    for own in (group("system:nodes"), user("system:kube-scheduler"), account("kube-system", "x")):
+        first, second = (own, group("dev"))[::order]
+        objects = (
+            flow_schema("a", precedence=100, subjects=[first]),
+            flow_schema("b", precedence=100, subjects=[second]),
+        )
+        assert not findings(*objects, only="APF503")
+
+
+def test_a_missing_level_of_another_release_with_a_near_one_has_no_fix() -> None:
+    ours = level("node-hig", version="v1beta1")
+    (found,) = findings(ours, flow_schema("a", "node-high", version="v1beta1"), kubernetes="1.21", only="APF401")
+    assert 'Did you mean "node-hig"' in found.message
+    assert found.fix is None
+    (other,) = findings(ours, flow_schema("a", "nodehig", version="v1beta1"), kubernetes="1.21", only="APF401")
+    assert other.fix is not None
+
+
+def test_what_another_rule_says_is_not_said_again_and_the_rest_is() -> None:
+    """APF504 tells why the first entry matches nothing; the second is told by APF502."""
+    never = {**READ_PODS, "verbs": ["get"], "resources": ["pods/exec"], "apiGroups": ["apps/v1"]}
+    mine = flow_schema("mine", resources=[READ_PODS, never, READ_PODS])
+    told = [found.field for found in findings(mine, only="APF502")]
+    assert "spec.rules[0].resourceRules[2]" in told
+    assert "spec.rules[0].resourceRules[1]" not in told
+
+
+def test_a_single_seat_is_shown_at_the_shares_as_the_version_calls_them() -> None:
+    for version, field in (("v1beta2", "assuredConcurrencyShares"), ("v1beta3", "nominalConcurrencyShares")):
+        ours = level("x", 1, version=version)
+        limited = ours["spec"]["limited"]
+        limited[field] = limited.pop("nominalConcurrencyShares")
+        (found,) = findings(ours, only="APF606", kubernetes="1.28", world=World(server_concurrency=100))
+        assert found.field == f"spec.limited.{field}"
+
+
+@pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        ({"kind": "Group", "group": {"name": "system:kube-scheduler"}}, True),
+        ({"kind": "User", "user": {"name": "x"}, "group": {"name": "system:kube-scheduler"}}, False),
+        ({"kind": "Group"}, False),
+        ({"kind": "ServiceAccount"}, False),
+        ({"kind": "User", "serviceAccount": {"namespace": "kube-system", "name": "kube-scheduler"}}, False),
+    ],
+)
+def test_only_the_member_that_goes_with_the_kind_counts(subject: dict[str, Any], told: bool) -> None:
+    assert bool(findings(flow_schema("a", subjects=[subject]), only="APF512")) is told
+
+
+def test_a_mandatory_level_that_was_changed_is_shown_at_the_word_spec() -> None:
+    ours = level("catch-all", 77)
+    text = json.dumps(ours)
+    (found,) = findings(ours, only="APF311")
+    assert text[found.span.column - 1 : found.span.end_column - 1] == '"spec"'
