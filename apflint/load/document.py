@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
+LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
+"""The lists of the group, and what their items are."""
 
 
 class Document:

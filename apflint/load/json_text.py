@@ -11,11 +11,12 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from apflint.load.node import Mapping, Node, Scalar, Sequence
-from apflint.load.yaml_text import MAX_DEPTH, MAX_VALUES, YamlDocument, YamlError
+from apflint.load.yaml_text import MAX_DEPTH, MAX_DOCUMENTS, MAX_LENGTH, MAX_VALUES, YamlDocument, YamlError, too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -34,23 +35,42 @@ def documents(
     What cannot be read ends where a line that begins with `{` follows a `}`: within a value that is never so, and between
     values nearly always. A plain value comes without a tree. Never raises.
     """
-    at = _space(text, 0)
+    at, left = _space(text, 0), MAX_DOCUMENTS
     while at < len(text):
+        boundary = _BOUNDARY.search(text, at)
+        stop = boundary.end() if boundary else len(text)
+        # On its own, because an error of Python's decoder counts the lines before it: a million of them would take for ever.
+        piece, base = text[at:stop], at
+        while at < stop:
+            if left == 0:
+                yield from too_many(text, at, wanted)
+                return
+            left -= 1
+            value, length = _scan(piece, at - base)
+            end = base + length
+            if wanted(at, end, value):
+                made = _document(text, at, end, None if value is None else _plain_value(piece, at - base))
+                end = made.end
+                yield made
+            at = _space(text, end)
+
+
+def _scan(text: str, at: int) -> tuple[Any, int]:
+    """The value that starts there and its end; None and the end of the text where it cannot be read or is too long."""
+    if len(text) - at <= MAX_LENGTH:
         try:
             value, end = _SCAN(text, at)
         except (ValueError, StopIteration, RecursionError):
-            boundary = _BOUNDARY.search(text, at)
-            value, end = None, boundary.end() if boundary else len(text)
-        if wanted(at, end, value):
-            made = _document(text, at, end)
-            end = made.end
-            yield made
-        at = _space(text, end)
+            pass
+        else:
+            return value, end
+    return None, len(text)
 
 
-def _document(text: str, start: int, stop: int) -> YamlDocument:
-    if (value := _plain_value(text, start)) is not None:
-        return YamlDocument(start, stop, None, None, value)
+def _document(text: str, start: int, stop: int, plain: Any) -> YamlDocument:
+    """The value that starts there: itself where it is plain, else as a tree or an error."""
+    if plain is not None:
+        return YamlDocument(start, stop, None, None, plain)
     try:
         root = compose(text, start, stop)
     except YamlError as error:
@@ -109,9 +129,12 @@ def _no_constant(_: str) -> Any:
     raise _SpecialError
 
 
-def compose(text: str, start: int, _end: int) -> Node:
-    """The tree of the value that starts at `start`; it ends where it ends. Raises YamlError."""
-    return _Reader(text).value(start, 0)
+def compose(text: str, start: int, end: int) -> Node:
+    """The tree of the value that starts at `start`; it ends where it ends, at `end` at the latest. Raises YamlError."""
+    root = _Reader(text, end).value(start, 0)
+    if root.end - start > MAX_LENGTH:
+        raise YamlError(f"a document of more than {MAX_LENGTH:,} characters", start, unsafe=True)
+    return root
 
 
 _SCAN = JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its stubs
@@ -125,8 +148,9 @@ def _space(text: str, at: int) -> int:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, stop: int) -> None:
         self.text = text
+        self.stop = stop
         self.left = MAX_VALUES
 
     def value(self, at: int, depth: int) -> Node:
@@ -149,10 +173,12 @@ class _Reader:
         raise YamlError("a JSON value was expected here", at)
 
     def _string(self, at: int) -> Scalar:
+        literal = _STRING.match(self.text, at, self.stop)
         try:
-            value, end = scanstring(self.text, at + 1, True)
+            value, length = scanstring(literal.group() if literal else self.text[at : self.stop], 1, True)
         except JSONDecodeError as error:
-            raise YamlError(error.msg[0].lower() + error.msg[1:], error.pos) from error
+            raise YamlError(error.msg[0].lower() + error.msg[1:], at + error.pos) from error
+        end = at + length
         # Go's encoding/json reads half of a surrogate pair as the replacement character.
         return Scalar(at, end, value if value.isascii() else _HALF.sub("\ufffd", value))
 
@@ -187,7 +213,7 @@ class _Reader:
         """Past a comma to the next entry, or onto the closing bracket."""
         if self.text[at : at + 1] == closing:
             return at
-        if at >= len(self.text):
+        if at >= self.stop:
             opening = self.text[node.start]
             message = f"the `{opening}` that is opened here is not closed: its `{closing}` is missing"
             raise YamlError(message, node.start)

@@ -21,6 +21,8 @@ MAX_DEPTH = 200
 """Levels of nesting that are read. A FlowSchema has ten; the limit keeps hostile input from exhausting the stack."""
 MAX_VALUES = 500_000
 """Keys, scalars, lists and mappings of one document that are read: about 125 MB of memory."""
+MAX_DOCUMENTS = 1_100_000
+"""Documents of one text that are looked at, be they empty."""
 MAX_LENGTH = 16 * 1024 * 1024
 """Characters of one document that are read. A kube-apiserver takes requests of up to 3 MiB (`MaxRequestBodyBytes`)."""
 
@@ -66,7 +68,10 @@ def documents(
     With `values` a plain document has its value and no tree, which takes a third of the time. One that cannot be read
     does not keep the next ones from being read; never raises.
     """
-    for start, end in _pieces(text):
+    for number, (start, end) in enumerate(_pieces(text)):
+        if number == MAX_DOCUMENTS:
+            yield from too_many(text, start, wanted)
+            return
         if not wanted(start, end):
             continue
         if values and (value := plain_value(text[start:end], _parser)) is not None:
@@ -76,6 +81,13 @@ def documents(
             yield YamlDocument(start, end, compose(text, start, end))
         except YamlError as error:
             yield YamlDocument(start, end, None, error)
+
+
+def too_many(text: str, start: int, wanted: Callable[..., bool]) -> Iterator[YamlDocument]:
+    """What is left of a text of too many documents, as one that is not read; nothing if it is not wanted."""
+    if wanted(start, len(text)):
+        error = YamlError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, unsafe=True)
+        yield YamlDocument(start, len(text), None, error)
 
 
 def compose(text: str, start: int, end: int) -> Node | None:
@@ -88,8 +100,9 @@ def compose(text: str, start: int, end: int) -> Node | None:
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
     """Start and end of each document: from one marker to the next, with the directives before the marker."""
     start = 0
+    directives = "%YAML" in text or "%TAG" in text
     for marker in _MARKER.finditer(text):
-        end = _before_directives(text, start, marker.start())
+        end = _before_directives(text, start, marker.start()) if directives else marker.start()
         if end > start:
             yield start, end
         start = end

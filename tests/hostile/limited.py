@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 2
+WALL = 60
+"""Seconds on the clock, against what waits for ever: the machine may be busy, so the time of the processor is what counts."""
 BYTES = 500 * 1024 * 1024
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n  name: x\nspec:\n  priorityLevelConfiguration:\n    name: exempt\n"
 """The start of a FlowSchema without a finding. What follows is indented by two blanks, or by none."""
+
+HEAD_JSON = b"""{"apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+"kind": "FlowSchema", "metadata": {"name": "x"},
+"spec": {}}
+"""
 
 NEIGHBOUR = HEAD.replace("name: x", "name: neighbour") + "  matchingPrecedence: 20000\n"
 """A file beside the hostile one, with one finding of its own (APF201), which must be there whatever the other holds."""
@@ -44,7 +51,7 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None) -> Run:
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
-        timeout=60,
+        timeout=WALL,
         preexec_fn=_limit,  # there are no threads here
         check=False,
     )

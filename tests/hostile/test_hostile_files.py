@@ -102,13 +102,6 @@ def test_a_file_of_100_megabytes_that_does(tmp_path: Path) -> None:
     assert run.status == 2
 
 
-def test_a_file_of_60_megabytes_in_one_document(tmp_path: Path) -> None:
-    (tmp_path / "bad.yaml").write_text(HEAD + "  # a comment of 24 letters\n" * 2_200_000)
-    run, findings = checked(tmp_path)
-    assert [found["rule"] for found in findings] == ["APF004"]
-    assert run.status == 1
-
-
 def test_names_with_control_characters(tmp_path: Path) -> None:
     """`checked` looks for control characters in what is printed."""
     (tmp_path / "bad\x1b[31m\r\n::error::.yaml").write_text(HEAD + "  a: 1\n")

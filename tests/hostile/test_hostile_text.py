@@ -6,11 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from limited import HEAD, apflint, checked
+from limited import HEAD, HEAD_JSON, apflint, checked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+JSON = HEAD_JSON.replace(b"{}", b'{"matchingPrecedence": 1,\n"matchingPrecedence": 1}')
 LIST_ITEM = "- apiVersion: flowcontrol.apiserver.k8s.io/v1\n  kind: FlowSchema\n  metadata: {name: a%d, name: b}\n"
 
 
@@ -134,7 +135,8 @@ def test_escapes_in_values_do_not_reach_the_terminal(tmp_path: Path) -> None:
         (b"\xff\xfe" + HEAD.encode("utf-16-le")[:-1], ["APF004"]),
         (b"\xff\xfe" + (HEAD + "  a: 1\n").encode("utf-16-le"), ["APF101"]),
         (b"\xfe\xff" + (HEAD + "  a: 1\n").encode("utf-16-be"), ["APF101"]),
-        ((HEAD + "  a: 1\n").encode("utf-16-le"), []),
+        ((HEAD + "  a: 1\n").encode("utf-16-le"), []),  # nor does Kubernetes take it for UTF-16 without a mark
+        ((HEAD + "  a: 1\n").encode("utf-16-be"), []),
         ((HEAD + "  a: 1\n").encode("utf-8-sig"), ["APF101"]),
         ((HEAD + "  a: 1\n").replace("\n", "\r\n").encode(), ["APF101"]),
         ((HEAD + "  a: 1\n").replace("\n", "\r").encode(), ["APF101"]),
@@ -190,6 +192,40 @@ def test_many_of_a_kind(text: str, told: int, left_out: int, tmp_path: Path) -> 
     assert len(findings) == told
     assert json.loads(run.out)["summary"].get("leftOut", 0) == left_out
     assert any("in this file are left out" in found["message"] for found in findings) == bool(left_out)
+
+
+@pytest.mark.parametrize(
+    ("data", "rules"),
+    [
+        (b'{"kind": "FlowSchema", "spec": {"a": NaN}}', ["APF001"]),
+        (b'{"kind": "FlowSchema", "spec": {"a": "b\0c"}}', ["APF001"]),
+        (b'{"kind": "FlowSchema", "spec": {"a": "\xff"}}', ["APF004"]),
+        (b'{"kind": "FlowSchema", "spec": {"a": "\xed\xa0\x80"}}', ["APF004"]),
+        (b"\xef\xbb\xbf" + JSON, ["APF002"]),
+        (b"\xff\xfe" + JSON.decode().encode("utf-16-le"), ["APF002"]),
+        (b"\xfe\xff" + JSON.decode().encode("utf-16-be"), ["APF002"]),
+        (JSON.decode().encode("utf-16-be"), []),
+        (JSON.replace(b"\n", b"\r\n"), ["APF002"]),
+        (JSON.replace(b'"name": "x"', b'"name": "\\ud800"'), ["APF103", "APF002"]),  # Go reads it as U+FFFD, no name
+        (b'{"kind": "FlowSchema", "a": [*x, !!python/name:os.system]}', ["APF001"]),
+        (bytes(range(256)) * 1000 + b"FlowSchema", ["APF004"]),
+        (b"\0" * 100_000 + b"FlowSchema", ["APF001"]),
+        (b'{"kind": "FlowSchema", "a": x\n}\n' + JSON, ["APF001", "APF002"]),
+    ],
+)
+def test_the_same_in_json(data: bytes, rules: list[str], tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_bytes(data)
+    run, findings = checked(tmp_path, "--select", "APF0,APF1", "--extend-select", "APF201", printed=True)
+    assert [found["rule"] for found in findings if found["rule"] != "APF201"] == rules
+    assert run.status == 1
+
+
+def test_what_is_set_aside_is_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("# apflint: file-ignore[APF101] generated\n" + MANY["unknown keys"][0])
+    run, findings = checked(tmp_path, "--select", "APF0,APF101,APF201")
+    summary = json.loads(run.out)["summary"]
+    assert findings == []
+    assert (summary["errors"], summary["suppressed"], "leftOut" in summary) == (1, 1_000, False)
 
 
 def test_thousands_of_good_documents(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Objects whose group or kind is nearly ours (APF005)."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from apflint.load.document import GROUP, KINDS, LISTS
+from apflint.load.scalars import shown
+
+
+class NearMiss(NamedTuple):
+    """The field that is nearly ours, and what is to be said of it."""
+
+    field: str
+    message: str
+    """Sentences about the field."""
+    correction: tuple[str, str] | None = None
+    """What is in it, and what was probably meant instead."""
+
+
+def near_miss(group: str, api_version: str, kind: str) -> NearMiss | None:
+    """What is nearly ours in group or kind; None for everybody else's objects (APF005)."""
+    if group == GROUP:
+        from difflib import get_close_matches
+
+        close = get_close_matches(kind, (*KINDS, *LISTS), 1, 0.6)
+        hint = f"did you mean {close[0]}?" if close else f"its kinds are {KINDS[0]} and {KINDS[1]}."
+        message = f"kind `{shown(kind)}`: the group {GROUP} has no such kind; {hint}"
+        return NearMiss("kind", message, (kind, close[0]) if close and close[0] in KINDS else None)
+    if kind in KINDS and not api_version:
+        message = f"this {kind} has no apiVersion, so kubectl refuses it. Write `apiVersion: {GROUP}/v1`."
+        return NearMiss("kind", message)
+    if kind in KINDS and _resembles(group, api_version):
+        message = f"{kind} is in the group {GROUP}, as in `{GROUP}/v1`. No API server knows this one."
+        _, slash, version = api_version.rpartition("/")
+        meant = f"{GROUP}/{version}" if slash or (not group and version != GROUP) else f"{GROUP}/v1"
+        return NearMiss("apiVersion", f"apiVersion `{shown(api_version)}`: {message}", (api_version, meant))
+    return None
+
+
+def _resembles(group: str, api_version: str) -> bool:
+    """Whether somebody meant our group, rather than one of his own that has a kind of the same name."""
+    if group.startswith("flowcontrol") or api_version == GROUP:
+        return True
+    if not group:
+        return re.fullmatch(r"v1((alpha|beta)\d)?", api_version) is not None
+    if len(group) > 2 * len(GROUP):
+        return False
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, group, GROUP).ratio() > 0.8

@@ -1,0 +1,138 @@
+"""Sizes that exhaust who reads on regardless: huge files, values, and numbers of documents and of findings."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from limited import HEAD, NEIGHBOUR, apflint, checked
+
+from apflint.report import FORMATS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MILLION = 1_000_000
+OTHER = "kind: ConfigMap\n---\n"
+NAMELESS = "kind: FlowSchema\n---\n"
+BROKEN = "a: b: FlowSchema\n---\n"
+UNKNOWN = HEAD + "".join(f"  k{i}: 1\n" for i in range(200_000))
+
+
+def blown(folder: Path, name: str, head: str, filler: str, size: int) -> None:
+    """A file of `size` bytes: the head, and as much of the filler as it takes."""
+    with (folder / name).open("w") as file:
+        file.write(head)
+        piece = filler * (MILLION // len(filler))
+        while file.tell() < size:
+            file.write(piece)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "filler"),
+    [
+        ("bad.yaml", HEAD + "  x: ", "x"),
+        ("bad.yaml", HEAD, "# comment\n"),
+        ("bad.json", '{"kind": "FlowSchema", "x": "', "x"),
+    ],
+)
+def test_a_file_of_100_megabytes_is_refused(name: str, head: str, filler: str, tmp_path: Path) -> None:
+    blown(tmp_path, name, head, filler, 100 * MILLION)
+    run, findings = checked(tmp_path)
+    assert findings == []
+    assert f"{name}: It has 10" in run.err
+    assert "MB, and apflint reads files of up to 32 MiB. Split it, or leave it out with --exclude." in run.err
+    assert run.status == 2
+
+
+@pytest.mark.parametrize("name", ["bad.yaml", "bad.json"])
+def test_a_file_of_100_megabytes_without_the_group_is_looked_through(name: str, tmp_path: Path) -> None:
+    blown(tmp_path, name, "{", '"a": "b",\n', 100 * MILLION)
+    run, findings = checked(tmp_path)
+    assert findings == []
+    assert "bad" not in run.err
+    assert run.status == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "filler", "rule"),
+    [
+        ("bad.yaml", HEAD + "  x: ", "x", "APF004"),
+        ("bad.yaml", HEAD + "  x: |\n", "    \U0001f600 line\n", "APF004"),
+        ("bad.json", '{"kind": "FlowSchema", "x": "', "x", "APF001"),
+        ("bad.json", '{"kind": "FlowSchema", "x": [', "1,", "APF004"),
+    ],
+)
+def test_the_largest_file_that_is_read(name: str, head: str, filler: str, rule: str, tmp_path: Path) -> None:
+    blown(tmp_path, name, head, filler, 32 * MILLION)
+    run, findings = checked(tmp_path)
+    assert [found["rule"] for found in findings] == [rule]
+    assert run.status == 1
+
+
+@pytest.mark.parametrize(
+    "text", [HEAD + "  x: '" + "x" * 15 * MILLION + "'\n", HEAD.replace(" x", " " + "x" * 15 * MILLION)]
+)
+def test_a_value_of_15_megabytes(text: str, tmp_path: Path) -> None:
+    """It is read, and it is not in each finding."""
+    (tmp_path / "bad.yaml").write_text(text)
+    run, findings = checked(tmp_path, "--select", "APF1,APF2")
+    assert len(findings) > 0
+    assert len(run.out) < 20_000
+    assert run.status == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rules"),
+    [
+        ("bad.yaml", OTHER * MILLION + "# FlowSchema\n", set()),
+        ("bad.json", '{"kind": "ConfigMap"}\n' * MILLION + '{"a": "FlowSchema"}', set()),
+        ("bad.yaml", NAMELESS * MILLION, {"APF004", "APF005"}),
+        ("bad.json", '{"kind": "FlowSchema"}\n' * MILLION, {"APF004", "APF005"}),
+        ("bad.yaml", BROKEN * MILLION, {"APF001", "APF004"}),
+        ("bad.json", '{"kind": FlowSchema}\n' * MILLION, {"APF001", "APF004"}),
+        ("bad.yaml", "".join(f"kind: K{i}\n---\n" for i in range(MILLION)) + "# FlowSchema\n", set()),
+    ],
+    ids=["others", "others in JSON", "ours", "ours in JSON", "broken", "broken in JSON", "kinds"],
+)
+def test_a_million_documents(name: str, text: str, rules: set[str], tmp_path: Path) -> None:
+    """As many of ours are read as there is time for, and the first that is not read is told."""
+    (tmp_path / name).write_text(text)
+    run, findings = checked(tmp_path)
+    assert {found["rule"] for found in findings} == rules
+    assert len(json.loads(run.out)["summary"]["skipped"]) <= 202
+    assert run.status == 1
+    for found in findings:
+        if found["rule"] == "APF004":
+            assert "this file has more in it than apflint reads of one file" in found["message"]
+            assert found["apiserver"] is None
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_million_findings(form: str, tmp_path: Path) -> None:
+    """A thousand of them are told, in every format, and that there are more."""
+    for number in range(5):
+        (tmp_path / f"bad{number}.yaml").write_text(UNKNOWN)
+    (tmp_path / "neighbour.yaml").write_text(NEIGHBOUR)
+    run = apflint(tmp_path, "check", "--select", "APF101,APF201", "--format", form, "bad0.yaml", "neighbour.yaml")
+    assert "neighbour.yaml" in run.out
+    assert len(run.out) < 2 * MILLION
+    assert "At least 1,000 more findings of APF101 in this file are left out" in run.out
+    assert run.status == 1
+
+
+def test_findings_of_a_huge_name(tmp_path: Path) -> None:
+    name = "x" * 5 * MILLION
+    keys = "".join(f"  k{i}: 1\n  k{i}: 2\n" for i in range(1_000))
+    (tmp_path / "bad.yaml").write_text(HEAD.replace("name: x", f"name: {name}") + keys)
+    run, findings = checked(tmp_path, "--select", "APF0,APF101,APF201")
+    assert len(findings) == 2_000
+    assert len(run.out) < 3 * MILLION
+    assert run.status == 1
+
+
+def test_a_chart_of_a_million_templates(tmp_path: Path) -> None:
+    run = apflint(tmp_path, "check", "-", stdin=b"---\n# Source: a\nkind: FlowSchema\n" * 300_000)
+    assert "APF004" in run.out
+    assert run.status == 1
