@@ -458,13 +458,17 @@ def in_process(files: dict[str, bytes]) -> dict[str, str]:
     said = io.StringIO()
     with folder(files) as path, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         reports = [f"--report={name}={path.parent / name}" for name in (*FORMATS, *PEOPLE)]
-        assert run(["check", "--isolated", *reports]) in (0, 1), said.getvalue()
+        assert run(["check", "--isolated", "--verbose", *reports]) in (0, 1), said.getvalue()
+        assert not list(filter(None, map(read_command, said.getvalue().split("\n"))))
         return {name: (path.parent / name).read_bytes().decode() for name in (*FORMATS, *PEOPLE)}
 
 
 @given(FILES)
 @example(
-    {f"{name}.yaml": b"{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, x: 1}" for name in ODD_NAMES}
+    {
+        f"{name}.yaml": b"{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, x: 1}\n---\nkind: Pod\napiVersion: v1"
+        for name in ODD_NAMES
+    }
 )
 @LAWS
 def test_every_report_shows_the_same_findings(files: dict[str, bytes]) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES, TOLD
-from apflint.report.terminal import Paint, cells, counted, indented, visible, wrap
+from apflint.report.terminal import Paint, cells, counted, heading, indented, visible, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ def summary(report: Report, style: Style, paint: Paint, *, fixes: bool = True) -
         first, *rest = wrap(f"Not checked: {_passed_over(reason, passed_over)}", style.width, 0, 2)
         lines += [first, *indented(rest, "  ")]
         if style.verbose:
-            lines += [f"  {visible(s.file)}: {s.documents} {visible(s.reason)}" for s in passed_over]
+            lines += [f"  {heading(s.file)}: {s.documents} {visible(s.reason)}" for s in passed_over]
     return "\n".join(lines)
 
 
