@@ -136,7 +136,9 @@ def test_keys_and_texts_keep_their_quotes() -> None:
         edits = [places.renamed(text, root, ("b",), "c"), places.replaced(text, root, ("b",), "v1x", "v1")]
         assert apply(text, edits) == after
     text = '{"b": "g\\/v1x"}'
-    assert apply(text, [places.replaced(text, compose_json(text, 0, len(text)), ("b",), "v1x", "v1")]) == '{"b": "g\\/v1"}'
+    assert (
+        apply(text, [places.replaced(text, compose_json(text, 0, len(text)), ("b",), "v1x", "v1")]) == '{"b": "g\\/v1"}'
+    )
 
 
 @pytest.mark.parametrize("text", ["x: &x {b: 1, c: 1}\na:\n  <<: *x\n", "x: &x {b: 1}\na: *x\n"])

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 import xmlschema
+from hypothesis import given, settings
+from test_reports_read_back import FILES, LAWS, in_process
 
 from apflint.engine import Options, check
 from apflint.report import Style, render
@@ -124,3 +126,13 @@ def test_junit_is_valid(reports: dict[str, Report], junit_schema: xmlschema.XMLS
         text = render(report, "junit", Style())
         assert not [str(error) for error in junit_schema.iter_errors(text)], name
     assert not junit_schema.is_valid(text.replace("testsuites", "suites"))
+
+
+@given(FILES)
+@settings(LAWS, max_examples=40)
+def test_reports_of_hostile_manifests_are_valid(
+    junit_schema: xmlschema.XMLSchema, sarif_schema: dict[str, Any], files: dict[str, bytes]
+) -> None:
+    reports = in_process(files)
+    assert not [str(error) for error in junit_schema.iter_errors(reports["junit"])]
+    jsonschema.validators.validator_for(sarif_schema)(sarif_schema).validate(json.loads(reports["sarif"]))
