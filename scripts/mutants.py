@@ -28,6 +28,7 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -219,6 +220,13 @@ def _exchange_defaults(text: str, functions: list[FunctionType]) -> bool:
 # --- running the tests ------------------------------------------------------------------------------------------------
 
 
+def forget() -> None:
+    """What was worked out while test modules were imported: otherwise no test would do it again."""
+    for each in gc.get_objects():
+        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith("apflint"):
+            each.cache_clear()
+
+
 class Run:
     """A plugin of pytest: where the tests would run once, they run for each mutant."""
 
@@ -252,6 +260,7 @@ class Run:
             if law is not None:
                 few = settings(law, max_examples=min(EXAMPLES, law.max_examples))
                 setattr(function, LAW, few)
+        forget()
         measured = Path(self.options.measured or f"{self.options.out}.tests")
         if not self.options.measured:
             pid = os.fork()  # what the tests leave behind in caches must not be there when the mutants run
@@ -322,11 +331,21 @@ class Run:
                 chosen.append(test)
                 seconds += found.seconds[test]
         if not chosen:
-            return ("too slow" if tests else "uncovered"), ""
+            if not tests:
+                return "uncovered", ""
+            chosen = [min(tests, key=lambda test: found.seconds[test])]
+            seconds = found.seconds[chosen[0]]
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self.child(mutant, module, functions, [self.items[test] for test in chosen], writer)
+            self.child(
+                mutant,
+                module,
+                functions,
+                [self.items[test] for test in chosen],
+                writer,
+                max(seconds, self.options.seconds),
+            )
         os.close(writer)
         if not select.select([reader], [], [], 60 + 20 * seconds)[
             0
@@ -349,12 +368,13 @@ class Run:
         functions: list[FunctionType],
         items: list[pytest.Item],
         writer: int,
+        seconds: float,
     ) -> None:
         """In a process of its own, which ends here: with 0 where it survives, 1 where a test fails, 3 where it is no mutant."""
         status = 4
         try:
             os.setpgid(0, 0)
-            limit = int(5 + 2 * self.options.seconds)
+            limit = int(5 + 2 * seconds)
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
             if not exchange(mutant, module, functions):

@@ -498,3 +498,21 @@ def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"- and {len(found.objects) - 3} more" in page
     rows = len([each for each in found.levels if changes.is_changed(each)])
     assert f"| and {rows - 2} more |" in page
+
+
+def test_who_stays_in_the_world_that_is_asked_about() -> None:
+    """The thief takes whatever an authenticated user asks: only in a world of any groups somebody stays."""
+    thief = schema("thief", "workload-low", "system:authenticated", at=100)
+    sides = side(level("x", 30), schema("own", "x")), side(level("x", 60), schema("own", "x"), thief)
+    assert ("limits", "own", "own") not in told(difference(*sides))
+    assert ("limits", "own", "own") in told(difference(*sides, world="any"))
+
+
+def test_whoever_loses_most_comes_first() -> None:
+    """Who was exempt loses most, whatever number of seats goes with that level."""
+    levels = level("s", 1), level("m", 30), level("l", 300)
+    before = side(*levels, schema("a", "exempt", "a"), schema("b", "l", "b"), schema("c", "s", "c"))
+    after = side(*levels, schema("a", "m", "a"), schema("b", "m", "b"), schema("c", "exempt", "c"))
+    found = difference(before, after)
+    moves = [(group.old.name, group.new.name) for group in found.groups if group.what == "priorityLevel"]
+    assert moves == [("exempt", "m"), ("l", "m"), ("s", "exempt")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.checks.comparison import differences
+from apflint.checks.wording import quote
 from apflint.engine import Options, check
 from apflint.model import LimitedPriorityLevelConfiguration, LimitResponse, QueuingConfiguration
 
@@ -353,3 +354,33 @@ def test_that_zero_shares_can_be_said_with_v1_is_said_where_that_is_so(kubernete
     inputs = [("a.json", json.dumps(value).encode())]
     (found,) = [each for each in check(inputs, Options(kubernetes=kubernetes)).findings if each.rule == "APF704"]
     assert ("or 0 with v1 if none is" in found.message) is told
+
+
+@pytest.mark.parametrize(
+    ("version", "good"), [("apps/v1", True), ("v1", True), ("a/b/c", False), ("apps/", False), ("", False)]
+)
+def test_the_version_of_an_owner(version: str, good: bool) -> None:
+    owner = {"apiVersion": version, "kind": "Deployment", "name": "x", "uid": "y"}
+    told = found("APF103", schema({"ownerReferences": [owner]}))
+    assert [each.field for each in told] == ([] if good else ["metadata.ownerReferences[0].apiVersion"])
+
+
+def test_what_is_no_number_of_json_is_told_once_wherever_it_is() -> None:
+    text = (
+        json.dumps(schema(matchingPrecedence=-11.0, more={"x": -22.0}))
+        .replace("-11.0", ".inf")
+        .replace("-22.0", ".NaN")
+    )
+    told = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF102"]
+    assert [(each.field, "without an end or no number" in each.message) for each in told] == [
+        ("spec.matchingPrecedence", True),
+        ("spec.more.x", True),
+    ]
+    assert [each.apiserver.field for each in told if each.apiserver] == ["spec.matchingPrecedence", "spec.more.x"]
+
+
+def test_what_is_long_is_cut() -> None:
+    assert quote("x" * 78) == f'"{"x" * 78}"'
+    assert quote("x" * 79) == f'"{"x" * 77}…"'
+    assert quote(["x" * 76]) == f'["{"x" * 76}"]'
+    assert quote(["x" * 77]) == f'["{"x" * 77}…'

@@ -295,6 +295,7 @@ def test_a_missing_level_with_none_near(complete: bool) -> None:
     (found,) = findings(flow_schema("a", "qqq"), only="APF401", world=World(complete=complete))
     assert "Did you mean" not in found.message
     assert '"qqq"' in found.message
+    assert not found.message.endswith(".")
 
 
 def test_a_level_that_is_refused_is_not_missing() -> None:
@@ -776,3 +777,46 @@ def test_a_mandatory_level_that_was_changed_is_shown_at_the_word_spec() -> None:
     text = json.dumps(ours)
     (found,) = findings(ours, only="APF311")
     assert text[found.span.column - 1 : found.span.end_column - 1] == '"spec"'
+
+
+def test_weak_isolation_is_shown_at_the_word_queuing() -> None:
+    ours = level("x", 10, {"queues": 4, "handSize": 2, "queueLengthLimit": 5})
+    text = json.dumps(ours)
+    (found,) = findings(ours, only="APF605")
+    assert text[found.span.column - 1 : found.span.end_column - 1] == '"queuing"'
+
+
+def test_the_server_deletes_what_has_none_of_its_names() -> None:
+    autoupdate = {"annotations": {"apf.kubernetes.io/autoupdate-spec": "true"}}
+    ours = {**level("workload-lo"), "metadata": {"name": "workload-lo", **autoupdate}}
+    (found,) = findings(ours, only="APF405")
+    assert "PriorityLevelConfiguration" in found.message
+    for value in (level("workload-low"), flow_schema("service-accounts")):
+        same = {**value, "metadata": {**value["metadata"], **autoupdate}}
+        assert not findings(same, only="APF405")
+    # A name of the other kind is none.
+    other = flow_schema("workload-low")
+    (found,) = findings({**other, "metadata": {**other["metadata"], **autoupdate}}, only="APF405")
+    assert "FlowSchema" in found.message
+
+
+def test_what_takes_the_place_of_a_protected_flow_schema_is_no_capture() -> None:
+    """An own object of that name is a change of it; what it lets go is taken by nobody of ours."""
+    for name, subject in (("system-nodes", group("system:nodes")), ("probes", user("nobody"))):
+        assert not findings(flow_schema(name, "workload-low", 500, subjects=[subject], paths=[PATHS]), only="APF507")
+
+
+def test_a_level_that_takes_seats_from_nobody_is_not_told() -> None:
+    assert not findings(level("x", 1), only="APF603", world=World(server_concurrency=1))
+
+
+def test_why_a_distinguisher_is_idle() -> None:
+    (found,) = findings(flow_schema("a", "exempt", by="ByUser"), only="APF511")
+    assert found.message == 'distinguisherMethod ByUser makes no difference here: "exempt" is exempt, so nothing waits'
+
+
+def test_names_of_levels_are_compared_word_for_word() -> None:
+    for written, known in (("work.load-lwo", "work-load-low"), ("work-load.lwo", "work.load.low")):
+        (found,) = findings(level(known), flow_schema("a", written), only="APF401")
+        assert found.fix is not None
+        assert [operation.value for operation in found.fix.operations] == [known]

@@ -266,6 +266,13 @@ def test_records_that_are_no_request(record: object, message: str) -> None:
         from_record(record)
 
 
+def test_a_record_that_names_its_group_needs_no_note() -> None:
+    one = {"user": "a", "verb": "get", "resource": "deployments"}
+    assert from_record(one | {"group": "apps"}).notes == ()
+    assert from_record(one | {"apiGroup": ""}).notes == ()
+    assert from_record(one).notes == ('"deployments" is read as "deployments" in the API group "apps".',)
+
+
 def event(**changes: Any) -> dict[str, Any]:
     return {
         "kind": "Event",
@@ -355,6 +362,10 @@ def test_a_plural_of_a_group_is_said_to_be_inferred() -> None:
 def test_contradictions_in_an_event_are_told() -> None:
     assert "differ" in from_event(event(objectRef={"resource": "jobs", "apiGroup": "batch"})).notes[0]
     assert "the event is believed" in from_event(event(verb="get")).notes[0]
+    status = event(verb="get", requestURI="/api/v1/namespaces/x/pods/a/status")
+    there = {"resource": "pods", "namespace": "x", "subresource": "status"}
+    assert from_event(status | {"objectRef": there}).notes == ()
+    assert "differ" in from_event(status | {"objectRef": there | {"subresource": "log"}}).notes[0]
 
 
 @pytest.mark.parametrize(
@@ -363,6 +374,9 @@ def test_contradictions_in_an_event_are_told() -> None:
         ("x", "has to be a JSON object, not a text"),
         ({"kind": "Pod", "apiVersion": "v1"}, "not an audit.k8s.io/v1 Event"),
         ({"kind": "Event", "apiVersion": "v1"}, "This is v1 Event"),
+        ({"kind": "Policy", "apiVersion": "audit.k8s.io/v1"}, "This is audit.k8s.io/v1 Policy, not an"),
+        (event(objectRef=[1]), '^"objectRef" has to be'),
+        (event(impersonatedUser="x"), '^"impersonatedUser" has to be'),
         (event(user=None), '"username" is missing'),
         (event(requestURI=None, objectRef=None), 'neither a "requestURI" nor'),
         (event(user=[1]), '"User" has to be|"user" has to be'),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.evaluate.resources import REMOVED, Resource, lookup, named
+from apflint.evaluate.resources import REMOVED, Resource, _read, lookup, named
 
 
 def test_a_resource_of_the_core_group() -> None:
@@ -37,3 +37,18 @@ def test_what_older_servers_served_is_not_among_what_is_served() -> None:
     removed = {(each.name, each.group) for each in REMOVED}
     assert {("podsecuritypolicies", "policy"), ("podsecuritypolicies", "extensions")} <= removed
     assert lookup("podsecuritypolicies", "policy") is None
+
+
+def test_how_the_table_is_read() -> None:
+    table = """
+core v1
+ pods Pod N po,p exec,log
+ nodes Node C -
+apps v1beta1
+ deployments Deployment N deploy scale
+"""
+    assert _read(table) == (
+        Resource("", "v1", "pods", "pod", "Pod", True, ("po", "p"), ("exec", "log")),
+        Resource("", "v1", "nodes", "node", "Node", False, (), ()),
+        Resource("apps", "v1beta1", "deployments", "deployment", "Deployment", True, ("deploy",), ("scale",)),
+    )

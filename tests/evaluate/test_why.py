@@ -50,6 +50,19 @@ PODS = "/api/v1/namespaces/dev/pods"
         ),
         ([subject(user={"name": "bob"})], 'the user is not "bob"', "subjects[0]"),
         (
+            [{"kind": "Group", "user": {"name": "alice"}}, {"kind": "User", "group": {"name": "dev"}}],
+            (
+                'the user is none of the 2 subjects: a subject of kind "Group" that names nobody,'
+                ' a subject of kind "User" that names nobody'
+            ),
+            "subjects",
+        ),
+        (
+            [subject(user={"name": name}) for name in "wxyz"] + [subject(group={"name": name}) for name in "ops"],
+            'the user is none of the 7 subjects: user "w", user "x", user "y", user "z", and 3 more',
+            "subjects",
+        ),
+        (
             [subject(user={"name": name}) for name in "abcdef"],
             'the user is not among ["a", "b", "c", "d", and 2 more]',
             "subjects",
@@ -288,6 +301,12 @@ def test_a_method_that_is_no_verb() -> None:
             "/healthz",
             {"nonResourceURLs": ["/heal*"]},
             'path "/healthz" is not among ["/heal*"]; "/heal*" covers whole segments of a path only',
+            "nonResourceURLs",
+        ),
+        (
+            "/ab",
+            {"nonResourceURLs": ["/a"]},
+            'path "/ab" is not among ["/a"]; "/a" covers whole segments of a path only',
             "nonResourceURLs",
         ),
         (

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.evaluate.match import RequestDigest, matches_flow_schema
+from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema, rs_join
 from apflint.evaluate.reach.encode import Point
 from apflint.evaluate.reach.meeting import may_overlap
-from apflint.evaluate.reach.witness import possible
+from apflint.evaluate.reach.ordinary import _things, _users
+from apflint.evaluate.reach.vocabulary import vocabulary
+from apflint.evaluate.reach.witness import _http, possible
+from apflint.evaluate.reach.witness import digest as digest_of
 from apflint.evaluate.reach.worlds import (
     Traits,
     authentic,
@@ -29,13 +32,13 @@ from apflint.evaluate.reach.worlds import (
     usual_groups,
     verb_traits,
 )
-from apflint.evaluate.requestinfo import NoRequestInfoError, request_info
+from apflint.evaluate.requestinfo import NoRequestInfoError, RequestInfo, request_info
 
 from .configurations import DIGESTS, FLOW_SCHEMAS, objects
 
 if TYPE_CHECKING:
     from apflint.evaluate.reach import World
-    from apflint.model import FlowSchema
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"
@@ -267,3 +270,123 @@ def test_requests_that_can_be_one(world: World) -> None:
     assert meet({"nonResourceURLs": ["/a"]}, {"nonResourceURLs": ["/b"]}, path=True)  # left to the solver
     assert not meet({"verbs": ["get"]}, {"verbs": ["put"]}, path=True)
     assert not may_overlap(schema(user("alice")), schema(user("alice"), path=True), world)
+
+
+# Which values stand for all, and how a request is said
+
+
+def rules(*schemas: FlowSchema) -> list[PolicyRulesWithSubjects]:
+    return [rule for each in schemas for rule in each.spec.rules]
+
+
+def test_no_namespace_and_some_namespace_are_two_values() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    found = vocabulary(rules(schema(everybody)), "any").namespaces
+    assert found.values == ("", "default")
+    assert sorted(found.covers.values()) == [(0, 1)]
+
+
+def test_paths_of_resources_stand_for_no_path() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    urls = ["/api/v1/pods"], ["/x"], ["relative"], ["/y", "/apis/apps/v1/deployments"]
+    found = vocabulary(rules(*(schema(everybody, path=True, nonResourceURLs=each) for each in urls)), "any").paths
+    assert found.values == ("/x", "/y", "/metrics")
+    assert sorted(found.covers.values()) == [(), (), (0,), (1,)]
+
+
+def test_what_is_matched_is_the_least_that_it_takes() -> None:
+    alice = UserInfo("alice", (AUTHENTICATED,))
+    path = Point(*alice, False, "get", path="/healthz")
+    assert digest_of(path) == RequestDigest(RequestInfo(False, "get", "", "", "", "", "", "", "", "/healthz"), alice)
+    scale = Point(*alice, True, "update", "apps", "deployments/scale", "dev")
+    info = RequestInfo(True, "update", "", "apps", "", "dev", "deployments", "scale", "", "")
+    assert digest_of(scale) == RequestDigest(info, alice)
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "namespace", "method", "url"),
+    [
+        ("create", "", "namespaces", "dev", "POST", "/api/v1/namespaces/dev/namespaces"),
+        ("update", "", "namespaces", "dev", "PUT", "/api/v1/namespaces/dev"),
+        ("update", "", "namespaces/finalize", "dev", "PUT", "/api/v1/namespaces/dev/finalize"),
+        ("get", "", "namespaces/x", "dev", "GET", "/api/v1/namespaces/dev/namespaces/example/x"),
+        ("list", "", "namespaces", "dev", "GET", "/api/v1/namespaces/dev/namespaces"),
+        ("list", "x.io", "proxy", "", "GET", "/apis/x.io/v1/namespaces//proxy"),
+        ("list", "x.io", "watch", "", "GET", "/apis/x.io/v1/namespaces//watch"),
+        ("list", "x.io", "proxy", "dev", "GET", "/apis/x.io/v1/namespaces/dev/proxy"),
+        ("watch", "", "pods", "dev", "GET", "/api/v1/namespaces/dev/pods?watch=true"),
+        ("watch", "", "pods/log", "dev", "GET", "/api/v1/watch/namespaces/dev/pods/example/log"),
+        ("deletecollection", "", "pods/x", "", "DELETE", "/api/v1/pods//x"),
+        ("create", "apps", "deployments", "dev", "POST", "/apis/apps/v1/namespaces/dev/deployments"),
+        ("get", "", "nodes", "", "GET", "/api/v1/nodes/example"),
+    ],
+)
+def test_method_and_url_of_a_request(
+    verb: str, group: str, resource: str, namespace: str, method: str, url: str
+) -> None:
+    point = Point("alice", (AUTHENTICATED,), True, verb, group, resource, namespace)
+    assert _http(point) == (method, url)
+    assert seen_as(method, url) == (verb, group, resource, namespace)
+
+
+def seen_as(method: str, url: str) -> tuple[str, str, str, str]:
+    info = request_info(method, url)
+    return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
+
+
+@pytest.mark.parametrize(
+    ("point", "first"),
+    [
+        (Point("zz", (AUTHENTICATED,), True, "get", "", "pods", "dev"), "alice"),
+        (Point("zz", ("system:nodes", AUTHENTICATED), True, "get", "", "pods", "dev"), "system:node:node-1"),
+    ],
+)
+def test_users_that_people_recognise_come_first(point: Point, first: str) -> None:
+    found = next(_users(point, "authenticated"))
+    assert (found.user, found.groups) == (first, usual_groups(first))
+    assert found._replace(user="zz", groups=point.groups) == point
+
+
+def test_users_that_are_tried_in_their_order() -> None:
+    usual, account = (AUTHENTICATED,), (ACCOUNTS, f"{ACCOUNTS}:default", AUTHENTICATED)
+    own, nobody = (ACCOUNTS, f"{ACCOUNTS}:ci", AUTHENTICATED), ("system:unauthenticated",)
+    users = (
+        ("alice", usual),
+        ("system:serviceaccount:default:default", account),
+        (RUNNER, own),
+        ("system:anonymous", nobody),
+    )
+    more: tuple[tuple[str, ...], ...] = ((), (), ("dev",), ("x",))
+    point = Point(RUNNER, ("dev", "x", *own), True, "get", "", "pods", "dev")
+    worlds: tuple[tuple[World, tuple[tuple[str, ...], ...]], ...] = (
+        ("any", more),
+        ("authenticated", (*more, ("dev", "x"))),
+    )
+    for world, all_of_them in worlds:
+        found = [(each.user, each.groups) for each in _users(point, world)]
+        assert found == [
+            *((user, (*extra, *groups)) for user, groups in users for extra in all_of_them),
+            (RUNNER, point.groups),
+        ]
+
+
+def test_values_that_no_request_can_have_stand_for_none() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    odd = schema(everybody, apiGroups=["a/b"], resources=["a/b/c", "pods"], verbs=["get", "gte"], namespaces=["a/b"])
+    found = vocabulary(rules(odd), "any")
+    for axis, values in ((found.api_groups, {"a/b"}), (found.resources, {"a/b/c"}), (found.namespaces, {"a/b"})):
+        assert not values & set(axis.values)
+    other = vocabulary(rules(schema(everybody, path=True, verbs=["x y", "get", "patch"])), "any")
+    assert "x y" not in other.http_verbs.values
+    assert len(set(other.http_verbs.values)) == len(other.http_verbs.values)
+
+
+def test_resources_that_exist_come_before_others_of_the_same_name() -> None:
+    found = list(_things(Point("alice", (AUTHENTICATED,), True, "get", "x.io", "deployments/scale", "dev")))
+    things = [(each.api_group, each.resource) for each in found]
+    assert things.index(("apps", "deployments/scale")) < things.index(("x.io", "deployments/scale"))
+    assert things[-1] == ("x.io", "deployments/scale")
+    starred = list(_things(Point("alice", (AUTHENTICATED,), True, "get", "*", "x*y", "dev")))
+    assert [each for each in starred if "*" in f"{each.api_group}{each.resource}"] == [
+        each for each in starred if (each.api_group, each.resource) == ("*", "x*y")
+    ]
