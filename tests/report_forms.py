@@ -80,13 +80,16 @@ RESULT = record(
     },
 )
 DRIVER = record({"name": TEXT, "informationUri": TEXT, "semanticVersion": TEXT, "rules": listed(RULE)})
+NOTE = record({"level": LEVEL, "message": MESSAGE})
+INVOCATION = record({"executionSuccessful": {"type": "boolean"}, "toolExecutionNotifications": listed(NOTE, 1)})
 RUN = record(
     {
         "tool": record({"driver": DRIVER}),
         "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
         "originalUriBaseIds": record({"%SRCROOT%": record({"description": MESSAGE})}),
-        "results": listed(RESULT),
-    }
+        "results": listed(RESULT) | {"maxItems": 25_000},
+    },
+    {"invocations": listed(INVOCATION, 1)},
 )
 SARIF = record(
     {

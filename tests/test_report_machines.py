@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -142,6 +143,18 @@ def test_every_rule_has_what_code_scanning_shows() -> None:
         assert "# ~" not in rule["help"]["markdown"]
         assert not rule["fullDescription"]["text"].endswith("...")
         assert rule["defaultConfiguration"]["enabled"] == (page.severity != "off")
+
+
+def test_code_scanning_gets_no_more_than_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = finding("APF403", "x", "m", "a.yaml", (1, 1, 1, 2))._replace(severity="info")
+    worst = found._replace(rule="APF305", severity="error")
+    report = CLEAN._replace(findings=(*[found] * 5, worst, found, worst))
+    assert "invocations" not in sarif_run(report)
+    monkeypatch.setattr(sarif, "MOST", 3)
+    read = sarif_run(report._replace(findings=tuple(map(copy.copy, report.findings))))
+    assert [result["ruleId"] for result in read["results"]] == ["APF403", "APF305", "APF305"]
+    (invocation,) = read["invocations"]
+    assert invocation["toolExecutionNotifications"][0]["message"]["text"].startswith("5 more findings are not in")
 
 
 def test_sarif_of_nothing_has_results() -> None:

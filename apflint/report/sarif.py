@@ -28,6 +28,9 @@ ROOT = "%SRCROOT%"
 LONGEST = 1024
 """Characters of a description at most; GitHub, "SARIF support for code scanning", table of reportingDescriptor."""
 
+MOST = 25_000
+"""Results in a run at most: code scanning refuses a log with more; GitHub, "SARIF results exceed one or more limits"."""
+
 LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 # How sure a finding is a problem of this configuration. The rules with errors repeat what the server does, or are proved;
 # a warning rests on what the rest of the cluster is like; advice weighs what is usual.
@@ -37,28 +40,37 @@ _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
     """One SARIF log in ASCII with one run; `results` is there, and empty, when nothing was found. Ends in a newline."""
-    ids = sorted({finding.rule for finding in report.findings})
+    findings = _most(report)
+    ids = sorted({finding.rule for finding in findings})
     hashes = _hashes(report)
-    log = {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "apflint",
-                        "informationUri": HOME,
-                        "semanticVersion": __version__,
-                        "rules": [_rule(catalogue.rule(rule)) for rule in ids],
-                    }
-                },
-                "columnKind": "unicodeCodePoints",
-                "originalUriBaseIds": {ROOT: {"description": {"text": "The directory that apflint ran in."}}},
-                "results": [_result(finding, ids.index(finding.rule), hashes) for finding in report.findings],
+    run: dict[str, Any] = {
+        "tool": {
+            "driver": {
+                "name": "apflint",
+                "informationUri": HOME,
+                "semanticVersion": __version__,
+                "rules": [_rule(catalogue.rule(rule)) for rule in ids],
             }
-        ],
+        },
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The directory that apflint ran in."}}},
+        "results": [_result(finding, ids.index(finding.rule), hashes) for finding in findings],
     }
-    return json.dumps(log, indent=1) + "\n"
+    if left := len(report.findings) - len(findings):
+        told = f"{left:,} more findings are not in this log: code scanning takes {MOST:,}. The most severe are here."
+        note = {"level": "warning", "message": {"text": told}}
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [note]}]
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _most(report: Report) -> tuple[Finding, ...]:
+    """The findings that a log takes, in the order of the report: all, or the most severe."""
+    if len(report.findings) <= MOST:
+        return report.findings
+    from apflint.report.github import ranked  # nearly never needed
+
+    kept = {id(finding) for finding in ranked(report)[:MOST]}
+    return tuple(finding for finding in report.findings if id(finding) in kept)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
