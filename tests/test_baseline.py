@@ -173,3 +173,8 @@ def test_many_stale_entries_are_counted(
     (count,) = re.findall(r": (\d+) entries of the baseline were not found", said)
     assert int(count) >= 14
     assert f" and {int(count) - 5} more. If all files were read" in said
+
+
+def test_a_baseline_of_another_schema_is_said_to_be_one() -> None:
+    with pytest.raises(ValueError, match=r"^b\.json: this baseline has the schema 2, and this apflint knows 1\.$"):
+        baseline.parse('{"schema": 2, "findings": []}', "b.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import stat
 import sys
@@ -198,6 +199,7 @@ def test_what_cannot_mean_the_same_is_refused_unless_that_is_accepted(text: str,
         (level("", "v1beta9"), '1: "v1beta9" is no version'),
         (level("    a: {{ .Values.x }}\n", "v1beta2"), "8: this is"),
         (level("    a: 'x\n", "v1beta2"), "8: "),
+        (level("    assuredConcurrencyShares: .inf\n", "v1beta2"), "8: infinity is no number of JSON"),
     ],
 )
 def test_what_nobody_can_migrate_is_refused_in_any_case(text: str, told: str) -> None:
@@ -225,6 +227,18 @@ def test_values_that_are_shared_are_edited_right_or_refused() -> None:
     merged = level("    <<: *d\n", "v1beta2").replace("spec:\n", "x: &d {assuredConcurrencyShares: 5}\nspec:\n")
     assert move(merged).refused
     assert move(merged, accept_changes=True).refused
+
+
+def test_an_annotation_that_others_share_is_not_removed() -> None:
+    notes = f"  annotations: &a\n    {PRESERVE_ZERO}: ''\n"
+    first = level("    nominalConcurrencyShares: 5\n").replace("  name: nights\n", f"  name: nights\n{notes}")
+    text = "apiVersion: v1\nkind: List\nitems:\n"
+    for each in (first, first.replace(notes, "  annotations: *a\n")):
+        text += "- " + each.replace("\n", "\n  ").rstrip(" ")
+    outcome = move(text)
+    assert (outcome.refused, outcome.text) == (True, text)
+    (refused,) = said(outcome, "refused")
+    assert "this cannot be edited: it is shared through an alias. Edit it by hand" in refused
 
 
 def test_later_versions_are_left_and_told() -> None:
@@ -419,6 +433,33 @@ def test_standard_input_goes_to_standard_output(
     monkeypatch.setattr(sys, "stdin", Stdin)
     assert run(["migrate", "-"]) == 0
     assert capsys.readouterr().out == level("", "v1") + "---\nkind: ConfigMap\n"
+
+
+def test_what_cannot_be_read_or_written_is_said_and_the_rest_is_migrated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_bytes(level("", "v1beta2").encode() + b"\xff")
+    (tmp_path / "b.yaml").write_text(level("", "v1beta2"))
+    (tmp_path / "c.yaml").write_text(level("", "v1beta2"))
+    (tmp_path / "other.yaml").write_text("kind: ConfigMap\n")
+    monkeypatch.setattr(os, "access", lambda path, _: "b.yaml" not in str(path))
+    assert run(["migrate", "-w", "."]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "apflint: a.yaml: This is no text file." in printed.err
+    assert "apflint: b.yaml: not written: it is read-only" in printed.err
+    assert printed.err.endswith("apflint: 1 object moved to v1 for Kubernetes 1.37\n")
+    assert [(tmp_path / name).read_text() for name in ("b.yaml", "c.yaml")] == [level("", "v1beta2"), level("", "v1")]
+
+
+def test_nothing_to_migrate_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text("kind: ConfigMap\n")
+    assert run(["migrate", "."]) == 0
+    assert capsys.readouterr() == ("", "apflint: no FlowSchema and no PriorityLevelConfiguration found\n")
 
 
 @pytest.mark.parametrize(

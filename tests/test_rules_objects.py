@@ -384,3 +384,45 @@ def test_what_is_long_is_cut() -> None:
     assert quote("x" * 79) == f'"{"x" * 77}…"'
     assert quote(["x" * 76]) == f'["{"x" * 76}"]'
     assert quote(["x" * 77]) == f'["{"x" * 77}…'
+
+
+# Versions, and what is nearly an object of ours
+
+
+@pytest.mark.parametrize(
+    ("version", "kubernetes", "said"),
+    [
+        ("", "1.36", 'apiVersion has no version after "flowcontrol.apiserver.k8s.io".'),
+        ("v9", "1.36", '"v9" is no version of flowcontrol.apiserver.k8s.io, in any release of Kubernetes.'),
+        ("v1alpha1", "1.36", "Kubernetes 1.36 does not serve v1alpha1: it was an alpha version, and gone with 1.21."),
+        ("v1beta2", "1.36", "Kubernetes 1.36 does not serve v1beta2 any more: it was removed in 1.29."),
+        ("v1", "1.28", "Kubernetes 1.28 does not serve v1 yet: it came with 1.29."),
+    ],
+)
+def test_versions_that_are_not_served(version: str, kubernetes: str, said: str) -> None:
+    value = schema() | {"apiVersion": f"flowcontrol.apiserver.k8s.io/{version}"}
+    findings = check([("a.json", json.dumps(value).encode())], Options(kubernetes=kubernetes)).findings
+    (told,) = [each for each in findings if each.rule == "APF701"]
+    assert told.message.startswith(f"{said} `kubectl apply` fails. It serves flowcontrol.apiserver.k8s.io/v1")
+    assert ("and `apflint migrate --to" in told.message) is (version in ("v1alpha1", "v1beta2"))
+
+
+def test_a_line_that_is_indented_with_no_break_spaces() -> None:
+    text = json.dumps(schema(more=1)).replace("more", "\u00a0rules")
+    (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF101"]
+    assert told.message.endswith("Its line is indented with no-break spaces (U+00A0), which YAML takes for text")
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "fixed"),
+    [
+        ("flowcontrol.apiserver.k8s.io/v1", "FlowSchem", True),
+        ("flowcontrol.apiserver.k8s.io/v1", '"Flow\\x53chem"', False),  # not as it is written
+        ("flowcontrol.apiserver.k8s.oi/v1", "FlowSchema", True),
+        ("flowcontrol.apiserver.k8s.oi/v9", "FlowSchema", False),  # no version of ours
+    ],
+)
+def test_what_is_nearly_ours_is_corrected_where_that_is_plain(api_version: str, kind: str, fixed: bool) -> None:
+    text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: x}}\n"
+    (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF005"]
+    assert (told.fix is not None) is fixed

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apflint.load.decode import Decoded, DecodeError, decode
+from apflint.load.decode import Decoded, DecodeError, _allowed, decode
 from apflint.load.yaml_text import compose
 
 
@@ -134,3 +134,12 @@ def test_aliases_that_nest_each_other_deeper_than_text_may(link: str) -> None:
 
 def test_infinity_has_its_path() -> None:
     assert decoded("a: [1, {b: .inf}]\nc: .nan\n").not_finite == (("a", 1, "b"), ("c",))
+
+
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [(1000, 0.99), (400_000, 0.99), (2_200_000, 0.545), (4_000_000, 0.10), (10**9, 0.10)],
+)
+def test_how_many_values_may_come_through_aliases(values: int, share: float) -> None:
+    """`allowedAliasRatio` (go-yaml, decode.go): it falls from 99 to 10 percent between 400,000 and 4,000,000 values."""
+    assert _allowed(values) == pytest.approx(share)
