@@ -1,4 +1,4 @@
-"""The value of a YAML document that has nothing special in it, straight from the events: three times as fast as by a tree.
+"""The value of a YAML document that has nothing special in it, straight from its lines or events: 3 to 5 times as fast as by a tree.
 
 Nearly all manifests are so. What is special (anchors, tags, merge keys, keys that are no strings or that are there twice,
 .inf and .nan, deep nesting, whatever cannot be read) is left to the tree and to `apflint.load.decode`, which say where it
@@ -11,6 +11,7 @@ from math import isfinite
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
+from apflint.load.line_yaml import value_by_lines
 from apflint.load.scalars import key, plain
 
 if TYPE_CHECKING:
@@ -30,7 +31,15 @@ class _SpecialError(Exception):
 
 def plain_value(text: str, parser: Callable[[str], Parser]) -> dict[str, Any] | list[Any] | None:
     """The value of a text with one document, or None where there is something special in it. Never raises."""
-    if len(text) > LARGEST or any(sign in text for sign in _SPECIAL):
+    if len(text) > LARGEST:
+        return None
+    value = value_by_lines(text)
+    return value_by_events(text, parser) if value is None else value
+
+
+def value_by_events(text: str, parser: Callable[[str], Parser]) -> dict[str, Any] | list[Any] | None:
+    """The same for what is not written a line for each thing."""
+    if any(sign in text for sign in _SPECIAL):
         return None
     from yaml import events
     from yaml.error import YAMLError

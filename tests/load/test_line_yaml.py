@@ -1,0 +1,218 @@
+"""YAML a line at a time: it gives what the tree gives, or nothing; and most manifests are read by it."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from test_load_laws import HEAD, PIECES, TEXTS, VALUES
+
+from apflint.load import line_yaml, yaml_text
+from apflint.load.decode import Decoded, DecodeError, decode
+from apflint.load.line_yaml import DEEPEST, value_by_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+MANIFEST = """---
+# Wer darf: é
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema   # a kind
+metadata:
+  name: 'a'
+  annotations: {}
+  labels:
+
+spec:
+  matchingPrecedence: 1_0
+  rules:
+  - subjects:
+      # of whom
+      - kind: "User"
+        user:
+          name: system:kube-scheduler
+    resourceRules:
+    - verbs: [get, 'list', "*"]
+      resources: []
+      clusterScope: yes
+  - - - 1e2
+      - no (yes, it is), a:b
+  -   a:
+      b: http://x:80/y
+"""
+OTHERWISE = [
+    "a: b\n c\n",
+    "a: 'b'\n  c: d\n",
+    "a:\n  b\n",
+    "a: |\n  b\n",
+    "a: &x b\n",
+    "a: *x\n",
+    "a: {b: c}\n",
+    "a: [b\n",
+    "a: [b,]\n",
+    "a: 'it''s'\n",
+    'a: "\\n"\n',
+    "a: b: c\n",
+    "a: b:\n",
+    "a:\tb\n",
+    "a: b\r\n",
+    "a: 1\na: 2\n",
+    "yes: a\n",
+    "1: a\n",
+    "'a': b\n",
+    "<<: a\n",
+    "? a\n",
+    "a: .inf\n",
+    "a: [.nan]\n",
+    "a: b\n- c\n",
+    "- a\nb: c\n",
+    " a: b\nc: d\n",
+    "a:\n  b: c\n d: e\n",
+    "- a\n b\n",
+    "-\n",
+    "- # a\n",
+    "a\n",
+    "'a'\n",
+    "",
+    "# a\n",
+    "--- a\n",
+    "a: b\n...\n",
+    "%YAML 1.1\n---\na: b\n",
+    "a: b #\x01\n",
+    "a: '\u2028'\n",
+    "\ufeffa: b\n",
+    "a: " + "b" * 1000,
+]
+VALUES_AS_WRITTEN = [
+    *(" a", " b c", " 'it # is: so'", ' ""', " [a, '*']", "[]", " {}", " 1", " 0x1", " 1:2", " a:b", " -5", " .inf"),
+    *(" no", " a #b", " #c", "", "  ", " a,b (c, d),", " a, #b", " ...", " -", "x"),
+]
+LINES = st.lists(
+    st.builds(
+        "{}{}{}{}".format,
+        st.sampled_from(["", " ", "  ", "    ", "      "]),
+        st.sampled_from(["", "", "- ", "- - ", "-  "]),
+        st.sampled_from(["", "a:", "b:", "yes:", "x.y/z-1:", "c :"]),
+        st.sampled_from(VALUES_AS_WRITTEN),
+    ),
+    min_size=1,
+    max_size=8,
+).map("\n".join)
+
+
+def long(text: str) -> Decoded | None:
+    """What the tree gives; None for what cannot be read, or nothing."""
+    try:
+        root = yaml_text.compose(text, 0, len(text))
+        return None if root is None else decode(root)
+    except (yaml_text.YamlError, DecodeError):
+        return None
+
+
+def hold(text: str) -> bool:
+    """Holds the two against each other; whether there was something to hold."""
+    found = value_by_lines(text)
+    if found is not None:
+        assert repr(Decoded(found, (), ())) == repr(long(text)), text  # 1, 1.0 and True are three
+    return found is not None
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(LINES | TEXTS | st.lists(PIECES, max_size=6).map(lambda pieces: HEAD + "".join(pieces)))
+@example("y: n\nn: y\n")
+@example("a:\n- b\n-  c:\n   - d\n   e:\nf: 017\n")
+def test_whatever_it_gives_is_what_the_tree_gives(text: str) -> None:
+    hold(text)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.dictionaries(st.sampled_from(["name", "spec", "rules"]), VALUES), st.sampled_from([True, False, None]))
+def test_the_same_for_manifests_as_they_are_written(value: Any, flow: bool | None) -> None:
+    hold(yaml.safe_dump(value, default_flow_style=flow, allow_unicode=True))
+
+
+def examples() -> Iterator[str]:
+    """The YAML of the rule pages and the fixtures."""
+    for path in sorted(ROOT.glob("fixtures/**/*.yaml")):
+        text = path.read_text(errors="replace")
+        yield from (text[start:end] for start, end in yaml_text._pieces(text) if end - start < 3000)
+    for path in sorted(ROOT.glob("rules/*.md")):
+        yield from re.findall(r"```yaml[^\n]*\n(.*?)```", path.read_text(), re.DOTALL)
+
+
+def test_the_same_for_the_manifests_at_hand_and_most_are_read() -> None:
+    every = sorted(set(examples()))
+    assert len(every) > 100
+    assert sum(map(hold, every)) > 0.7 * len(every)
+
+
+def test_the_same_for_the_manifests_at_hand_with_mistakes_in_them() -> None:
+    chance = random.Random(1040)
+    every = sorted(set(examples()))
+    bits = [
+        "",
+        " ",
+        "  ",
+        "- ",
+        ": ",
+        "\n",
+        "\n  ",
+        "#",
+        " # ",
+        "'",
+        '"',
+        "[",
+        "]",
+        "{}",
+        ", ",
+        "~",
+        "yes",
+        "a: b\n",
+        "\n- ",
+        ":\n",
+        "é",
+    ]
+    held = 0
+    for _ in range(4000):
+        lines = chance.choice(every).split("\n")
+        start = chance.randrange(len(lines))
+        text = "\n".join(lines[start : start + chance.randrange(1, 12)])
+        for _ in range(chance.randrange(3)):
+            at = chance.randrange(len(text) + 1)
+            text = text[:at] + chance.choice(bits) + text[at + chance.randrange(3) :]
+        held += hold(text)
+    assert held > 400
+
+
+def test_a_manifest_is_read() -> None:
+    assert hold(MANIFEST)
+    assert value_by_lines("a:\n- b\n") == {"a": ["b"]}
+
+
+@pytest.mark.parametrize("text", OTHERWISE, ids=range(len(OTHERWISE)))
+def test_what_is_written_otherwise_is_left(text: str) -> None:
+    assert value_by_lines(text) is None
+
+
+def test_the_deepest_is_read() -> None:
+    assert hold("- " * (DEEPEST) + "a\n")
+    assert value_by_lines("- " * (DEEPEST + 1) + "a\n") is None
+
+
+def test_no_value_is_shared_and_not_everything_is_remembered() -> None:
+    text = "a: [b]\nc: {}\n"
+    first, second = value_by_lines(text), value_by_lines(text)
+    assert isinstance(first, dict)
+    first["a"].append(1)
+    first["c"]["d"] = 1
+    assert second == value_by_lines(text) == {"a": ["b"], "c": {}}
+    for number in range(2 * line_yaml._REMEMBERED):
+        assert value_by_lines(f"a: {number}") == {"a": number}
+    assert len(line_yaml._KNOWN) <= line_yaml._REMEMBERED
