@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, api_version, release
+from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, _release, api_version, release
 
 SERVED: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent / "fixtures/oracle/releases/served.json").read_text(encoding="utf-8")
@@ -165,3 +165,23 @@ def test_laws_of_the_table(target: Release) -> None:
 def test_unknown_versions() -> None:
     assert api_version("v2") is None
     assert NEWEST.deprecated("v2") is None
+
+
+@pytest.mark.parametrize(
+    ("minor", "served", "on_request"),
+    [
+        (18, (), ("v1alpha1",)),
+        (20, ("v1beta1",), ("v1alpha1",)),
+        (22, ("v1beta1",), ()),
+        (23, ("v1beta2", "v1beta1"), ()),
+        (26, ("v1beta3", "v1beta2"), ()),
+        (29, ("v1", "v1beta3"), ()),
+        (31, ("v1", "v1beta3"), ()),
+        (32, ("v1",), ()),
+    ],
+)
+def test_how_a_release_follows_from_the_lives_of_the_versions(
+    minor: int, served: tuple[str, ...], on_request: tuple[str, ...]
+) -> None:
+    made = _release(minor)
+    assert (made.minor, made.name, made.served, made.on_request) == (minor, f"1.{minor}", served, on_request)

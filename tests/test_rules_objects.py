@@ -426,3 +426,28 @@ def test_what_is_nearly_ours_is_corrected_where_that_is_plain(api_version: str, 
     text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: x}}\n"
     (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF005"]
     assert (told.fix is not None) is fixed
+
+
+def test_a_tab_is_said_to_be_one() -> None:
+    text = f"{json.dumps(schema())}\n---\napiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n\tname: x\n"
+    (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF001"]
+    assert told.message == "a tab cannot indent in YAML. Use blanks. Nothing of this document can be read"
+
+
+def test_a_field_that_is_nearly_one_of_its_place_goes_nowhere_else() -> None:
+    rules = [{"subjects": [ALICE], "resources": ["pods"]}]
+    (told,) = [each for each in found("APF101", schema(rules=rules)) if '"resources"' in each.message]
+    assert told.fix is None
+
+
+def test_what_goes_with_another_type_is_removed_when_asked_for() -> None:
+    limited = {"limitResponse": {"type": "Reject"}}
+    spec = {"type": "Limited", "limited": limited, "exempt": {"lendablePercent": 5}}
+    (told,) = found("APF302", manifest("PriorityLevelConfiguration", spec))
+    assert told.fix is not None
+    assert not told.fix.safe
+    assert [operation.path for operation in told.fix.operations] == [("spec", "exempt")]
+    (told,) = found("APF302", manifest("PriorityLevelConfiguration", spec | {"type": "Exempt"}, name="exempt"))
+    assert told.fix is not None
+    assert not told.fix.safe
+    assert [operation.path for operation in told.fix.operations] == [("spec", "limited")]

@@ -820,3 +820,10 @@ def test_names_of_levels_are_compared_word_for_word() -> None:
         (found,) = findings(level(known), flow_schema("a", written), only="APF401")
         assert found.fix is not None
         assert [operation.value for operation in found.fix.operations] == [known]
+
+
+def test_only_the_level_of_that_name_may_be_as_weak_as_the_built_in_one() -> None:
+    queuing = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}  # of leader-election
+    assert findings(level("x", 10, queuing), only="APF605")
+    assert not findings(level("leader-election", 10, queuing), only="APF605")
+    assert findings(level("leader-election", 10, {**queuing, "handSize": 3}), only="APF605")

@@ -197,6 +197,9 @@ def test_exempt_shares_count_from_1_28() -> None:
         levels = [_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()]
         found = limits.compute(levels, (), 600, release(kubernetes))
         assert [each.nominal for each in found.levels] == [nominal, 600 - nominal]
+        (idle,) = [each.idle for each in found.levels if each.name == "exempt"]
+        assert idle == (600 - nominal if kubernetes == "1.26" else idle)
+        assert isinstance(idle, int)
 
 
 def test_queues_and_flow_schemas_of_a_level() -> None:

@@ -107,6 +107,25 @@ def test_paths_of_resources_are_those_that_the_server_takes_for_one(segments: li
         assert is_resource_path(path) is info.is_resource_request
 
 
+@pytest.mark.parametrize(
+    ("path", "resource"),
+    [
+        ("/api", False),
+        ("/api/v1", False),
+        ("/api/v1/pods", True),
+        ("/api/v1/namespaces/x/pods", True),
+        ("/apis/apps/v1", False),
+        ("/apis/apps/v1/deployments", True),
+        ("/apis/apps/v1/namespaces/x/deployments", True),
+        ("//api/v1/pods//", True),
+        ("/apix/v1/pods", False),
+        ("/healthz/a/b/c", False),
+    ],
+)
+def test_which_paths_are_of_resources(path: str, resource: bool) -> None:
+    assert is_resource_path(path) is resource
+
+
 def test_traits() -> None:
     assert resource_traits("pods") == Traits(False, False, False)
     assert resource_traits("pods/log") == resource_traits("pods/exec") == Traits(True, False, False)
