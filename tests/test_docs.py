@@ -12,7 +12,7 @@ import yaml
 from shell import LEVEL, ROOT, SCHEMA, bash, prepare
 
 from apflint.cli.app import run
-from apflint.settings import effective
+from apflint.settings import DEFAULTS, effective
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 PAGES = (
     "argo-cd-and-flux",
     "command-line",
+    "configuration",
     "editors",
     "github-actions",
     "gitlab",
     "helm-and-kustomize",
+    "migrate",
     "pre-commit",
 )
 # These need a server, a start-up file, or an editor; `sh` blocks are commands that only their readers can run.
@@ -66,13 +68,14 @@ def rows(name: str, heading: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_console_blocks_run(name: str, tmp_path: Path) -> None:
-    """One after the other, as a reader would."""
+    """One after the other, as a reader would. What a block shows below a command is what it prints."""
     variables = prepare(tmp_path)
     for block in blocks(name, "console"):
-        for line in block.text.splitlines():
-            assert line.startswith("$ ")
-            done = bash(line.removeprefix("$ "), tmp_path, variables)
-            assert done.returncode in (0, 1), f"{line}\n{done.stdout}\n{done.stderr}"
+        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+            line, _, shown = part.partition("\n")
+            done = bash(line, tmp_path, variables)
+            assert done.returncode in ((2,) if shown else (0, 1)), f"{line}\n{done.stdout}\n{done.stderr}"
+            assert not shown or done.stdout + done.stderr == shown
 
 
 def test_helm_findings_name_the_template_and_the_line_in_its_output(tmp_path: Path) -> None:
@@ -111,6 +114,36 @@ def test_settings_are_valid(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "apflint.toml"
     file.write_text(block.text, encoding="utf-8")
     assert set(tomllib.loads(block.text)) <= set(effective({}, str(file), isolated=False).values)
+
+
+def test_configuration_page_has_all_keys_and_their_defaults() -> None:
+    table = rows("configuration", "key")
+    assert list(table) == list(DEFAULTS)
+    for key, cells in table.items():
+        default, left_out = DEFAULTS[key], cells.rpartition("|")[2].strip().strip("`")
+        if isinstance(default, str | int):
+            assert left_out == (json.dumps(default) if isinstance(default, bool) else str(default))
+        elif key not in ("select", "severity", "kubernetes"):
+            assert left_out == "none"
+    (block,) = blocks("configuration", "toml")
+    assert set(tomllib.loads(block.text)) < set(DEFAULTS)
+
+
+def test_configuration_page_shows_suppressions_that_are_needed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (block,) = blocks("configuration", "yaml")
+    file = tmp_path / "example.yaml"
+    file.write_text(block.text, encoding="utf-8")
+    check = ["check", "--isolated", "--format", "json", "--extend-select", "APF903", str(file)]
+
+    def found(*arguments: str) -> list[str]:
+        assert run([*check, *arguments]) == 0
+        return sorted(one["rule"] for one in json.loads(capsys.readouterr().out)["findings"])
+
+    assert found() == []
+    assert found("--no-ignores") == ["APF104", "APF106", "APF505", "APF510"]
+    assert set(rows("configuration", "rule")) == {"APF901", "APF902", "APF903"}
 
 
 @pytest.mark.parametrize("name", [*PAGES, "../README"])
