@@ -827,3 +827,51 @@ def test_only_the_level_of_that_name_may_be_as_weak_as_the_built_in_one() -> Non
     assert findings(level("x", 10, queuing), only="APF605")
     assert not findings(level("leader-election", 10, queuing), only="APF605")
     assert findings(level("leader-election", 10, {**queuing, "handSize": 3}), only="APF605")
+
+
+@pytest.mark.parametrize(
+    ("written", "fixed"),
+    [
+        ("global-defaulx", True),
+        ("global-defaut", True),
+        ("global-defaullt", True),
+        ("global-defualt", True),
+        ("global-defaxxt", False),
+        ("global-dexxault", False),
+        ("globel-defaulx", False),
+        ("global-default1", False),
+    ],
+)
+def test_which_names_are_a_letter_off(written: str, fixed: bool) -> None:
+    (found,) = findings(flow_schema("a", written), only="APF401")
+    assert (found.fix is not None) is fixed
+
+
+def test_a_rule_of_which_a_part_matches_nothing_and_the_rest_is_taken_is_told() -> None:
+    never = {**READ_PODS, "apiGroups": ["apps/v1"]}
+    mine = flow_schema("mine")
+    rules = [
+        {"subjects": [user("alice")], "resourceRules": each} for each in ([READ_PODS], [never, READ_PODS], [never])
+    ]
+    told = {
+        found.field: found.message
+        for found in findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
+    }
+    assert "spec.rules[0]" in told["spec.rules[1]"]
+    assert "spec.rules[2]" not in told
+
+
+def test_what_is_well_does_not_hide_what_comes_after_it() -> None:
+    broken = level("broken")
+    broken["spec"]["type"] = "Nonsense"
+    objects = (
+        broken,
+        flow_schema("a"),
+        flow_schema("b", ""),
+        flow_schema("c", "Not A Name"),
+        flow_schema("d", "broken"),
+        flow_schema("e", "qqq"),
+        flow_schema("f", "rrr"),
+    )
+    told = findings(*objects, only="APF401")
+    assert [found.object.name for found in told if found.object] == ["e", "f"]

@@ -12,7 +12,7 @@ from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema,
 from apflint.evaluate.reach.encode import Point
 from apflint.evaluate.reach.meeting import may_overlap
 from apflint.evaluate.reach.ordinary import _things, _users
-from apflint.evaluate.reach.vocabulary import vocabulary
+from apflint.evaluate.reach.vocabulary import _path_under, vocabulary
 from apflint.evaluate.reach.witness import _http, possible
 from apflint.evaluate.reach.witness import digest as digest_of
 from apflint.evaluate.reach.worlds import (
@@ -313,6 +313,19 @@ def test_paths_of_resources_stand_for_no_path() -> None:
     assert sorted(found.covers.values()) == [(), (), (0,), (1,)]
 
 
+def test_a_path_below_a_prefix() -> None:
+    assert _path_under("/a/", {"/a/"}, {"/a/*"}) == "/a/metrics"
+    known = {f"/a{{b}}/{name}" for name in ("metrics", "version", "other")}
+    assert _path_under("/a{b}/", {"/a{b}/"}, known) == "/a{b}/other1"
+    assert _path_under(None, {"/a/"}, known) == "/metrics"
+    assert _path_under(None, {"/a/", "/"}, known) is None
+    # Below /api/v1/ everything is a resource but more slashes.
+    assert _path_under("/api/v1/", {"/api/v1/"}, set()) == "/api/v1/"
+    assert _path_under("/api/v1/", {"/api/v1/"}, {"/api/v1/"}) == "/api/v1//"
+    assert _path_under("/api/v1/", {"/api/v1/", "/api/v1//"}, {"/api/v1/"}) is None
+    assert _path_under("/api/v1/pods/", {"/api/v1/pods/"}, set()) is None
+
+
 def test_what_is_matched_is_the_least_that_it_takes() -> None:
     alice = UserInfo("alice", (AUTHENTICATED,))
     path = Point(*alice, False, "get", path="/healthz")
@@ -338,6 +351,15 @@ def test_what_is_matched_is_the_least_that_it_takes() -> None:
         ("deletecollection", "", "pods/x", "", "DELETE", "/api/v1/pods//x"),
         ("create", "apps", "deployments", "dev", "POST", "/apis/apps/v1/namespaces/dev/deployments"),
         ("get", "", "nodes", "", "GET", "/api/v1/nodes/example"),
+        (
+            "list",
+            "autoscaling",
+            "horizontalpodautoscalers",
+            "dev",
+            "GET",
+            "/apis/autoscaling/v2/namespaces/dev/horizontalpodautoscalers",
+        ),
+        ("get", "x.io", "horizontalpodautoscalers", "", "GET", "/apis/x.io/v1/horizontalpodautoscalers/example"),
     ],
 )
 def test_method_and_url_of_a_request(
