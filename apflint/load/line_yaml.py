@@ -22,8 +22,7 @@ _LONGEST = 1000  # characters of a line: what the pattern takes may grow with th
 
 _LETTERS = "A-Za-z0-9_./*@+=-"
 _WORD = rf"[-+]?[A-Za-z0-9_./][{_LETTERS}]*"
-_FURTHER = r"\xa0-\u2027\u202a-\ud7ff"  # what is printed beyond ASCII, less the ends of lines that YAML 1.1 has there
-_QUOTED = rf'"[ !#-\[\]-~{_FURTHER}]*"|' + rf"'[ -&(-~{_FURTHER}]*'"
+_QUOTED = r'"[^"\\]*"|' + r"'[^']*'"
 _ITEM = f"(?:{_QUOTED}|{_WORD})"
 _LINE = re.compile(
     r"(?P<dashes>(?: *-(?= ))*) *"
@@ -31,7 +30,7 @@ _LINE = re.compile(
     rf"(?:(?P<list>\[ *(?:{_ITEM}(?: *, *{_ITEM})* *)?\])|(?P<none>\{{\}})|(?P<quoted>{_QUOTED})"
     # A word may have colons in it, and others after a blank; neither `: ` nor ` #` is a part of it.
     rf"|(?P<words>{_WORD}(?:(?:[,()]|:(?=[{_LETTERS}])| (?=[A-Za-z0-9_./(]))[{_LETTERS}]*)*))?"
-    rf" *(?:(?:(?<= )|^)#[ -~{_FURTHER}]*)?"
+    r" *(?:(?:(?<= )|^)#.*)?"
 )
 _ITEMS = re.compile(_ITEM)
 
@@ -111,7 +110,8 @@ def _remembered(line: str) -> _Line:
 
 
 def _line(line: str) -> _Line:
-    match = _LINE.fullmatch(line) if len(line) <= _LONGEST else None
+    # Whatever is printed is a character of YAML, and no end of a line.
+    match = _LINE.fullmatch(line) if len(line) <= _LONGEST and line.isprintable() else None
     if match is None:
         raise _OtherwiseError
     dashes, name = match["dashes"], match["key"]
