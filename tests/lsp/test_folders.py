@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.cli.app import run
+from apflint.lsp import project
 from apflint.lsp.addresses import path, uri
 from apflint.lsp.folders import Folders, Open, Round
 
@@ -143,3 +144,61 @@ def test_what_is_wrong_with_a_folder_is_a_note(tmp_path: Path) -> None:
 def test_addresses(address: str, expected: str | None) -> None:
     assert path(address) == expected
     assert expected is None or path(uri(expected)) == expected
+
+
+def test_an_address_of_windows_has_its_drive_or_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "name", "nt")
+        found = [path(address) for address in ("file:///C:/a%20b.yaml", "file://host/share/a.yaml")]
+    assert found == ["C:/a b.yaml", "//host/share/a.yaml"]
+
+
+def test_of_very_many_files_some_are_left_to_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project, "MOST_FILES", 2)
+    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
+    for name in "abc":
+        (tmp_path / f"{name}.yaml").write_text(text.replace("name: a", f"name: {name}"))
+    found = looked(tmp_path)
+    assert found.notes == (f"{tmp_path} has more than 2 manifests: the others are checked when they are open",)
+    assert sorted(found.diagnostics) == [uri(str(tmp_path / f"{name}.yaml")) for name in "ab"]
+    opened = uri(str(tmp_path / "c.yaml"))
+    more = looked(tmp_path, documents={opened: text})
+    assert opened in more.diagnostics
+
+
+def test_a_file_that_has_gone_is_no_news(tmp_path: Path) -> None:
+    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
+    (tmp_path / "a.yaml").write_text(text)
+    (tmp_path / "b.yaml").write_text("kind: ConfigMap\n")
+    folders, wanted = Folders(), Open((str(tmp_path),), {}, {})
+    assert folders.check(wanted, "utf-32", again=True).diagnostics
+    (tmp_path / "a.yaml").unlink()
+    assert folders.check(wanted, "utf-32", again=True).diagnostics == {}
+    own = folders._projects[str(tmp_path), False]
+    assert own._input("a.yaml", str(tmp_path / "gone.yaml"), {}, []) is None
+
+
+def test_documents_of_no_file_are_checked_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
+    for home in (tmp_path, tmp_path / "gone"):
+        monkeypatch.setenv("HOME", str(home))
+        found = looked(documents={"untitled:a": text})
+        assert [one.rule for one in found.diagnostics["untitled:a"]].count("APF101") == 1
+        assert found.first is not None
+        assert found.first.folder == (str(home) if home == tmp_path else "/")
+
+
+def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
+    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec:\n  matchingPrecedence: '5'\n"
+    opened = uri(str(tmp_path / "a.yaml"))
+    folders = Folders()
+
+    def mended(written: str) -> str | None:
+        found = folders.check(Open((str(tmp_path),), {opened: written}, {}), "utf-32", again=True)
+        home = found.homes[opened]
+        assert folders.mended(home._replace(name="nowhere.yaml")) is None
+        return folders.mended(home)
+
+    assert mended(text) == text.replace("'5'", "5")
+    assert mended(text.replace("'5'", "5")) is None
+    assert mended(f"{text}# \ud800\n") is None  # no file can hold that
