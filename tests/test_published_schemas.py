@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 import xmlschema
+from hostile_manifests import FILES
 from hypothesis import given, settings
-from test_reports_read_back import FILES, LAWS, in_process
+from test_reports_read_back import LAWS, in_process
 
 from apflint.engine import Options, check
 from apflint.report import Style, render

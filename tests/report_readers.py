@@ -1,0 +1,255 @@
+"""Readers of all reports for machines, and how they compare: each is written from what others document, or is theirs.
+
+None asks apflint how it wrote a report:
+
+- JSON: Python's. SARIF: the form in `report_forms`, addresses by RFC 3986. JUnit: expat, by ElementTree.
+- GitHub: how its runner reads a line (actions/runner, `ActionCommand.TryParseV2`).
+- Markdown: markdown-it, with the tables of GitHub.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote_to_bytes
+from xml.etree import ElementTree as ET
+
+from jsonschema import Draft202012Validator
+from markdown_it import MarkdownIt
+from report_forms import GITLAB, JUNIT, SARIF
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PEOPLE = ("text", "concise")
+FORMATS = ("json", "sarif", "junit", "github", "gitlab", "markdown")
+SEVERITIES = {"error": "error", "warning": "warning", "note": "info", "notice": "info", "info": "info"}
+
+
+class Shown(NamedTuple):
+    """A finding as far as all formats show it. A format that leaves something out is compared without it."""
+
+    rule: str
+    severity: str
+    file: str
+    line: int
+    column: int | None
+    message: str
+
+
+def shown(text: str) -> str:
+    """Text with all that is no letter, mark, number, sign or plain blank as an escape of Python: what reports promise."""
+    return "".join(
+        char if char == " " or unicodedata.category(char)[0] not in "CZ" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def read_json(text: str) -> Iterator[Shown]:
+    for found in json.loads(text)["findings"]:
+        yield Shown(
+            f"{found['rule']} {found['name']}",
+            found["severity"],
+            found["file"],
+            found["line"],
+            found["column"],
+            found["message"],
+        )
+
+
+def read_sarif(text: str) -> Iterator[Shown]:
+    log = json.loads(text)
+    Draft202012Validator(SARIF).validate(log)
+    (one,) = log["runs"]
+    rules = one["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    for result in one["results"]:
+        rule = rules[result["ruleIndex"]]
+        assert rule["id"] == result["ruleId"]
+        (location,) = result["locations"]
+        place = location["physicalLocation"]
+        message = result["message"]["text"]
+        assert "](" not in message  # else it is a link (SARIF 3.11.6)
+        yield Shown(
+            f"{rule['id']} {rule['name']}",
+            SEVERITIES[result["level"]],
+            # The address is relative to the root, which is where the tests run.
+            os.fsdecode(unquote_to_bytes(place["artifactLocation"]["uri"])),
+            place["region"]["startLine"],
+            place["region"]["startColumn"],
+            message,
+        )
+
+
+def read_junit(text: str) -> Iterator[Shown]:
+    root = ET.fromstring(text)
+    for element in root.iter():
+        must, may, children = JUNIT[element.tag]
+        assert must <= set(element.attrib) <= must | may
+        assert {child.tag for child in element} <= children
+    suites = [suite.attrib["name"] for suite in root]
+    assert len(set(suites)) == len(suites)
+    for suite in root:
+        for case in suite:
+            assert case.get("classname") == suite.get("name")
+            if not len(case):
+                assert case.get("name") == "no findings"
+                assert len(suite) == 1
+                continue
+            named = re.fullmatch(r"(APF\d{3} [a-z0-9-]+) at (\d+):(\d+)", case.attrib["name"])
+            assert named
+            (told,) = case
+            first, message, *_ = (told.text or "").split("\n")
+            severity = told.attrib["type"] if told.tag == "failure" else "info"
+            assert told.get("message") == (message if told.tag == "failure" else None)
+            assert first == f"{case.get('classname')}:{named[2]}:{named[3]}: {severity} {named[1]}"
+            yield Shown(named[1], severity, case.attrib["classname"], int(named[2]), int(named[3]), message)
+
+
+def read_command(line: str) -> tuple[str, dict[str, str], str] | None:
+    """A line of a log as GitHub's runner reads it: the command, its properties, its data. None for no command."""
+    line = line.lstrip()
+    if not line.startswith("::"):
+        return None
+    info, found, data = line[2:].partition("::")
+    if not found:
+        return None
+    command, _, properties = info.partition(" ")
+    values = {}
+    for one in filter(None, properties.strip().split(",")):
+        key, _, value = one.partition("=")
+        if key and value:
+            values[key] = decoded(value, (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")))
+    return command, values, decoded(data, (("%0D", "\r"), ("%0A", "\n"), ("%25", "%")))
+
+
+def decoded(text: str, codes: tuple[tuple[str, str], ...]) -> str:
+    for code, char in codes:
+        text = text.replace(code, char)
+    return text
+
+
+def read_github(text: str) -> Iterator[Shown]:
+    assert "\r" not in text
+    *lines, last = text.split("\n")
+    assert last == ""
+    for line in lines:
+        found = read_command(line)
+        assert found, line
+        command, values, message = found
+        assert command in ("error", "warning", "notice")
+        assert set(values) <= {"title", "file", "line", "endLine", "col", "endColumn"}
+        assert int(values["line"]) <= int(values["endLine"])
+        yield Shown(
+            values["title"],
+            SEVERITIES[command],
+            values["file"],
+            int(values["line"]),
+            int(values["col"]) if "col" in values else None,
+            message,
+        )
+
+
+def read_gitlab(text: str) -> Iterator[Shown]:
+    entries = json.loads(text)
+    Draft202012Validator(GITLAB).validate(entries)
+    # GitLab keeps one entry of each fingerprint.
+    assert len({entry["fingerprint"] for entry in entries}) == len(entries)
+    severities = {"blocker": "error", "critical": "error", "major": "warning", "info": "info"}
+    for entry in entries:
+        rule, _, message = entry["description"].partition(": ")
+        assert entry["check_name"].split(" ")[0] == rule
+        lines = entry["location"]["lines"]
+        assert lines["begin"] <= lines["end"]
+        yield Shown(
+            entry["check_name"],
+            severities[entry["severity"]],
+            entry["location"]["path"],
+            lines["begin"],
+            None,
+            message,
+        )
+
+
+def read_markdown(text: str) -> Iterator[Shown]:
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+    kinds = {token.type.removesuffix("_open").removesuffix("_close") for token in tokens}
+    assert kinds <= {"heading", "inline", "paragraph", "table", "thead", "tbody", "tr", "th", "td"}, kinds
+    cells: list[str] = []
+    for token in tokens:
+        if token.type == "inline":
+            inner = {child.type for child in token.children or ()}
+            assert inner <= {"text", "code_inline", "link_open", "link_close", "strong_open", "strong_close"}, inner
+            for child in token.children or ():
+                if child.type == "link_open":
+                    assert str(child.attrs["href"]).startswith("https://github.com/apflint/apflint/")
+            cells.append("".join(child.content for child in token.children or ()))
+        elif token.type == "tr_open":
+            cells = []
+        elif token.type == "tr_close":
+            assert len(cells) == 4
+            if cells[0] == "Severity":
+                continue
+            place = re.fullmatch(r"(.*):(\d+):(\d+)", cells[2])
+            assert place
+            yield Shown(cells[1], SEVERITIES[cells[0]], place[1], int(place[2]), int(place[3]), cells[3])
+
+
+READERS = {
+    "json": read_json,
+    "sarif": read_sarif,
+    "junit": read_junit,
+    "github": read_github,
+    "gitlab": read_gitlab,
+    "markdown": read_markdown,
+}
+
+
+def expected(found: Shown, name: str) -> Shown:
+    """What a format is to show of a finding of the JSON report."""
+    exact = found._replace(file=os.path.normpath(found.file))
+    readable = exact._replace(file=shown(exact.file), message=shown(found.message))
+    if name == "sarif":
+        # A backslash keeps a bracket from being a link; addresses have the bytes of names.
+        return readable._replace(
+            file=os.fsdecode(os.fsencode(exact.file)), message=readable.message.replace("](", "]\\(")
+        )
+    if name == "gitlab":  # JSON has every name but those that are no UTF-8
+        utf8 = not any("\ud800" <= char <= "\udfff" for char in exact.file)
+        return readable._replace(column=None, file=exact.file if utf8 else readable.file)
+    return readable
+
+
+def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
+    """Holds the reports of a run against its JSON. The number of findings.
+
+    What `encoding` lacks is an escape in reports for people and in GitHub's; the others are ASCII in any case.
+    """
+
+    def encoded(found: Shown) -> Shown:
+        file, message = (
+            text.encode(encoding, "backslashreplace").decode(encoding) for text in (found.file, found.message)
+        )
+        return found._replace(file=file, message=message)
+
+    findings = list(read_json(reports["json"]))
+    for name in FORMATS[1:]:
+        assert reports[name].isprintable() or all(map(str.isprintable, reports[name].split("\n"))), name
+        read = list(READERS[name](reports[name]))
+        want = [expected(found, name) for found in findings]
+        if name in ("github", "markdown"):
+            want = list(map(encoded, want))
+        if name == "github":  # columns are told within one line only
+            columns = {(one.file, one.line) for one in read if one.column is None}
+            want = [one._replace(column=None) if (one.file, one.line) in columns else one for one in want]
+            read = [one._replace(column=None) if (one.file, one.line) in columns else one for one in read]
+        assert Counter(read) == Counter(want), name
+    for name in PEOPLE:
+        for line in reports[name].split("\n"):
+            assert line.isprintable()
+            assert read_command(line) is None
+    return len(findings)
