@@ -7,7 +7,6 @@ worth it. None of them raises for anything a file system can do: what cannot be 
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -38,7 +37,6 @@ _SIGNS_BY_BOM = {
 # everywhere, and those are no letters.
 _ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
 
-_SKIPPED_DIRECTORIES = frozenset({"node_modules"})  # hidden ones are skipped by their dot
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 # Without this, opening a pipe that replaced a file meanwhile would wait for a writer for ever.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
@@ -62,16 +60,6 @@ class Unreadable(NamedTuple):
     """Sentences for people, without the name of the file."""
 
 
-class _Directory(NamedTuple):
-    path: str
-    prefix: str
-    """What findings show before the name of an entry: `manifests/`, or nothing for the current directory."""
-    real: str
-    """The real path, with a slash at its end."""
-    relative: str
-    """The path from the current directory, which exclude patterns see; with a slash at its end, or empty."""
-
-
 def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: bool = False) -> Iterator[Found]:
     """The files that `paths` stand for, each once: in the order of `paths`, and sorted by name in each directory.
 
@@ -85,7 +73,7 @@ def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: b
 
     What does not exist or cannot be listed comes as a `Found` with a `problem`.
     """
-    excluded = _excluder(exclude)
+    excluded = _excluder(tuple(exclude))
     parents: dict[str, str] = {}  # real paths of the folders of named files: pre-commit names thousands
     seen: set[str] = set()
     for path in paths:
@@ -97,7 +85,7 @@ def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: b
             continue
         shown = _shown(path)
         try:
-            if force_exclude and excluded and _excluded_upwards(os.path.relpath(path), excluded):
+            if force_exclude and excluded and _is_below_excluded(path, excluded):
                 continue
             status = os.stat(path)
             if not stat.S_ISDIR(status.st_mode):
@@ -109,55 +97,13 @@ def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: b
             real = os.path.realpath(path)
             relative = os.path.relpath(path)
         except (OSError, ValueError) as error:
-            yield Found(shown, path, _reason(path, error))
+            yield Found(shown, path, failed(path, error).reason)
             continue
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
-        start = _Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
-        yield from _walk(start, excluded, seen)
+        from apflint.cli.walk import Directory, walk  # a hook names its files
 
-
-def _walk(start: _Directory, excluded: Callable[[str], bool] | None, seen: set[str]) -> Iterator[Found]:
-    """What is found below `start`. A stack of our own: nesting is bounded by the file system, not by Python."""
-    stack: list[_Directory | tuple[str, Found]] = [start]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, _Directory):
-            key = item.real
-            if key in seen:
-                continue
-            seen.add(key)
-            try:
-                stack += reversed(_entries(item, excluded))
-            except OSError as error:
-                yield Found(item.prefix or ".", item.path, _reason(item.path, error))
-        elif item[0] not in seen:
-            seen.add(item[0])
-            yield item[1]
-
-
-def _entries(directory: _Directory, excluded: Callable[[str], bool] | None) -> list[_Directory | tuple[str, Found]]:
-    """What of a directory concerns us, sorted by name: files with their real path, and directories to enter."""
-    kept: list[_Directory | tuple[str, Found]] = []
-    with os.scandir(directory.path) as listing:
-        entries = sorted(listing, key=lambda entry: entry.name)
-    for entry in entries:
-        name = entry.name
-        named_as_manifest = name.endswith(SUFFIXES)
-        if entry.is_dir(follow_symlinks=False):
-            if not name.startswith(".") and name not in _SKIPPED_DIRECTORIES:
-                relative = directory.relative + name
-                if not (excluded and excluded(relative)):
-                    prefix = directory.prefix + name + "/"
-                    kept.append(_Directory(prefix, prefix, directory.real + name + "/", relative + "/"))
-        elif named_as_manifest and not (excluded and excluded(directory.relative + name)):
-            path = directory.prefix + name
-            real = directory.real + name
-            if entry.is_symlink():
-                if _leads_to_directory(path) or name.startswith(".#"):  # `.#` is a lock of Emacs, which leads nowhere
-                    continue
-                real = os.path.realpath(path)
-            kept.append((real, Found(path, path)))
-    return kept
+        start = Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
+        yield from walk(start, excluded, seen)
 
 
 def read(found: Found) -> bytes | Unreadable:
@@ -186,7 +132,7 @@ def read(found: Found) -> bytes | Unreadable:
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        return Unreadable(_reason(found.path, error))
+        return failed(found.path, error)
 
 
 def may_hold_apf(data: bytes) -> bool:
@@ -257,22 +203,14 @@ def _read_stream(read_some: Callable[[int], bytes | None]) -> bytes | Unreadable
         pieces.append(piece)
         length += len(piece)
         if length > SIZE_LIMIT:
-            return Unreadable(
-                f"It gives more than {SIZE_LIMIT >> 20} MiB, and that is as much as apflint reads of one input."
-                " Pass the objects in smaller parts."
-            )
+            from apflint.cli import refusals
+
+            return Unreadable(refusals.too_long(SIZE_LIMIT))
     return b"".join(pieces)
 
 
 def _is_stream(path: str) -> bool:
     return path == "/dev/stdin" or path.startswith(("/dev/fd/", "/proc/self/fd/"))
-
-
-def _leads_to_directory(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _shown(path: str) -> str:
@@ -291,74 +229,34 @@ def _real_path(path: str, parents: dict[str, str]) -> str:
     return f"{parents[folder]}/{name}"
 
 
-def _excluder(patterns: Iterable[str]) -> Callable[[str], bool] | None:
-    """Whether a path from the current directory is excluded; `None` where no pattern was given."""
-    whole: list[str] = []
-    last: list[str] = []
-    for given in patterns:
-        pattern = given.removeprefix("./").rstrip("/").removesuffix("/**") or given
-        (whole if "/" in pattern else last).append(pattern)
-        if pattern.startswith("**/"):  # any depth, none included
-            rest = pattern[3:]
-            (whole if "/" in rest else last).append(rest)
-    if not whole and not last:
+def _excluder(patterns: tuple[str, ...]) -> Callable[[str], bool] | None:
+    if not patterns:
         return None
-    from fnmatch import translate  # few runs exclude anything
+    from apflint.cli.exclusion import excluder  # few runs exclude anything
 
-    anywhere = re.compile("|".join(map(translate, whole)) if whole else r"(?!)").match
-    basename = re.compile("|".join(map(translate, last)) if last else r"(?!)").match
-    here = os.getcwd().rstrip("/") + "/" if any(pattern.startswith("/") for pattern in whole) else ""
-
-    def excluded(relative: str) -> bool:
-        return bool(
-            anywhere(relative) or (here and anywhere(here + relative)) or basename(relative[relative.rfind("/") + 1 :])
-        )
-
-    return excluded
+    return excluder(patterns)
 
 
-def _excluded_upwards(relative: str, excluded: Callable[[str], bool]) -> bool:
-    """Whether a path or a directory above it is excluded, as it would be in a walk from the current directory."""
-    while relative and relative != "/":
-        if excluded(relative):
-            return True
-        relative = os.path.dirname(relative)
-    return False
+def _is_below_excluded(path: str, excluded: Callable[[str], bool]) -> bool:
+    from apflint.cli.exclusion import excluded_upwards
+
+    return excluded_upwards(os.path.relpath(path), excluded)
 
 
 def _too_large(size: int) -> Unreadable:
-    return Unreadable(
-        f"It has {size / 1_000_000:.0f} MB, and apflint reads files of up to {SIZE_LIMIT >> 20} MiB."
-        " Split it, or leave it out with --exclude."
-    )
+    from apflint.cli import refusals  # few runs refuse anything
+
+    return Unreadable(refusals.too_large(size, SIZE_LIMIT))
 
 
 def _refused(mode: int) -> Unreadable:
-    kind = "no regular file"
-    for test, name in (
-        (stat.S_ISFIFO, "a named pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-        (stat.S_ISDIR, "a directory"),
-    ):
-        if test(mode):
-            kind = name
-    return Unreadable(f"It is {kind}, and apflint reads regular files. To read what a command prints, pipe it to `-`.")
+    from apflint.cli import refusals
+
+    return Unreadable(refusals.no_regular_file(mode))
 
 
-def _reason(path: str, error: OSError | ValueError) -> str:
-    """What went wrong, for people."""
-    if not isinstance(error, OSError):
-        return "No file can have this name."
-    if error.errno == errno.ENOENT and os.path.islink(path):
-        return "It is a symbolic link to something that does not exist."
-    told = {
-        errno.ENOENT: "There is no such file or directory.",
-        errno.ENOTDIR: "There is no such file: a part of the path before it is no directory.",
-        errno.EACCES: "Permission denied: whoever runs apflint may not read it.",
-        errno.EPERM: "Permission denied: whoever runs apflint may not read it.",
-        errno.ELOOP: "It is a symbolic link that leads back to itself.",
-        errno.ENAMETOOLONG: "The name is longer than this system allows.",
-    }
-    return told.get(error.errno or 0, f"The system cannot read it: {error.strerror or error}.")
+def failed(path: str, error: OSError | ValueError) -> Unreadable:
+    """Why an input cannot be had, from what the system said."""
+    from apflint.cli import refusals
+
+    return Unreadable(refusals.failure(path, error))
