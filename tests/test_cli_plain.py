@@ -74,8 +74,8 @@ def test_a_plain_command_line_asks_the_same_of_the_command(command: str, rest: l
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     switches=st.lists(st.sampled_from([[name] for name in plain.CHECK.switches])),
-    formats=st.lists(st.sampled_from([["--format", name] for name in FORMATS]), max_size=2),
-    names=st.lists(st.sampled_from(["a.yaml", "-", "", "x y"]).map(lambda name: [name]), max_size=3),
+    formats=st.lists(st.sampled_from([["--format", name] for name in FORMATS]), max_size=1),
+    names=st.lists(st.sampled_from(["a.yaml", "-", ".", "x y"]).map(lambda name: [name]), max_size=3),
     chance=st.randoms(use_true_random=False),
 )
 def test_plain_checks_are_taken_here(
@@ -98,6 +98,9 @@ def test_plain_checks_are_taken_here(
         ["check", "--format", "xml"],
         ["check", "--format"],
         ["check", "--format", "-q"],
+        ["check", "--format", "json", "--format", "json"],
+        ["check", "--stdin-filename", ""],
+        ["check", ""],
         ["check", "--select", "APF3"],
         ["check", "--", "a.yaml"],
         ["explain", "get", "/healthz", "--as"],
@@ -217,7 +220,7 @@ def test_a_full_disk_is_told_and_not_twice(tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert done.stderr == "apflint: No space left on device\n"
+    assert done.stderr == "apflint: standard output cannot be written: No space left on device\n"
 
 
 class Ended(BaseException):
@@ -281,7 +284,7 @@ def test_the_process_ends_without_streams(ends: list[int], monkeypatch: pytest.M
         (ValueError("a\x1b sentence"), 2, "apflint: a\\x1b sentence\n"),
         (KeyboardInterrupt(), 130, ""),
         (OSError(13, "Permission denied", "x.yaml"), 2, "apflint: x.yaml: Permission denied\n"),
-        (OSError(28, "No space left on device"), 2, "apflint: No space left on device\n"),
+        (OSError(28, "No space left on device"), 2, "apflint: standard output cannot be written: No space left on device\n"),
         (OSError("odd"), 2, "apflint: odd\n"),
         (
             LookupError("x"),

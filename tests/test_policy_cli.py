@@ -106,7 +106,7 @@ def test_a_mistake_in_one_file_does_not_hide_another(folder: Path, apflint: Any)
         in ran.err
     )
     assert "error gone.yaml: " in ran.err
-    assert "error this is a directory" in ran.err
+    assert "error sub: this is a directory" in ran.err
     assert ran.err.endswith("1 expectation in 4 files: 0 passed, 1 failed. 3 files could not be tested.\n")
 
 

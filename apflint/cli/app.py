@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from apflint.cli.outcome import failed, said
+from apflint.cli.usage import nonsense, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,19 @@ COMPLETE = "_APFLINT_COMPLETE"
 
 
 class _Command(TyperCommand):
-    """A command whose help is a manual page."""
+    """A command whose help is a manual page, and which takes nothing that makes no sense."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = [*args]
+        try:
+            rest = super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]  # the parser forgets it where a value is missing
+            raise
+        if not ctx.resilient_parsing and (mistake := nonsense(self, ctx, given)):
+            ctx.fail(mistake)
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from apflint.cli.manual import write_command
@@ -82,7 +95,7 @@ def _run(arguments: list[str]) -> int:
             raise
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "apflint"
-        return failed(f"{error.format_message()} Try `{command} --help`.")
+        return failed(f"{sentence(error)} Try `{command} --help`.")
     if not arguments:
         return 2
     return status if isinstance(status, int) else 0

@@ -13,6 +13,7 @@ from apflint.cli.terminal import style
 from apflint.evaluate import records
 from apflint.evaluate.limits import server_concurrency
 from apflint.evaluate.request import Request, from_http, from_words
+from apflint.names import dns_label
 from apflint.report.terminal import counted, visible
 from apflint.settings import effective
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from apflint.report import Style
     from apflint.workspace import Workspace
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 _SHOWN = 10
 """How many lines without a request are told one by one."""
 
@@ -93,6 +95,7 @@ def run(
         )
     if "-" in paths and "-" in (question.event, question.requests):
         raise ValueError("standard input can be the manifests or the requests, not both")
+    _consistent(question)
     in_files = question.requests is not None or question.event is not None
     uids = question.flow_schema_uid is not None or question.priority_level_uid is not None
     # What is wrong with the question itself is told before anything is read.
@@ -115,6 +118,21 @@ def run(
     return converse(explainer, question, style(color))
 
 
+def _consistent(question: Question) -> None:
+    """ValueError where an option says something of the request that is said otherwise already, or that nobody heeds."""
+    elsewhere = question.event or question.requests or question.flow_schema_uid or question.priority_level_uid
+    if elsewhere and (question.user is not None or question.groups):
+        raise ValueError("--as and --as-group go with a request in words or with --path: leave them out here")
+    if (question.namespace is not None or question.all_namespaces) and (elsewhere or question.path is not None):
+        raise ValueError("-n and -A go with a request for a resource in words: leave them out here")
+    if question.namespace is None:
+        return
+    if question.all_namespaces:
+        raise ValueError(f'-n "{visible(question.namespace)}" is one namespace, and -A is for all. Give one of the two')
+    if problem := dns_label(question.namespace):
+        raise ValueError(f'-n: "{visible(question.namespace)}" is no name of a namespace: {problem}')
+
+
 def request(question: Question) -> Request:
     """The request in a question of words or HTTP. ValueError, fit for a terminal, for what is none."""
     try:
@@ -125,7 +143,7 @@ def request(question: Question) -> Request:
 
 def _request(question: Question) -> Request:
     user = question.user
-    if not user:
+    if not user or user.isspace():
         raise ValueError(
             "who asks? Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
         )
@@ -139,6 +157,8 @@ def _request(question: Question) -> Request:
         )
     if question.path is None:
         raise ValueError("--method needs --path, the path of the URL with its query")
+    if question.method is not None and question.method.upper() not in METHODS:
+        raise ValueError(f'--method: HTTP has no method "{question.method}". Methods are {", ".join(METHODS)}')
     return from_http(question.method or "GET", question.path, user=user, groups=question.groups)
 
 
@@ -227,8 +247,12 @@ def limits(
     how = style(color)
     paint = Paint(colour=how.colour)
     seats = size.seats()
+    if compare is not None and paths:
+        raise ValueError(
+            "--compare names two configurations, so there is no room for a third. Leave out the other paths"
+        )
     if compare is None:
-        found = manifests.read(paths, kubernetes, defaults=defaults, server_concurrency=seats).limits
+        found = manifests.read(paths or (".",), kubernetes, defaults=defaults, server_concurrency=seats).limits
         if output == "json":
             sys.stdout.write(json.dumps(tables.limits_json(found), indent=2) + "\n")
         else:

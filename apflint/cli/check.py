@@ -10,7 +10,7 @@ from apflint.checks import OFF
 from apflint.cli import files
 from apflint.cli.progress import watched
 from apflint.cli.terminal import style
-from apflint.engine import STDIN, Options, check
+from apflint.engine import STDIN, Options, check, enabled
 from apflint.finding import SEVERITIES
 from apflint.releases import NEWEST
 from apflint.report import Style, render
@@ -146,6 +146,12 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) ->
         off=settings.off,
         adjust=settings.adjustment(),
     )
+    if flags.statistics and given["format"] not in ("text", "concise"):
+        raise ValueError(
+            f"--statistics counts in words: it goes with --format text or concise, not with {given['format']}."
+        )
+    if not enabled(options):
+        raise ValueError("No rule is left to check: what is selected is ignored, or nothing is selected.")
     printing = Printing(
         given["format"],
         flags.color,
@@ -183,8 +189,9 @@ def show(
     """Prints a report and writes the reports that are wanted beside it; `failures` are sentences. The exit status."""
     how = style(printing.color, quiet=True, verbose=printing.verbose, statistics=printing.statistics)
     unwritten = _save(report, wanted, printing, how)  # first: whoever reads the output may have enough of it early
-    sys.stdout.write(render(report, printing.format, how))
-    sys.stdout.flush()
+    if text := render(report, printing.format, how):
+        sys.stdout.write(text)
+        sys.stdout.flush()
     for message in (*failures, *unwritten):
         sys.stderr.write(f"apflint: {message}\n")
     if not printing.quiet and (report.files or not failures):

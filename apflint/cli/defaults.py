@@ -57,6 +57,8 @@ def run(
     `output` "yaml" gives words. ValueError, with a message for the user, for what is no release or no version.
     """
     if diff is not None:
+        if kubernetes is not None or version is not None:
+            raise ValueError("--diff names two releases: leave out --kubernetes and --api-version")
         old, new = release(diff[0]), release(diff[1])
         return _diff_json(old, new) if output == "json" else _diff_text(old, new)
     target = NEWEST if kubernetes is None else release(kubernetes)

@@ -132,6 +132,8 @@ def _tell(outcome: _Outcome, flags: Flags) -> None:
         parts.append(f"{'would fix' if flags.diff else 'fixed'} {counted(len(outcome.made), 'finding')} in {files}")
     if outcome.refused:
         parts.append(f"{counted(len(outcome.refused), 'finding')} not fixed")
+    if not parts and outcome.failures and not outcome.before.files:
+        return  # nothing was read, and that is told
     if not parts:
         parts.append("nothing to fix")
     left = sum(found.fix is not None and not found.fix.safe for found in outcome.after.findings)

@@ -47,7 +47,7 @@ def read_one(
 ) -> Workspace:
     """As `read` for one path, or for `defaults:1.33`: what a fresh server of that release has."""
     if path.startswith(_BUILT_IN):
-        return read((), path.removeprefix(_BUILT_IN), server_concurrency=server_concurrency)
+        return read((), release(path.removeprefix(_BUILT_IN)).name, server_concurrency=server_concurrency)
     return read((path,), kubernetes, defaults=defaults, server_concurrency=server_concurrency)
 
 

@@ -48,7 +48,8 @@ def run(wanted: Wanted) -> int:
         status = max(status, result.status)
         moved += result.moved
         seen += 1
-    say(_summary(moved, seen, target, wanted))
+    if seen or not status:
+        say(_summary(moved, seen, target, wanted))
     return status
 
 

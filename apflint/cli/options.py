@@ -85,6 +85,9 @@ class Shell(StrEnum):
     fish = "fish"
 
 
+LARGEST = 2**31 - 1
+"""The most seats: no server has so many, so that more is a slip of the keyboard."""
+
 Kubernetes = Annotated[
     str | None, typer.Option(metavar="X.Y", help="Target release, 1.18 to 1.37 (default: the newest known).")
 ]
@@ -97,10 +100,15 @@ Files = Annotated[
 ]
 NoDefaults = Annotated[bool, typer.Option("--no-defaults", help="Without the built-in objects of the release.")]
 Seats = Annotated[
-    int | None, typer.Option("--server-concurrency", metavar="N", help="Seats of one API server (default 600).")
+    int | None,
+    typer.Option("--server-concurrency", metavar="N", max=LARGEST, help="Seats of one API server (default 600)."),
 ]
-Inflight = Annotated[int | None, typer.Option(metavar="N", help="The flag of kube-apiserver (default 400).")]
-Mutating = Annotated[int | None, typer.Option(metavar="N", help="The flag of kube-apiserver (default 200).")]
+Inflight = Annotated[
+    int | None, typer.Option(metavar="N", max=LARGEST, help="The flag of kube-apiserver (default 400).")
+]
+Mutating = Annotated[
+    int | None, typer.Option(metavar="N", max=LARGEST, help="The flag of kube-apiserver (default 200).")
+]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
 ConfigFile = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="Settings, in place of the closest apflint.toml.")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
+"""What writing to a file without a name may fail with, which is standard output: other files have one."""
 
 
 def said(command: Callable[[], int]) -> int:
@@ -22,7 +27,11 @@ def said(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:
-        return failed(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        reason = str(error.strerror or error)
+        if error.errno in _UNWRITTEN and not error.filename:
+            _forget_output()
+            return failed(f"standard output cannot be written: {reason}")
+        return failed(f"{error.filename}: {reason}" if error.filename else reason)
     except Exception as error:  # noqa: BLE001  # the last resort: one sentence, not a traceback
         return bug(error)
     return status
@@ -46,6 +55,12 @@ def bug(error: Exception) -> int:
 
 
 def _closed_pipe() -> int:
-    """Whoever read our output has had enough (`| head`): no error. Python must not complain at its end either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Whoever read our output has had enough (`| head`): no error."""
+    _forget_output()
     return 0
+
+
+def _forget_output() -> None:
+    """Sends what is left of the output nowhere, so that Python does not complain of it at its end."""
+    with suppress(ValueError):  # where it is no file, but for somebody who reads it in this process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -46,6 +46,7 @@ EXPLAIN = Options(
         "-f": "filename",
     },
 )
+_REPEATABLE = ("groups", "filename")
 
 
 def run(arguments: list[str]) -> int:
@@ -82,26 +83,31 @@ class Parsed(NamedTuple):
     values: dict[str, tuple[str, ...]]
 
     def last(self, name: str) -> str | None:
-        """The value of an option that counts once: of several the last one."""
+        """The value of an option that counts once."""
         return self.values[name][-1] if name in self.values else None
 
 
 def parse(arguments: list[str], options: Options) -> Parsed | None:
-    """None where it takes a real parser: an option of another name or form, a value that is missing or looks like an option."""
+    """None where it takes a real parser: an option of another name or form, a value that is missing, empty, or like an option.
+
+    So it is where an option that counts once is there again.
+    """
     words: list[str] = []
     switches: set[str] = set()
     values: dict[str, tuple[str, ...]] = {}
     rest = iter(arguments)
     for argument in rest:
+        if not argument:
+            return None
         if not argument.startswith("-") or argument == "-":
             words.append(argument)
         elif argument in options.switches:
             switches.add(options.switches[argument])
         elif argument in options.values:
             value = next(rest, "-")
-            if value.startswith("-"):
-                return None
             name = options.values[argument]
+            if not value or value.startswith("-") or (name in values and name not in _REPEATABLE):
+                return None
             values[name] = (*values.get(name, ()), value)
         else:
             return None

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_MAX_QUEUES = 1024
+
+
 class Asked(NamedTuple):
     """The options of the command line, as they are."""
 
@@ -25,11 +28,12 @@ class Asked(NamedTuple):
     flow_schema: str | None
     distinguisher: str
     recommend: float | None
-    max_queues: int
+    max_queues: int | None
 
 
 def run(asked: Asked, output: str, color: str) -> int:
     """Prints the hand of a flow, a recommendation, or the table. ValueError, fit to be shown."""
+    _consistent(asked)
     how = style(color)
     width, paint = how.width, Paint(colour=how.colour)
     if asked.flow_schema is not None:
@@ -43,7 +47,7 @@ def run(asked: Asked, output: str, color: str) -> int:
         if len(elephants) != 1 and asked.elephants is not None:
             raise ValueError("--recommend takes one number of elephants")
         count = elephants[0] if asked.elephants is not None else 4
-        wish = (asked.recommend, count, asked.max_queues)
+        wish = (asked.recommend, count, _MAX_QUEUES if asked.max_queues is None else asked.max_queues)
         return _print(
             output,
             lambda: tables.recommendation_json(*wish),
@@ -54,6 +58,18 @@ def run(asked: Asked, output: str, color: str) -> int:
     else:
         rows = (sharding(*_pair(asked), elephants),)
     return _print(output, lambda: tables.rows_json(rows), lambda: tables.render_rows(rows, width=width, paint=paint))
+
+
+def _consistent(asked: Asked) -> None:
+    """ValueError where an option answers a question that another asks."""
+    if asked.flow_schema is None and asked.distinguisher:
+        raise ValueError("--distinguisher is of a flow: name its FlowSchema with --flow-schema")
+    if asked.flow_schema is not None and (asked.recommend is not None or asked.elephants is not None):
+        raise ValueError("--flow-schema asks for one hand, --elephants and --recommend for probabilities: ask for one")
+    if asked.recommend is not None and (asked.hand_size is not None or asked.queues is not None):
+        raise ValueError("--recommend finds hand size and number of queues: leave out --hand-size and --queues")
+    if asked.recommend is None and asked.max_queues is not None:
+        raise ValueError("--max-queues goes with --recommend")
 
 
 def _print(output: str, as_json: Callable[[], dict[str, Any]], as_text: Callable[[], str]) -> int:

@@ -69,7 +69,7 @@ def _print(result: Run, output: str, color: str, *, quiet: bool) -> None:
 def _tested(path: str, overrides: Overrides) -> FileResult:
     """What came of one file. Whatever is wrong with it does not keep others from being tested."""
     if path != "-" and os.path.isdir(path):
-        return _untested(path, None, "this is a directory: name the suites in it")
+        return _untested(path, None, f"{path}: this is a directory: name the suites in it")
     found = next(iter(files.discover((path,))))
     data = files.read(found)
     if isinstance(data, files.Unreadable):

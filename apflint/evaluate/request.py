@@ -140,6 +140,8 @@ def resource_info(
 def infer_resource(text: str) -> Target:
     """The resource that `RESOURCE[.VERSION][.GROUP]` names. Raises ValueError where only a group could tell."""
     word, dot, rest = text.partition(".")
+    if not word:
+        raise ValueError(f'"{text}" names no resource: write RESOURCE.GROUP, as in deployments.apps.')
     if not dot:
         return _infer_group(text)
     first, _, after = rest.partition(".")

@@ -115,7 +115,7 @@ def limits(
     seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
     return said(
         lambda: ask.limits(
-            tuple(paths or ["."]),
+            tuple(paths or ()),
             compare,
             kubernetes,
             seats,
@@ -173,7 +173,9 @@ def shards(
     recommend: Annotated[
         float | None, typer.Option(metavar="P", help="Pairs with at most this probability of a squished mouse.")
     ] = None,
-    max_queues: Annotated[int, typer.Option(metavar="Q", help="With --recommend: the most queues.")] = 1024,
+    max_queues: Annotated[
+        int | None, typer.Option(metavar="Q", help="With --recommend: the most queues (default 1024).")
+    ] = None,
     output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     color: Color = Colour.auto,
 ) -> int:

@@ -8,6 +8,7 @@ import typer
 
 from apflint.cli.app import app, print_text, said, selectors
 from apflint.cli.options import (
+    LARGEST,
     CheckFormat,
     Color,
     Colour,
@@ -59,7 +60,9 @@ def check(
     complete: Annotated[bool, typer.Option("--complete", help="The manifests are all that the cluster has.")] = False,
     server_concurrency: Annotated[
         int | None,
-        typer.Option("--server-concurrency", metavar="N", min=1, help="Seats of one API server (default 600)."),
+        typer.Option(
+            "--server-concurrency", metavar="N", min=1, max=LARGEST, help="Seats of one API server (default 600)."
+        ),
     ] = None,
     require_objects: Annotated[
         bool, typer.Option("--require-objects", help="Exit with 2 where there is no FlowSchema and no level at all.")
