@@ -289,6 +289,7 @@ def test_a_star_among_finalizers_is_a_name_like_others() -> None:
         ("maybe", '"clusterScope" takes true or false; this is the text "maybe".'),
         ("'maybe'", '"clusterScope" takes true or false; this is the text "maybe".'),
         ("'TRUE'", '"clusterScope" takes true or false; this is the text "TRUE". Write it without quotes: true.'),
+        ("'true'", '"clusterScope" takes true or false; this is the text "true". Write it without quotes: true.'),
         ("'false'", '"clusterScope" takes true or false; this is the text "false". Write it without quotes: false.'),
         ("[]", '"clusterScope" takes true or false; this is a list.'),
     ],
@@ -297,6 +298,11 @@ def test_what_is_no_boolean(written: str, said: str) -> None:
     text = json.dumps(covering(clusterScope="HERE")).replace('"HERE"', written)
     (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF102"]
     assert f"{told.message.rstrip('.')}." == said
+    plain = {"'true'": True, "'false'": False}.get(written)
+    if told.fix is None:
+        assert plain is None
+    else:
+        assert [operation.value for operation in told.fix.operations] == [plain]
 
 
 def test_whatever_is_expected_has_a_name() -> None:
@@ -451,3 +457,27 @@ def test_what_goes_with_another_type_is_removed_when_asked_for() -> None:
     assert told.fix is not None
     assert not told.fix.safe
     assert [operation.path for operation in told.fix.operations] == [("spec", "limited")]
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**70])
+def test_a_number_that_does_not_fit(number: int) -> None:
+    (told,) = found("APF102", schema(matchingPrecedence=number))
+    assert told.message.startswith(
+        '"matchingPrecedence" takes a whole number from -2,147,483,648 to 2,147,483,647; this is the number '
+    )
+
+
+def test_a_member_of_another_type_is_shown_at_its_key() -> None:
+    limited = {"limitResponse": {"type": "Reject"}}
+    for level_type, member in (("Limited", "exempt"), ("Exempt", "limited")):
+        spec = {"type": level_type, "limited": limited, "exempt": {"lendablePercent": 5}}
+        text = json.dumps(manifest("PriorityLevelConfiguration", spec, name="exempt"))
+        (told,) = [each for each in check([("a.json", text.encode())], Options()).findings if each.rule == "APF302"]
+        assert text[told.span.column - 1 : told.span.end_column - 1] == f'"{member}"'
+
+
+def test_a_second_controller_is_shown_beside_the_first() -> None:
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True} for name in "ab"]
+    (told,) = found("APF103", schema({"ownerReferences": owners}))
+    assert told.field == "metadata.ownerReferences[1].controller"
+    assert [each.message for each in told.related] == ["the first one"]

@@ -847,6 +847,13 @@ def test_which_names_are_a_letter_off(written: str, fixed: bool) -> None:
     assert (found.fix is not None) is fixed
 
 
+@pytest.mark.parametrize(("written", "fixed"), [("ba-tests", False), ("bac-tests", True), ("abd-tests", False)])
+def test_short_words_are_other_names_rather_than_wrong_ones(written: str, fixed: bool) -> None:
+    ours = level("ab-tests" if written == "ba-tests" else "abc-tests")
+    (found,) = findings(ours, flow_schema("a", written), only="APF401")
+    assert (found.fix is not None) is fixed
+
+
 def test_a_rule_of_which_a_part_matches_nothing_and_the_rest_is_taken_is_told() -> None:
     never = {**READ_PODS, "apiGroups": ["apps/v1"]}
     mine = flow_schema("mine")

@@ -202,6 +202,12 @@ def test_exempt_shares_count_from_1_28() -> None:
         assert isinstance(idle, int)
 
 
+def test_percentages_are_of_the_own_seats() -> None:
+    spec = _queue(30, lendablePercent=50, borrowingLimitPercent=150)
+    (found,) = limits.compute([_level("a", spec)], (), 400, release("1.36")).levels
+    assert (found.nominal, found.minimum, found.maximum) == (400, 200, 1000)
+
+
 def test_queues_and_flow_schemas_of_a_level() -> None:
     levels = [_level("b", _queue(10)), *(_level(name, spec) for name, spec in _MANDATORY.items())]
     found = limits.compute(levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, release("1.36"))
