@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from random import Random
 
 GROUP = "flowcontrol.apiserver.k8s.io"
+KINDS = ("Group", "User", "ServiceAccount")
 NOTES = (
     "why",
     "{a: [b",
@@ -84,7 +85,7 @@ def schema(random: Random, name: str) -> dict[str, Any]:
         "metadata": _metadata(random, name),
         "spec": {
             "priorityLevelConfiguration": {"name": "workload-low"},
-            "matchingPrecedence": random.randint(500, 800),
+            "matchingPrecedence": random.choice([random.randint(500, 800), 1000]),
             "distinguisherMethod": {"type": random.choice(["ByUser", "ByNamespace"])},
             "rules": rules,
         },
@@ -195,7 +196,17 @@ def as_in_roles(value: Any, random: Random) -> None:
     """Subjects as RBAC writes them."""
     for owner in mappings(value):
         if "kind" in owner and len(owner) == 2 and random.random() < 0.7:
-            owner.update(owner.pop(next(key for key in owner if key != "kind")))
+            entries = [*owner.pop(next(key for key in owner if key != "kind")).items(), ("kind", owner.pop("kind"))]
+            random.shuffle(entries)
+            owner.update(entries)
+
+
+def left_out(value: Any, random: Random) -> None:
+    """Fields that can be only one thing."""
+    for owner in mappings(value["spec"]):
+        for key, known in (("matchingPrecedence", [1000]), ("type", ["Limited"]), ("kind", list(KINDS))):
+            if owner.get(key) in known and len(owner) > 1 and random.random() < 0.7:
+                del owner[key]
 
 
 def wildcard(value: Any, random: Random) -> None:
@@ -249,6 +260,7 @@ MISTAKES: tuple[Callable[[Any, Random], None], ...] = (
     unquote,
     quote,
     as_in_roles,
+    left_out,
     wildcard,
     twice,
     queues_under_reject,
@@ -294,6 +306,7 @@ class Writer:
         self.comments = comments
         self.anchors = anchors
         self.anchored: list[tuple[str, str]] = []
+        self.named = 0
         self.shapes: Counter[str] = Counter()
         self.count = 0
 
@@ -383,7 +396,10 @@ class Writer:
     def mark(self, item: Any) -> str:
         """The name of an anchor, more often where there is something like it elsewhere; or none."""
         share = 0.4 if self.shapes[shape(item)] > 1 or (isinstance(item, dict) and "managed" in item) else 0.04
-        return f"a{len(self.anchored)}x{self.random.randint(0, 999)}" if self.anchors and self.chance(share) else ""
+        if not self.anchors or not self.chance(share):
+            return ""
+        self.named += 1  # other readers do not take a name twice
+        return f"a{self.named}x{self.random.randint(0, 999)}"
 
     def merge(self, value: dict[str, Any]) -> tuple[str, set[str]] | None:
         """An anchored mapping of which all entries are in `value`."""

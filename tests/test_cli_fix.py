@@ -60,9 +60,10 @@ class Stdin:
 
 
 def test_a_file_is_fixed_and_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=BROKEN, b=FIXED, c=OTHER)
+    other = FIXED.replace("nightly", "daily").replace("night-watch", "day-watch").replace("870", "880")
+    write(folder, a=BROKEN, b=other, c=OTHER)
     assert run(["fix", "a.yaml", "b.yaml", "c.yaml"]) == 0
-    assert content(folder) == {"a.yaml": FIXED, "b.yaml": FIXED, "c.yaml": OTHER}
+    assert content(folder) == {"a.yaml": FIXED, "b.yaml": other, "c.yaml": OTHER}
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.splitlines() == [
@@ -72,6 +73,26 @@ def test_a_file_is_fixed_and_told(folder: Path, capsys: pytest.CaptureFixture[st
     ]
     assert run(["fix", "a.yaml"]) == 0
     assert capsys.readouterr().err == "apflint: nothing to fix\n"
+
+
+def test_what_is_left_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=WRONG, b=REFUSED.replace("nightly", "b").replace("night-watch", "b"))
+    for arguments, more in ((["fix"], "; 1 finding without a fix: apflint check"), (["check", "--fix"], "")):
+        assert run(arguments) == 1
+        assert capsys.readouterr().err.endswith(f"apflint: 1 finding not fixed{more}\n")
+    write(folder, b=FIXED.replace("nightly", "b").replace("night-watch", "b").replace("[/x]", "[x]"))
+    assert run(["fix"]) == 0
+    told = "apflint: nothing to fix; 1 finding with --unsafe-fixes; 1 finding without a fix: apflint check\n"
+    assert capsys.readouterr().err == told
+
+
+def test_fixes_are_told_in_the_order_of_files_and_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not in that of their making: the server says nothing about users as long as fields are misspelt."""
+    text = BROKEN.replace("name: nightly", "namespace: x\n  name: nightly")
+    write(folder, b=text, a=text.replace("nightly", "a"))
+    assert run(["fix", "b.yaml", "a.yaml"]) == 0
+    told = [line.split(":")[:2] for line in capsys.readouterr().err.splitlines()[:-1]]
+    assert told == [[name, line] for name in ("a.yaml", "b.yaml") for line in ("5", "9", "10")]
 
 
 def test_a_folder_and_what_is_below_it(folder: Path) -> None:
@@ -204,7 +225,7 @@ def test_a_diff_changes_nothing_and_says_so_by_the_exit_status(
         "     nonResourceRules: [{verbs: [get], nonResourceURLs: [/x]}]",
     ]
     assert "a.yaml:8: would fix APF101: " in printed.err
-    assert "apflint: would fix 2 findings in 1 file\n" in printed.err
+    assert "apflint: would fix 2 findings in 1 file; 1 finding without a fix: apflint check\n" in printed.err
     assert run(["fix", "--diff", "b.yaml"]) == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.edit import CannotEditError, apply, files, insertion, places, removal
+from apflint.edit import CannotEditError, apply, files, insertion, nesting, places, removal
 from apflint.finding import Edit
 from apflint.load.json_text import compose as compose_json
 from apflint.load.yaml_text import compose
@@ -72,19 +72,70 @@ def test_an_entry_goes_with_all_that_is_its_own(text: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("text", "after"),
     [
-        ("a:\n  c: 2\n", "a:\n  b: 7\n  c: 2\n"),
-        ("- c: 2\n", "- b: 7\n  c: 2\n"),
-        ("a:\r\n    c: 2\r\n", "a:\r\n    b: 7\r\n    c: 2\r\n"),
-        ("a: {c: 2}", "a: {b: 7, c: 2}"),
-        ('a: {\n  "c": 2\n}', 'a: {\n  "b": 7,\n  "c": 2\n}'),
+        # No field: behind the others.
+        ("a:\n  c: 2\n", "a:\n  c: 2\n  b: 7\n"),
+        ("a:\n  c: 2", "a:\n  c: 2\n  b: 7"),
+        ("a:\n  c: 2 # x\n    # y\n  # z\nd: 1\n", "a:\n  c: 2 # x\n    # y\n  b: 7\n  # z\nd: 1\n"),
+        ("a:\n  c: |+\n    x\n\n\nd: 1\n", "a:\n  c: |+\n    x\n\n\n  b: 7\nd: 1\n"),
+        ("a:\n  c:\n    - d: |\n        # x\n\nd: 1\n", "a:\n  c:\n    - d: |\n        # x\n\n  b: 7\nd: 1\n"),
+        ("a:\n  c:\n\nd: 1\n", "a:\n  c:\n  b: 7\n\nd: 1\n"),
+        ("a:\n  ? c\n  : 2\n  e: 3\n", "a:\n  ? c\n  : 2\n  e: 3\n  b: 7\n"),
+        ("a:\n  c: 2\n  <<: {d: 1}\n", "a:\n  c: 2\n  <<: {d: 1}\n  b: 7\n"),
+        ("- c: 2\n", "- c: 2\n  b: 7\n"),
+        ("a:\r\n    c: 2\r\n", "a:\r\n    c: 2\r\n    b: 7\r\n"),
+        ("a: {c: 2}", "a: {c: 2, b: 7}"),
+        ("a: {c: 2,}", "a: {c: 2, b: 7,}"),
+        ("a: {c: }", "a: {c: , b: 7}"),
+        ("a: {<<: {d: 1}}", "a: {<<: {d: 1}, b: 7}"),
+        ('a: {\n  "c": 2\n}', 'a: {\n  "c": 2,\n  "b": 7\n}'),
+        ("a: {\n  c: 2 # x\n}", "a: {\n  c: 2, # x\n  b: 7\n}"),
+        ("a: {\r\n  c: 2, # x\r\n}", "a: {\r\n  c: 2, # x\r\n  b: 7,\r\n}"),
         ("a: {}", 'a: {"b": 7}'),
+        # Nothing there but a null.
+        ("a:\n", "a:\n  b: 7\n"),
+        ("a: # x", "a: # x\n  b: 7"),
+        ("a: ~ # x\n", "a: {b: 7} # x\n"),
+        ('{"a": null}', '{"a": {"b": 7}}'),
     ],
 )
-def test_a_new_key_stands_as_its_neighbours_do(text: str, after: str) -> None:
+def test_a_new_key_stands_behind_its_neighbours(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
     path = (0, "b") if text.startswith("-") else ("a", "b")
-    assert apply(text, [insertion.inserted(text, root, path, 7)]) == after
+    assert apply(text, insertion.inserted(text, root, path, 7)) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("rules: []\n", "type: 7\nrules: []\n"),
+        ("# x\n# y\nlimited: {}\n", "type: 7\n# x\n# y\nlimited: {}\n"),
+        ("a: 1\n# x\n\n# y\nkind: K # z\n# t\nb: 2\n", "a: 1\n# x\n\n# y\nkind: K # z\ntype: 7\n# t\nb: 2\n"),
+        ("{rules: [], kind: K}", "{rules: [], kind: K, type: 7}"),
+        ("{kind: K, rules: []}", "{kind: K, type: 7, rules: []}"),
+        ('{"kind": "K",\n "rules": []}', '{"kind": "K",\n "type": 7,\n "rules": []}'),
+        ('{"rules": []}', '{"type": 7, "rules": []}'),
+        ('{\n  "rules": []\n}', '{\n  "type": 7,\n  "rules": []\n}'),
+    ],
+)
+def test_a_new_field_stands_where_it_does_by_custom(text: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    assert apply(text, insertion.inserted(text, root, ("type",), 7)) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("- limited: 1\n", "- type: 7\n  limited: 1\n"),
+        ("-   limited: 1\n    z: 1\n", "-   type: 7\n    limited: 1\n    z: 1\n"),
+        ("-\n  # x\n  limited: 1\n", "-\n  type: 7\n  # x\n  limited: 1\n"),
+    ],
+)
+def test_a_new_first_field_of_an_item_of_a_list(text: str, after: str) -> None:
+    root = compose(text, 0, len(text))
+    assert root is not None
+    assert apply(text, insertion.inserted(text, root, (0, "type"), 7)) == after
 
 
 @pytest.mark.parametrize(
@@ -246,21 +297,32 @@ def test_what_is_no_text_on_one_line_is_not_wrapped(text: str) -> None:
         ("c: {x: 1,\n  y: 2}\nb: 'u\n  v'\n", "a:\n  c: {x: 1,\n    y: 2}\n  b: 'u\n    v'\n"),
         ("{d: 3, b: 1, c: 2}", "{d: 3, a: {b: 1, c: 2}}"),
         ('{"b": 1,\n "c": [2]}', '{"a": {"b": 1,\n "c": [2]}}'),
+        # What stands apart, with the comments that are its own.
+        ("b: 1\nd: 3\nc: 2\n", "a:\n  b: 1\n  c: 2\nd: 3\n"),
+        ("- c: 2 # x\n    # y\n  # z\n  d: 3\n  b: 1", "- a:\n    c: 2 # x\n    # y\n    b: 1\n  # z\n  d: 3\n"),
+        (
+            "b: 1\r\nd: 3\r\n\r\n# x\r\nc: # y\r\n- z\r\n\r\n  # u\r\ne: 4\r\n",
+            "a:\r\n  b: 1\r\n  # x\r\n  c: # y\r\n  - z\r\nd: 3\r\n\r\n\r\n  # u\r\ne: 4\r\n",
+        ),
+        ("{b: 1, d: 3, c: 2}", "{a: {b: 1, c: 2}, d: 3}"),
+        ('{"c": 2,\n "d": 3,\n "b": 1\n}', '{"a": {"c": 2, "b": 1},\n "d": 3\n}'),
     ],
 )
 def test_entries_move_into_a_mapping_with_all_their_lines(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
     path = (0, "a") if text.startswith("-") else ("a",)
-    assert apply(text, insertion.nested(text, root, path, ("b", "c"))) == after
+    assert apply(text, nesting.nested(text, root, path, ("b", "c"))) == after
 
 
-@pytest.mark.parametrize("text", ["b: 1\nd: 3\nc: 2\n", "b: 1\n", "? b\n: 1\nc: 2\n"])
-def test_entries_that_do_not_stand_together_are_left(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["{b: 1, d: 3, # x\n c: 2}", "b: 1\n", "? b\n: 1\nc: 2\n", "b: 1\nd: 3\n? c\n: 2\n", "<<: {b: 1}\nc: 2\n"]
+)
+def test_entries_that_do_not_stand_on_lines_of_their_own_are_left(text: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError):
-        insertion.nested(text, root, ("a",), ("b", "c"))
+        nesting.nested(text, root, ("a",), ("b", "c"))
 
 
 @pytest.mark.parametrize(
@@ -306,8 +368,9 @@ def test_what_cannot_be_removed_is_said(text: str, paths: list[tuple[str | int, 
     [
         ("a: x", ("a", "b"), "there is no such mapping"),
         ("a: [x]", ("a", 0, "b"), "there is no such mapping"),
-        ("a: &x {}\nb: {<<: *x}\n", ("b", "c"), "there is no place for `c`"),
-        ("? b\n: 1\n", ("c",), "its first key does not begin a line"),
+        ("a: !!map\n", ("a", "b"), "there is no such mapping"),
+        ("{a: }", ("a", "b"), "it shares a line with something else"),
+        ("? b\n: 1\n", ("c",), "it shares a line with something else"),
     ],
 )
 def test_where_no_key_can_be_put_in_is_said(text: str, path: tuple[str | int, ...], told: str) -> None:
@@ -323,16 +386,8 @@ def test_nothing_moves_where_there_is_no_mapping() -> None:
     assert root is not None
     for path in (("a", "x"), ("a", 0, "x"), ("z", "x")):
         with pytest.raises(CannotEditError, match="there is no such mapping"):
-            insertion.nested(text, root, path, ("b",))
+            nesting.nested(text, root, path, ("b",))
     assert places.shared(root, ("z", "x")) is None
-
-
-def test_a_new_key_stands_before_a_merge() -> None:
-    text = "x: &x {d: 1}\na:\n  <<: *x\n  c: 2\n"
-    root = compose(text, 0, len(text))
-    assert root is not None
-    after = "x: &x {d: 1}\na:\n  b: 7\n  <<: *x\n  c: 2\n"
-    assert apply(text, [insertion.inserted(text, root, ("a", "b"), 7)]) == after
 
 
 def test_only_regular_files_are_replaced(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What holds of every fix, whatever the manifest looks like: manifests with mistakes, oddly written, are fixed by the thousand.
 
-`APFLINT_LAWS=5000 pytest tests/test_fix_laws.py` makes so many of them; without it there are enough for every run.
+Every run makes the same 2,200 files with some 3,700 objects. `APFLINT_LAWS=5000 pytest tests/test_fix_laws.py` makes 5,000 of
+each law, others every time, or with `--hypothesis-seed=1` the same again.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
     from apflint.finding import Edit, Report
     from apflint.load.document import Document
 
-MANY = int(os.environ.get("APFLINT_LAWS", "60"))
+MANY = os.environ.get("APFLINT_LAWS")
 _COMMENT = re.compile(r"#{1,2} ?c\d+ [^\r\n]*")
 
 RANDOM = st.integers(0, 2**40).map(Random)
-EVERY = settings(max_examples=MANY)
+EVERY = settings(max_examples=int(MANY or 200), derandomize=MANY is None)
 
 
 def judge(inputs: Mapping[str, bytes]) -> Report:
@@ -82,9 +83,12 @@ def test_to_fix_twice_is_to_fix_once(random: Random, unsafe: bool) -> None:
 @given(RANDOM, st.booleans())
 def test_every_comment_stays(random: Random, unsafe: bool) -> None:
     files = generated(random)
-    after = fixed(files, unsafe=unsafe).inputs
+    outcome = fixed(files, unsafe=unsafe)
+    # Fields that move into a mapping together take their comments along, past those of fields that stood between.
+    moved = any(one.what == "nest" for found in outcome.made if found.fix for one in found.fix.operations)
+    in_order = sorted if moved else list
     for name, one in files.items():
-        assert comments(after[name]) == comments(one.data)
+        assert in_order(comments(outcome.inputs[name])) == in_order(comments(one.data))
 
 
 @EVERY

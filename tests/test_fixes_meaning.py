@@ -168,8 +168,15 @@ CASES = [
         "APF303",
         f"type: Queue\n{QUEUING}",
         "type: Queue\n",
-        "queuing:\n        queues: 64\n      type: Queue\n",
+        "type: Queue\n      queuing:\n        queues: 64\n",
         safe=False,
+    ),
+    level(
+        "APF303",
+        f"type: Queue\n{QUEUING}",
+        "queuing: # ?\n      type: Queue\n",
+        "queuing: # ?\n        queues: 64\n      type: Queue\n",
+        False,
     ),
     level("APF312", "metadata:\n", f"metadata:\n  annotations: {{{ZERO}: ''}}\n", "metadata:\n", safe=False),
     # A letter off the one level that can be meant.
@@ -177,7 +184,7 @@ CASES = [
     schema("APF401", "name: workload-low", "name: 'globaldefault'", "name: 'global-default'", safe=False),
     # The server's own objects, and ours that it takes for its own.
     schema(
-        "APF404", NAME, "  name: probes # of us\n", f'  annotations:\n    {KEPT}: "false"\n  name: probes # of us\n'
+        "APF404", NAME, "  name: probes # of us\n", f'  name: probes # of us\n  annotations:\n    {KEPT}: "false"\n'
     ),
     schema(
         "APF404",
@@ -189,7 +196,16 @@ CASES = [
         "APF404",
         NAME,
         "  name: probes\n  annotations:\n    # ours\n    a: b\n",
-        f'  name: probes\n  annotations:\n    # ours\n    {KEPT}: "false"\n    a: b\n',
+        f'  name: probes\n  annotations:\n    # ours\n    a: b\n    {KEPT}: "false"\n',
+    ),
+    schema(
+        "APF404", NAME, "  name: probes\n  annotations:\n", f'  name: probes\n  annotations:\n    {KEPT}: "false"\n'
+    ),
+    schema(
+        "APF404",
+        NAME,
+        "  name: probes\n  annotations: null # ?\n",
+        f'  name: probes\n  annotations: {{{KEPT}: "false"}} # ?\n',
     ),
     schema("APF405", NAME, f'{NAME}  annotations: {{{KEPT}: "1"}}\n', f'{NAME}  annotations: {{{KEPT}: "false"}}\n'),
     schema(
@@ -218,24 +234,24 @@ CASES = [
     Case(
         "APF505",
         SCOPED,
-        "- verbs: [get, list]",
-        "- verbs: [get, list]",
-        "- clusterScope: true\n          verbs: [get, list]",
+        "          namespaces",
+        "          namespaces",
+        "          clusterScope: true\n          namespaces",
         False,
     ),
     schema(
         "APF506",
         '- verbs: [get, update]\n          apiGroups: ["", apps]\n          resources: [pods, deployments]',
         "- verbs: [get, update]\n          apiGroups: ['']\n          resources: [nodes]",
-        "- clusterScope: true\n          verbs: [get, update]\n          apiGroups: ['']\n          resources: [nodes]",
+        "- verbs: [get, update]\n          apiGroups: ['']\n          resources: [nodes]\n          clusterScope: true",
         safe=False,
     ),
     schema(
         "APF506",
         SCHEMA[SCHEMA.index("- verbs") : SCHEMA.index("      nonResourceRules")],
         "- verbs: [get]\n          apiGroups: ['']\n          resources: [pods]\n          clusterScope: true\n",
-        "- namespaces: [\"*\"]\n          verbs: [get]\n          apiGroups: ['']\n          resources: [pods]\n"
-        "          clusterScope: true\n",
+        "- verbs: [get]\n          apiGroups: ['']\n          resources: [pods]\n"
+        '          clusterScope: true\n          namespaces: ["*"]\n',
         safe=False,
     ),
     schema("APF509", "  matchingPrecedence: 1500\n", "", "  matchingPrecedence: 1000\n"),
@@ -298,7 +314,7 @@ def test_what_may_change_the_meaning_is_asked_for(case: Case) -> None:
 def test_lines_end_as_they_did() -> None:
     before = SCHEMA.replace("  matchingPrecedence: 1500\n", "").replace(NAME, "  name: probes\n").replace("\n", "\r\n")
     _, after = mended(before)
-    wanted = SCHEMA.replace("1500", "1000").replace(NAME, f'  annotations:\n    {KEPT}: "false"\n  name: probes\n')
+    wanted = SCHEMA.replace("1500", "1000").replace(NAME, f'  name: probes\n  annotations:\n    {KEPT}: "false"\n')
     assert after == wanted.replace("\n", "\r\n")
 
 

@@ -140,6 +140,13 @@ SAFE = [
         "- name: a\n          kind: Group\n",
         "- group:\n            name: a\n          kind: Group\n",
     ),
+    Case(
+        "APF101",
+        SCHEMA,
+        "- kind: ServiceAccount\n" + RBAC_ACCOUNT,
+        "- namespace: ci # of theirs\n          kind: ServiceAccount\n          apiGroup: ''\n          name: deployer\n",
+        "- serviceAccount:\n            namespace: ci # of theirs\n            name: deployer\n          kind: ServiceAccount\n",
+    ),
     # Fields one level too high.
     Case("APF101", LEVEL, QUEUING, "      queues: 64   # see the page on shards\n      handSize: 6\n"),
     Case("APF101", LEVEL, LIMITED, LIMITED.partition("\n")[2].replace("\n  ", "\n")[2:]),
@@ -333,19 +340,10 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
             "APF102",
             "something else would change",
         ),
-        # Fields that do not stand together.
-        (
-            SCHEMA.replace("- kind: ServiceAccount\n" + RBAC_ACCOUNT, "- name: a\n          kind: ServiceAccount\n          namespace: b\n"),
-            "APF101",
-            "other fields stand between",
-        ),
         # A tag that makes a boolean of it in any case.
         (SCHEMA.replace('"ci"}', "!!bool yes}"), "APF102", "cannot be edited"),
         # The value is none that the server takes.
         (SCHEMA.replace("1500", '"99999"'), "APF102", "then there would be APF201"),
-        (SCHEMA.replace('["get"]', "fetch"), "APF102", "then there would be APF211"),
-        # The account would have no legal name.
-        (SCHEMA.replace(RBAC_ACCOUNT, "          name: A_B\n          namespace: ci\n"), "APF101", "then there would be APF208"),
     ],
 )  # fmt: skip
 def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
@@ -353,6 +351,31 @@ def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
     assert text_of(mending) == before
     assert {refusal.finding.rule for refusal in mending.refused} == {rule}
     assert reason in mending.refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("old", "bad", "good", "left"),
+    [
+        ('["get"]', "fetch", '["fetch"]', "APF211"),
+        (RBAC_ACCOUNT, "          name: A_B\n          namespace: ci\n", RBAC_ACCOUNT.replace("deployer", "A_B"), "APF208"),
+        ('nonResourceRules:\n        - verbs: ["get"]', "nonResourceRule:\n        - verbs: [fetch]", "nonResourceRules:\n        - verbs: [fetch]", "APF211"),
+    ],
+)  # fmt: skip
+def test_a_mistake_within_what_is_mended_was_there_before(old: str, bad: str, good: str, left: str) -> None:
+    mending = mended(SCHEMA.replace(old, bad))
+    assert text_of(mending) == SCHEMA.replace(old, good)
+    assert not mending.refused
+    assert [found.rule for found in mending.report.findings if found.severity == "error"] == [left]
+
+
+@pytest.mark.parametrize(
+    ("bad", "new"), [("limmited:\n    colour: 5", "APF101"), ("limmited:\n    nominalConcurrencyShares: a", "APF102")]
+)
+def test_a_field_that_holds_what_no_other_does_is_no_other_one_misspelt(bad: str, new: str) -> None:
+    before = LEVEL.replace("limited:\n    nominalConcurrencyShares: 90", bad)
+    mending = mended(before)
+    assert text_of(mending) == before
+    assert [refusal.reason.split(":")[0] for refusal in mending.refused] == [f"then there would be {new} in line 10"]
 
 
 def test_an_anchor_whose_uses_all_have_the_finding_is_mended_once() -> None:

@@ -146,6 +146,29 @@ def test_several_bad_fixes_in_each_file_take_as_many_checks_as_in_one() -> None:
     assert calls(20) == calls(1) <= 15
 
 
+def test_all_that_comes_to_light_is_mended_however_many_there_are() -> None:
+    """One misspelt field hides 30 verbs, three of which an anchor forbids to mend."""
+    kind = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
+    head = "metadata: {name: s, annotations: {a: &a GET, b: &b GET, c: &c GET}}\nspec:\n  RULES:\n"
+    rule = (
+        "  - subjects: [{kind: User, user: {name: u}}]\n    nonResourceRules: [{verbs: [X], nonResourceURLs: [/x]}]\n"
+    )
+    rest = "  priorityLevelConfiguration: {name: workload-low}\n  matchingPrecedence: 500\n"
+    text = (
+        kind + head + "".join(rule.replace("X", {3: "*a", 13: "*b", 23: "*c"}.get(n, "GET")) for n in range(30)) + rest
+    )
+
+    outcome = mend({"a": text.encode()}, engine_check)
+
+    assert len(outcome.made) == 28
+    assert len(outcome.refused) == 3
+    assert mend(outcome.inputs, engine_check).made == ()
+
+
+def engine_check(inputs: Mapping[str, bytes]) -> Report:
+    return check(inputs.items(), Options())
+
+
 def test_a_fix_that_harms_another_file_is_found_out() -> None:
     schema = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1

@@ -152,7 +152,7 @@ def _listed(path: Path, written: str) -> Fix | None:
 
 def _unread(document: Document, path: Path) -> str:
     """A value that is no text as it is written, without its anchor and tag; "" where it is more than a word."""
-    from apflint.edit.places import body  # only fixes need it
+    from apflint.edit.lines import body  # only fixes need it
     from apflint.load.node import Scalar, behind, walk
 
     node = behind(walk(document.root, document.prefix + path)[2])

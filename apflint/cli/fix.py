@@ -136,11 +136,14 @@ def _tell(outcome: _Outcome, flags: Flags) -> None:
         return  # nothing was read, and that is told
     if not parts:
         parts.append("nothing to fix")
-    left = sum(found.fix is not None and not found.fix.safe for found in outcome.after.findings)
-    if left and not flags.unsafe_fixes:
-        parts.append(
-            f"{left} more with --unsafe-fixes" if outcome.made else f"{counted(left, 'finding')} with --unsafe-fixes"
-        )
+    left = outcome.after.findings
+    unsafe = sum(found.fix is not None and not found.fix.safe for found in left)
+    if unsafe and not flags.unsafe_fixes:
+        number = f"{unsafe} more" if outcome.made else counted(unsafe, "finding")
+        parts.append(f"{number} with --unsafe-fixes")
+    others = sum(found.fix is None and found.severity != "info" for found in left)
+    if others and not flags.fix:  # `check --fix` has shown them
+        parts.append(f"{counted(others, 'finding')} without a fix: apflint check")
     say(f"apflint: {'; '.join(parts)}")
 
 

@@ -1,6 +1,6 @@
 """Edits of a text at exact places: what is not edited stays as it is, to the byte.
 
-`operations` makes edits of changes of an object, with `places` (keys and values), `removal` and `insertion`; `files`
+`operations` makes edits of changes of an object, with `places` (keys and values), `removal`, `insertion` and `nesting`; `files`
 replaces files. `fix` mends findings; `versions`, `meaning` and `migrate` move objects from one API version to another.
 """
 

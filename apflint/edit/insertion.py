@@ -1,96 +1,129 @@
-"""New keys in a tree, and entries that move into a mapping of their own."""
+"""New keys in a tree: where those who write manifests would put them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.edit import CannotEditError
-from apflint.edit.places import entry, line_end, line_start, literal, mapping, word
+from apflint.edit.lines import above, begins_line, body, entry_end, following, line_end, line_start, next_line
+from apflint.edit.places import literal, word
 from apflint.finding import Edit
-from apflint.load.node import Mapping, Node, behind, walk
+from apflint.load.node import Mapping, Node, Scalar, behind, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from apflint.finding import Path
 
-_LINE_BEGIN = re.compile(r"(?:\r\n|\r|\n)(?=[ \t]*[^\s])")
-_REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=[\r\n]|\Z)")
+_ORDER = (
+    *("kind", "type", "namespace", "name", "labels", "annotations"),
+    *("matchingPrecedence", "priorityLevelConfiguration", "distinguisherMethod", "rules"),
+    *("verbs", "apiGroups", "resources", "clusterScope", "namespaces"),
+    *("nominalConcurrencyShares", "assuredConcurrencyShares", "limitResponse", "queuing"),
+)
+"""Fields in the order of the types of Kubernetes, which its examples keep; those of several mappings together."""
+_COMMENT_AFTER_LAST = re.compile(r"[ \t]*(,?)[ \t]*(?<=[ \t,])#[^\r\n]*")
 
 
-def inserted(text: str, root: Node, path: Path, value: Any) -> Edit:
-    """A new key before the others of its mapping, within new mappings where those above it are missing.
+class _Entry(NamedTuple):
+    """A new entry: its key, or those of new mappings down to it, and the value."""
 
-    CannotEditError where the lowest mapping that is there has no keys and is no `{}`.
+    names: tuple[str, ...]
+    value: Any
+    quote: str
+    """That of the keys beside it, where JSON may be wanted."""
+
+    def lines(self, column: int, end: str) -> str:
+        """In block style, indented, without the end of the last line."""
+        shown = word(self.value) if isinstance(self.value, str) and not self.quote else literal(self.value)
+        keys = [f"{' ' * (column + 2 * depth)}{self.quote}{name}{self.quote}:" for depth, name in enumerate(self.names)]
+        return f"{end.join(keys)} {shown}"
+
+    def flow(self) -> str:
+        """In flow style."""
+        keys = ": {".join(f"{self.quote}{name}{self.quote}" for name in self.names)
+        return f"{keys}: {literal(self.value)}" + "}" * (len(self.names) - 1)
+
+
+def inserted(text: str, root: Node, path: Path, value: Any) -> tuple[Edit, ...]:
+    """A new key in its mapping, within new mappings where those above it are missing.
+
+    It goes behind the fields that by custom stand before it, and behind all where there is no custom. CannotEditError
+    where the lowest value that is there is no mapping, or the text does not let us.
     """
-    depth, _, node = walk(root, path[:-1])
+    depth, key, node = walk(root, path[:-1])
     owner = behind(node)
-    name, *inner = map(str, path[depth:])
+    entry = _Entry(tuple(map(str, path[depth:])), value, "")
+    if isinstance(owner, Scalar) and owner.value is None and owner is node and key is not None:
+        return (_filled(text, key, owner, entry),)
     if not isinstance(owner, Mapping):
         raise CannotEditError("there is no such mapping", node.start, node.end)
-    if not owner.pairs:
+    pairs = sorted((*owner.pairs, *((key, value) for _, key, value in owner.merges)), key=lambda pair: pair[0].start)
+    if not pairs:
         at = text.find("{", owner.start, owner.end) + 1
-        if not owner.flow or not at or owner.merges:
-            raise CannotEditError(f"there is no place for `{name}`", owner.start, owner.end)
-        return Edit(at, at, _in_flow([name, *inner], value, '"'))
-    first = owner.pairs[0][0]
-    if owner.merges and owner.merges[0][0] == 0:
-        first = min(first, owner.merges[0][1], key=lambda key: key.start)
-    quote = '"' if text[first.start : first.start + 1] == '"' else ""
-    if owner.flow:
-        entry_text = _in_flow([name, *inner], value, quote)
-        return Edit(first.start, first.start, f"{entry_text},{_gap(text, first.start)}")
-    line = line_start(text, first.start)
-    before = text[line : first.start]
-    if before.strip(" -"):
-        raise CannotEditError("its first key does not begin a line", first.start, first.end)
+        if not at:
+            raise CannotEditError(f"there is no place for `{path[-1]}`", owner.start, owner.end)
+        return (Edit(at, at, entry._replace(quote='"').flow()),)
+    entry = entry._replace(quote='"' if text[pairs[0][0].start] == '"' else "")
+    place = _place(entry.names[0], pairs)
+    return _in_flow(text, pairs, place, entry) if owner.flow else (_in_lines(text, pairs, place, entry),)
+
+
+def _place(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
+    """How many entries stand before a new key."""
+    if name not in _ORDER:
+        return len(pairs)
+    earlier = _ORDER[: _ORDER.index(name)]
+    return max((number for number, (key, _) in enumerate(pairs, 1) if key.value in earlier), default=0)
+
+
+def _filled(text: str, key: Scalar, null: Scalar, entry: _Entry) -> Edit:
+    """A mapping of the entry in place of a null."""
+    start = body(text, null)
+    if start < null.end:
+        quoted = entry._replace(quote='"' if text[key.start] == '"' else "")
+        return Edit(start, null.end, f"{{{quoted.flow()}}}")
+    column = len(begins_line(text, key)) + 2
+    return _line(text, next_line(text, key, null), entry, column)
+
+
+def _in_lines(text: str, pairs: list[tuple[Scalar, Node]], place: int, entry: _Entry) -> Edit:
+    """On lines of its own."""
+    key, value = pairs[max(place - 1, 0)]
+    lead = begins_line(text, key)
+    if place:
+        return _line(text, following(text, key, value, len(lead)), entry, len(lead))
+    if not lead.strip(" "):
+        return _line(text, above(text, key.start - len(lead), len(lead)), entry, len(lead))
+    # The first key of a list's item shares its line with the dash.
     end = line_end(text)
-    lines = "".join(f"{quote}{key}{quote}:{end}{' ' * (len(before) + 2 * i)}" for i, key in _opened([name, *inner]))
-    shown = word(value) if isinstance(value, str) and not quote else literal(value)
-    return Edit(first.start, first.start, f"{lines}{quote}{(name, *inner)[-1]}{quote}: {shown}{end}{' ' * len(before)}")
+    return Edit(key.start, key.start, f"{entry.lines(len(lead), end).lstrip(' ')}{end}{' ' * len(lead)}")
 
 
-def nested(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
-    """The entries `names` of the mapping that holds `path`, moved into a new mapping there, in the order of the text.
-
-    CannotEditError where they do not stand together, or not on lines of their own.
-    """
-    owner = mapping(root, path[:-1])
-    moved = sorted((entry(root, (*path[:-1], name)) for name in names), key=lambda pair: pair[0].start)
-    if [pair for pair in owner.pairs if pair[0].start >= moved[0][0].start][: len(moved)] != moved:
-        raise CannotEditError("other fields stand between them", moved[0][0].start, moved[-1][1].end)
-    first, last = moved[0][0], moved[-1][1]
-    name = str(path[-1])
-    if owner.flow:
-        quote = '"' if text[first.start : first.start + 1] == '"' else ""
-        return Edit(first.start, first.start, f"{quote}{name}{quote}: {{"), Edit(last.end, last.end, "}")
-    line = line_start(text, first.start)
-    column = first.start - line
-    if text[line : first.start].strip(" -") or _REST_OF_LINE.match(text, last.end) is None:
-        raise CannotEditError("it shares a line with something else", first.start, last.end)
-    edits = [Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")]
-    # All lines go in by as much, those of comments and of texts as well: only how far in they are means something.
-    edits += (Edit(at, at, "  ") for at in _later_lines(text, first.start, last.end))
-    return tuple(edits)
+def _line(text: str, at: int, entry: _Entry, column: int) -> Edit:
+    """The entry where a line begins, or at the end of a text that ends in mid-line."""
+    end = line_end(text)
+    lines = entry.lines(column, end)
+    return Edit(at, at, f"{lines}{end}" if line_start(text, at) == at else f"{end}{lines}")
 
 
-def _later_lines(text: str, start: int, end: int) -> Iterator[int]:
-    """Where the lines begin that follow the first one, empty ones left out."""
-    return (found.end() for found in _LINE_BEGIN.finditer(text, start, end))
-
-
-def _opened(names: list[str]) -> list[tuple[int, str]]:
-    """The new mappings, each with the depth of what stands in it."""
-    return [(depth + 1, name) for depth, name in enumerate(names[:-1])]
-
-
-def _in_flow(names: list[str], value: Any, quote: str) -> str:
-    inner = ": {".join(f"{quote}{name}{quote}" for name in names)
-    return f"{inner}: {literal(value)}" + "}" * (len(names) - 1)
+def _in_flow(text: str, pairs: list[tuple[Scalar, Node]], place: int, entry: _Entry) -> tuple[Edit, ...]:
+    """Between commas: before the next entry, or behind the last one."""
+    if place < len(pairs):
+        at = pairs[place][0].start
+        return (Edit(at, at, f"{entry.flow()},{_gap(text, at)}"),)
+    key, value = pairs[-1]
+    at = entry_end(text, key, value)
+    gap = _gap(text, key.start)
+    comment = _COMMENT_AFTER_LAST.match(text, at)
+    if comment is None:
+        return (Edit(at, at, f",{gap}{entry.flow()}"),)
+    comma = comment[1]
+    indent = " " * (key.start - line_start(text, key.start))
+    shown = Edit(comment.end(), comment.end(), f"{line_end(text)}{indent}{entry.flow()}{comma}")
+    return (shown,) if comma else (Edit(at, at, ","), shown)
 
 
 def _gap(text: str, at: int) -> str:
-    """What stands before the first key of a flow mapping: a new line with its indentation, or one blank."""
+    """What stands before a key of a flow mapping: a new line with its indentation, or one blank."""
     before = text[line_start(text, at) : at]
     return " " if before.strip() else line_end(text) + before

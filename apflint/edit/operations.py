@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint.edit import insertion, places, removal
+from apflint.edit import insertion, nesting, places, removal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,9 +26,9 @@ def edits(document: Document, operations: Iterable[Operation]) -> tuple[Edit, ..
             case "set":
                 found.append(places.written(text, root, path, operation.value))
             case "insert":
-                found.append(insertion.inserted(text, root, path, operation.value))
+                found += insertion.inserted(text, root, path, operation.value)
             case "nest":
-                found += insertion.nested(text, root, path, operation.value)
+                found += nesting.nested(text, root, path, operation.value)
             case "wrap":
                 found.append(places.wrapped(text, root, path, operation.value))
             case "remove":
@@ -86,7 +86,7 @@ def _owners(value: Any, operation: Operation) -> list[Any]:
     """The values on the way to the place of an operation, the last being what holds it."""
     found = [value]
     for step in operation.path[:-1]:
-        if operation.what == "insert" and step not in found[-1]:
+        if operation.what == "insert" and (isinstance(found[-1], dict) and found[-1].get(step) is None):
             break
         found.append(found[-1][step])
     return found
@@ -94,7 +94,9 @@ def _owners(value: Any, operation: Operation) -> list[Any]:
 
 def _insert(value: Any, operation: Operation) -> None:
     for step in operation.path[:-1]:
-        value = value.setdefault(step, {}) if isinstance(value, dict) else value[step]
+        if isinstance(value, dict) and value.get(step) is None:
+            value[step] = {}
+        value = value[step]
     value[operation.path[-1]] = _plain(operation.value)
 
 

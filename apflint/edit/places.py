@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.edit import CannotEditError
+from apflint.edit.lines import body
 from apflint.finding import Edit
 from apflint.load.node import Alias, Mapping, Node, Scalar, behind, child, entries, walk
 from apflint.load.scalars import plain
@@ -18,9 +19,6 @@ from apflint.load.scalars import plain
 if TYPE_CHECKING:
     from apflint.finding import Path
 
-# An anchor or a tag before a scalar, which libyaml counts in with it.
-_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 # What may stand without quotes anywhere, if YAML reads a text in it: a cautious choice.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
 
@@ -88,23 +86,6 @@ def shared(root: Node, path: Path) -> tuple[int, int] | None:
             return node.merges[0][1].start, node.merges[0][2].end
         node = found[1]
     return (node.start, node.end) if isinstance(node, Alias) else None
-
-
-def line_end(text: str) -> str:
-    """How the lines of a text end: as its first one does."""
-    found = _LINE_END.search(text)
-    return found.group() if found else "\n"
-
-
-def line_start(text: str, at: int) -> int:
-    """Where the line begins in which an offset is."""
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-
-
-def body(text: str, node: Node) -> int:
-    """Where a value starts, behind its anchor and tag."""
-    found = _PROPERTIES.match(text, node.start, node.end)
-    return found.end() if found else node.start
 
 
 def mapping(root: Node, path: Path) -> Mapping:

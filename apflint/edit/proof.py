@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from apflint.edit.operations import ordered
+from apflint.edit.operations import carried_out, ordered
+from apflint.load import load_text
 from apflint.load.decode import decode
 from apflint.load.document import GROUP, KINDS
+from apflint.load.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.finding import Operation
     from apflint.load import Loaded
+    from apflint.load.document import Document
     from apflint.load.node import Node
+
+
+def place(document: Document) -> tuple[Any, ...]:
+    """Which one of a text's objects it is."""
+    return document.root.start, document.prefix
+
+
+def prove(source: Source, text: str, wanted: Mapping[tuple[Any, ...], list[Operation]], *, more: bool) -> None:
+    """ValueError unless the text holds just what the operations make of the objects; with `more` perhaps others as well."""
+    before, after = load_text(source), load_text(Source(source.name, text))
+    left = iter(after.documents)
+    for document in before.documents:
+        try:
+            expected = carried_out(document.value, wanted.get(place(document), ()))
+        except LookupError:
+            raise ValueError("the fixes are at odds with each other") from None
+        if not any(same(new.value, expected) for new in (left if more else islice(left, 1))):
+            raise ValueError("something else would change as well (an anchor, perhaps)")
+    if not more and (len(after.documents) > len(before.documents) or not others_same(before, after)):
+        raise ValueError("something else would change as well (an anchor, perhaps)")
+    if len(after.troubles) > len(before.troubles):
+        raise ValueError("it could not be read any more")
 
 
 def same(one: Any, other: Any) -> bool:

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit import CannotEditError
-from apflint.edit.places import entry, line_end, line_start, shared
+from apflint.edit.lines import entry_end, line_end, line_start
+from apflint.edit.places import entry, shared
 from apflint.finding import Edit
 from apflint.load.comments import within
 from apflint.load.node import Alias, Mapping, Sequence, behind, walk
@@ -83,13 +84,8 @@ def _entries(text: str, root: Node, owner: Mapping, paths: list[Path]) -> list[_
             place = shared(root, path) or (owner.start, owner.end)
             raise CannotEditError(f"`{path[-1]}` comes from another place through a merge key", *place)
     pairs = [*owner.pairs, *((key, value) for _, key, value in owner.merges)]
-    parts = [_Part(key.start, _entry_end(text, key, value), (key, value), key.start in gone) for key, value in pairs]
+    parts = [_Part(key.start, entry_end(text, key, value), (key, value), key.start in gone) for key, value in pairs]
     return sorted(parts, key=lambda part: part.start)
-
-
-def _entry_end(text: str, key: Node, value: Node) -> int:
-    """Where an entry ends: one without a value behind its colon."""
-    return value.end if value.end > key.end else text.find(":", key.end) + 1 or key.end
 
 
 def _lines(text: str, parts: list[_Part]) -> Iterator[Edit]:

@@ -1,0 +1,131 @@
+"""What a second check finds after fixes, held against the first: what is gone, what is new, and what was only hidden."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from apflint.checks import VALIDATION
+from apflint.finding import SEVERITIES, field_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from apflint.finding import Finding, Operation
+
+_DECODING = frozenset({"APF002", "APF101", "APF102", "APF703"})
+"""Rules about what a server cannot decode."""
+
+
+def identity(finding: Finding) -> tuple[Any, ...]:
+    """What a finding is known by when its line has moved."""
+    return finding.rule, finding.file, finding.object, finding.field, finding.message
+
+
+def hides(finding: Finding) -> bool:
+    """Whether nothing is said about some things as long as this is found: the server rejects the object, or it is not known."""
+    return finding.apiserver is not None or is_unread(finding)
+
+
+def is_unread(finding: Finding) -> bool:
+    """Whether a finding is about an object that is not known as one of ours before it is mended."""
+    return finding.document is None and finding.rule < "APF9"
+
+
+class Allowance:
+    """What may still be found when some findings are mended: as much of each rule in a file as there is of others."""
+
+    def __init__(self, before: Iterable[Finding], mended: list[Finding]) -> None:
+        before = tuple(before)
+        self._mended = mended
+        self._known = {identity(found) for found in before}
+        self._allowed = _counted(before)
+        self._allowed.subtract(map(_group, mended))
+        self._was_hidden = _hidden(mended)
+
+    def excess(self, after: Iterable[Finding]) -> list[Finding]:
+        """The findings of rules that there are more of in a file than there may be, and that could be found before."""
+        # What was known is not hidden: it is counted as allowed, and must not make room for something new.
+        counted = [found for found in after if identity(found) in self._known or not self._was_hidden(found)]
+        counts = _counted(counted)
+        return [found for found in counted if counts[_group(found)] > self._allowed[_group(found)]]
+
+    def came_to_light(self, excess: list[Finding]) -> list[Finding]:
+        """Those of `excess` that were not found before, where it is certain which those are.
+
+        To mend others in their place would leave a finding that our fixes have brought.
+        """
+        new = [found for found in excess if identity(found) not in self._known]
+        counts, there = _counted(new), _counted(excess)
+        return [found for found in new if counts[_group(found)] == there[_group(found)] - self._allowed[_group(found)]]
+
+    def reasons(self, excess: list[Finding]) -> tuple[dict[str, str], str]:
+        """Why the fixes are not to be made: by file where that has to do with the file only, and in a word.
+
+        Sentences without their ends.
+        """
+        blamed = [found for found in excess if identity(found) not in self._known] or excess
+        by_file: dict[str, list[Finding]] = {}
+        for found in blamed:
+            by_file.setdefault(found.file, []).append(found)
+        # What the server says of one object has nothing to do with other files; what we say of a whole set may have.
+        alone = {name for name, found in by_file.items() if all(one.rule in VALIDATION for one in found)}
+        mended: dict[str, list[Finding]] = {}
+        for found in self._mended:
+            mended.setdefault(found.file, []).append(found)
+        reasons = {name: _reason(mended[name], by_file[name]) for name in by_file if name in mended.keys() & alone}
+        return reasons, _reason(self._mended, blamed)
+
+
+def _group(finding: Finding) -> tuple[str, str]:
+    return finding.rule, finding.file
+
+
+def _counted(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+    """How many findings of a rule there are in a file."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for found in findings:
+        counts[_group(found)] += 1 + found.more
+    return counts
+
+
+def _reason(mended: list[Finding], blamed: list[Finding]) -> str:
+    places = {(*_group(found), found.field) for found in mended}
+    again = [found for found in blamed if (*_group(found), found.field) in places]
+    if again:
+        return f"{again[0].rule} would still be found there: {again[0].message}"
+    new = min(blamed, key=lambda found: SEVERITIES.index(found.severity))
+    place = f"line {new.span.line}" if {new.file} == {found.file for found in mended} else f"{new.file}:{new.span.line}"
+    return f"then there would be {new.rule} in {place}: {new.message}"
+
+
+def _hidden(mended: list[Finding]) -> Callable[[Finding], bool]:
+    """Tells what could not be found before.
+
+    Of an object that cannot be decoded nobody says what it means; and one that the server rejects is not looked at
+    together with others. But a value that is wrong in the very field that it was moved to was meant for another one.
+    """
+    rejected = any(map(hides, mended))
+    unread = {found.file for found in mended if is_unread(found)}
+    decoded: dict[tuple[str, Any], set[str]] = {}
+    for found in mended:
+        if found.rule in _DECODING and found.fix is not None:
+            made = set(map(_made, found.fix.operations))
+            # Of which name the object is by then is not sure where that is what is mended: then it may be any of the file.
+            renamed = any(f"{field}.".startswith("metadata.") for field in made)
+            decoded.setdefault((found.file, None if renamed else found.object), set()).update(made)
+
+    def hidden(finding: Finding) -> bool:
+        if finding.file in unread or (rejected and finding.rule not in VALIDATION):
+            return True
+        places = ((finding.file, finding.object), (finding.file, None))
+        fields = {field for place in places for field in decoded.get(place, ())}
+        return bool(fields) and finding.rule not in _DECODING and finding.field not in fields
+
+    return hidden
+
+
+def _made(operation: Operation) -> str:
+    """The field in which the outcome of an operation is."""
+    renamed = operation.what == "rename"
+    return field_path((*operation.path[:-1], operation.value) if renamed else operation.path)
