@@ -508,6 +508,13 @@ def test_who_stays_in_the_world_that_is_asked_about() -> None:
     assert ("limits", "own", "own") in told(difference(*sides, world="any"))
 
 
+def test_who_moves_in_the_world_that_is_asked_about() -> None:
+    thief = schema("thief", "workload-low", "system:authenticated", at=100)
+    sides = side(thief, schema("own", "workload-low")), side(thief, schema("own", "workload-high"))
+    assert not told(difference(*sides))
+    assert told(difference(*sides, world="any")) == {("priorityLevel", "own", "own")}
+
+
 def test_whoever_loses_most_comes_first() -> None:
     """Who was exempt loses most, whatever number of seats goes with that level."""
     levels = level("s", 1), level("m", 30), level("l", 300)

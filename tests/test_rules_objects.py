@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.checks.comparison import differences
+from apflint.checks.repair import _several
 from apflint.checks.wording import quote
 from apflint.engine import Options, check
 from apflint.model import LimitedPriorityLevelConfiguration, LimitResponse, QueuingConfiguration
@@ -481,3 +482,30 @@ def test_a_second_controller_is_shown_beside_the_first() -> None:
     (told,) = found("APF103", schema({"ownerReferences": owners}))
     assert told.field == "metadata.ownerReferences[1].controller"
     assert [each.message for each in told.related] == ["the first one"]
+
+
+def test_a_title_names_a_few() -> None:
+    assert _several(["a"]) == "a"
+    assert _several(["a", "b", "c"]) == "a, b and c"
+    assert _several(["a", "b", "c", "d"]) == "a, b, c and d"
+    assert _several(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("name", "level_type", "said"),
+    [
+        ("exempt", "X", '"X" is no type of level. Write `type: Exempt`'),
+        ("exempt", "", "the level has no type. Write `type: Exempt`"),
+        ("x", "X", '"X" is no type of level. Write `type: Limited` (Exempt is only for the level "exempt")'),
+    ],
+)
+def test_the_type_that_a_level_of_the_name_has(name: str, level_type: str, said: str) -> None:
+    (told,) = found("APF302", manifest("PriorityLevelConfiguration", {"type": level_type}, name=name))
+    assert told.message == said
+
+
+def test_a_name_beside_the_fields_of_a_spec_may_mean_the_level_or_the_object() -> None:
+    value = schema(name="workload-low")
+    del value["spec"]["priorityLevelConfiguration"]
+    (told,) = found("APF101", value)
+    assert told.fix is None

@@ -101,6 +101,15 @@ def test_words_that_are_no_request(text: str, message: str) -> None:
         words(text)
 
 
+def test_the_name_of_what_is_created_is_in_its_body() -> None:
+    request = from_words(("create", "configmaps", "x"), user="a", namespace="dev")
+    assert request.info == request_info("POST", "/api/v1/namespaces/dev/configmaps")
+    assert 'The name "x" is in the body of such a request, where the server does not look for it.' in request.notes
+    binding = from_words(("create", "pods/binding", "x"), user="a", namespace="dev")
+    assert binding.info.name == "x"
+    assert not [note for note in binding.notes if "body" in note]
+
+
 def test_a_single_object_is_in_one_namespace() -> None:
     with pytest.raises(ValueError, match="for one namespace"):
         words("get pods a", all_namespaces=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema, rs_join
 from apflint.evaluate.reach.encode import Point
 from apflint.evaluate.reach.meeting import may_overlap
-from apflint.evaluate.reach.ordinary import _things, _users
+from apflint.evaluate.reach.ordinary import _in_scope, _things, _users, ordinary
 from apflint.evaluate.reach.vocabulary import _path_under, vocabulary
 from apflint.evaluate.reach.witness import _http, possible
 from apflint.evaluate.reach.witness import digest as digest_of
@@ -308,6 +308,14 @@ def test_no_namespace_and_some_namespace_are_two_values() -> None:
     assert sorted(found.covers.values()) == [(0, 1)]
 
 
+def test_resources_of_other_traits_are_other_values() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    named = ["pods", "pods/exec", "pods/status", "status", ""]
+    found = vocabulary(rules(schema(everybody, resources=named)), "any").resources
+    assert set(found.values) == {"pods", "pods/exec", "status", "", "configmaps"}
+    assert len(found.covers[tuple(named)]) == 4
+
+
 def test_paths_of_resources_stand_for_no_path() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
     urls = ["/api/v1/pods"], ["/x"], ["relative"], ["/y", "/apis/apps/v1/deployments"]
@@ -423,6 +431,37 @@ def test_values_that_no_request_can_have_stand_for_none() -> None:
     other = vocabulary(rules(schema(everybody, path=True, verbs=["x y", "get", "patch"])), "any")
     assert "x y" not in other.http_verbs.values
     assert len(set(other.http_verbs.values)) == len(other.http_verbs.values)
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "namespace", "scope"),
+    [
+        ("get", "", "pods", "", "default"),
+        ("get", "", "pods", "dev", "dev"),
+        ("get", "", "nodes", "dev", ""),
+        ("get", "", "namespaces", "", "default"),
+        ("get", "", "namespaces/status", "dev", "dev"),
+        ("list", "", "namespaces", "dev", ""),
+        ("create", "", "namespaces", "dev", ""),
+        ("get", "x.io", "namespaces", "", "default"),
+        ("get", "x.io", "widgets", "", "default"),
+    ],
+)
+def test_the_scope_that_a_resource_is_in(verb: str, group: str, resource: str, namespace: str, scope: str) -> None:
+    found = _in_scope(Point("alice", (AUTHENTICATED,), True, verb, group, resource, namespace))
+    assert found.namespace == scope
+
+
+def test_groups_that_are_not_needed_are_left_out() -> None:
+    groups = ("a", "b", "c", "d", AUTHENTICATED)
+    for needed in ({"a", "c"}, {"b"}, {"a", "b", "d"}, {"c", "d"}, set()):
+
+        def holds(point: Point, needed: set[str] = needed) -> bool:
+            return needed <= {*point.groups}
+
+        found = ordinary(Point("zz", groups, True, "get", "", "pods", "dev"), holds, "authenticated")
+        assert {*found.groups} == {*needed, AUTHENTICATED}
+        assert found.user == "alice"
 
 
 def test_resources_that_exist_come_before_others_of_the_same_name() -> None:
