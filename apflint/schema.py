@@ -261,7 +261,7 @@ def _validator() -> Any:
         "maximum": maximum,
         "format": formats,
     }
-    return extend(  # type: ignore[no-untyped-call]
+    return extend(  # type: ignore[no-untyped-call]  # jsonschema gives it no types
         Draft202012Validator, keywords, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", integer)
     )
 

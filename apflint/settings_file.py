@@ -120,7 +120,7 @@ def _release(value: Any, place: str) -> str:
     from apflint.releases import release
 
     if not isinstance(value, str):
-        raise ValueError(f'{place}: write the release in quotes, as in "1.30": without them 1.30 is the number 1.3.')  # noqa: TRY004
+        raise ValueError(f'{place}: write the release in quotes, as in "1.30": without them 1.30 is the number 1.3.')  # noqa: TRY004  # it is the file that is wrong
     try:
         return release(value).name
     except ValueError as error:

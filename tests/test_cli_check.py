@@ -132,7 +132,7 @@ def test_nothing_of_ours_is_said_on_standard_error(folder: Path, capsys: pytest.
     assert run(["check", "--require-objects"]) == 2
 
 
-def test_standard_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+def test_standard_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001  # the current directory
     pipe(monkeypatch, BAD)
     assert report(capsys, "-")["findings"][0]["file"] == "<stdin>"
     pipe(monkeypatch, BAD)
@@ -140,7 +140,7 @@ def test_standard_input(folder: Path, capsys: pytest.CaptureFixture[str], monkey
 
 
 def test_output_of_helm_template_is_reported_by_template(
-    folder: Path,  # noqa: ARG001
+    folder: Path,  # noqa: ARG001  # the current directory
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -349,7 +349,7 @@ def changed_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch, then: str |
             path.unlink(missing_ok=True)
         else:
             path.write_text(then)
-        return check(*arguments, **named)  # type: ignore[arg-type]
+        return check(*arguments, **named)  # type: ignore[arg-type]  # as it was called
 
     monkeypatch.setattr(engine, "check", slow)
 
@@ -430,7 +430,7 @@ def test_many_files_take_as_many_checks_as_one(folder: Path, monkeypatch: pytest
     def counted(*arguments: object, **named: object) -> object:
         nonlocal calls
         calls += 1
-        return check(*arguments, **named)  # type: ignore[arg-type]
+        return check(*arguments, **named)  # type: ignore[arg-type]  # as it was called
 
     monkeypatch.setattr(engine, "check", counted)
     for count in (1, 60):

@@ -235,11 +235,11 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         def readable(self) -> bool:
             return True
 
-        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer to typeshed
             return len(buffer)
 
     monkeypatch.setattr(files, "SIZE_LIMIT", 3 * 1024 * 1024)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # it is a raw stream
     answer = read(Found("<stdin>", "-"))
     assert isinstance(answer, Unreadable)
     assert answer.reason.startswith("It gives more than 3 MiB")

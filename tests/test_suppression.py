@@ -46,7 +46,7 @@ def found(text: str, name: str = "a.yaml", **options: object) -> list[str]:
 
 
 def report(text: str, name: str = "a.yaml", **options: object) -> Report:
-    return check([(name, text.encode())], Options(**options))  # type: ignore[arg-type]
+    return check([(name, text.encode())], Options(**options))  # type: ignore[arg-type]  # its own fields
 
 
 def put(line: str, comment: str, text: str = MANIFEST) -> str:

@@ -67,7 +67,7 @@ def _occupy() -> None:
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # it stays open to the end
     if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the end of the process
 
 
 def _exit(status: int) -> NoReturn:

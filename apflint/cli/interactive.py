@@ -238,7 +238,7 @@ class _Prompts:
             from prompt_toolkit.document import Document
 
         class Offers(Completer):
-            def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
+            def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002  # as prompt_toolkit calls it
                 size, found = matching(document.text_before_cursor, step)
                 return (Completion(offer, start_position=-size) for offer in found)
 

@@ -61,7 +61,7 @@ def _document(source: Source) -> Document | Mistake:
     if source.name.endswith(".json"):
         from apflint.load import json_text as language
     else:
-        from apflint.load import yaml_text as language  # type: ignore[no-redef]
+        from apflint.load import yaml_text as language  # type: ignore[no-redef]  # modules of the same functions
     found = [
         each
         for each in language.documents(source.text)

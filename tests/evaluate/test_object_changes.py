@@ -17,7 +17,7 @@ RULE = {"verbs": ["get"], "nonResourceURLs": ["/version"]}
 
 
 def level(name: str, spec: dict[str, Any] | None = None, **limited: Any) -> dict[str, Any]:
-    made = spec or {"type": "Limited", "limited": REJECT["limited"] | limited}  # type: ignore[operator]
+    made = spec or {"type": "Limited", "limited": REJECT["limited"] | limited}  # type: ignore[operator]  # a dict
     return {"kind": "PriorityLevelConfiguration", "name": name, "spec": made}
 
 
@@ -43,8 +43,8 @@ def test_what_is_on_one_side_only_is_summed_up() -> None:
         ("PriorityLevelConfiguration", "x", ("type Limited", "shares 30", "limitResponse Reject")),
         ("FlowSchema", "a", ("matchingPrecedence 500", 'priorityLevelConfiguration "x"')),
     )
-    assert object_changes(side(), side(*ours)) == tuple(ObjectChange(k, n, "added", d) for k, n, d in said)  # type: ignore[arg-type]
-    assert object_changes(side(*ours), side()) == tuple(ObjectChange(k, n, "removed", d) for k, n, d in said)  # type: ignore[arg-type]
+    assert object_changes(side(), side(*ours)) == tuple(ObjectChange(k, n, "added", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
+    assert object_changes(side(*ours), side()) == tuple(ObjectChange(k, n, "removed", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
     assert object_changes(side(*ours), side(*ours)) == ()
 
 

@@ -418,7 +418,7 @@ def _without(schema: FlowSchema, dead: list[Part]) -> FlowSchema:
                 tuple(entry for index, entry in enumerate(entries) if ("spec", "rules", at, member, index) not in gone)
                 for member, entries in members(rule)
             ]
-            rules.append(type(rule)(*kept))  # type: ignore[arg-type]
+            rules.append(type(rule)(*kept))  # type: ignore[arg-type]  # the members in their order
     return schema._replace(spec=schema.spec._replace(rules=tuple(rules)))
 
 
