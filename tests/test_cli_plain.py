@@ -284,7 +284,11 @@ def test_the_process_ends_without_streams(ends: list[int], monkeypatch: pytest.M
         (ValueError("a\x1b sentence"), 2, "apflint: a\\x1b sentence\n"),
         (KeyboardInterrupt(), 130, ""),
         (OSError(13, "Permission denied", "x.yaml"), 2, "apflint: x.yaml: Permission denied\n"),
-        (OSError(28, "No space left on device"), 2, "apflint: standard output cannot be written: No space left on device\n"),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "apflint: standard output cannot be written: No space left on device\n",
+        ),
         (OSError("odd"), 2, "apflint: odd\n"),
         (
             LookupError("x"),

@@ -28,7 +28,7 @@ from apflint.cli import reports
 from apflint.cli.app import run
 from apflint.finding import Cause, Fix, ObjectRef, Report
 from apflint.load.source import Source
-from apflint.report import Style, github, markdown, render, sarif
+from apflint.report import Style, github, markdown, paths, render, sarif
 from apflint.report.fingerprint import line_hashes
 from apflint.report.terminal import visible
 
@@ -618,3 +618,42 @@ def test_fixes_and_styles_change_nothing() -> None:
 def test_absolute_names_become_relative(folder: Path, name: str) -> None:
     found = finding("APF305", "hand-larger-than-deck", "m", str(folder / "sub" / "a.yaml"), (1, 1, 1, 2))
     assert str(folder) not in render(CLEAN._replace(findings=(found,)), name)
+
+
+@pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])
+@pytest.mark.parametrize(
+    ("where", "given", "expected"),
+    [
+        ("repo", "sub/a.yaml", "sub/a.yaml"),
+        ("repo/sub", "a.yaml", "sub/a.yaml"),
+        ("repo/sub", "./deep/../a.yaml", "sub/a.yaml"),
+        ("repo/sub", "../a.yaml", "a.yaml"),
+        ("repo/sub", "..a.yaml", "sub/..a.yaml"),
+        ("repo/sub", "<stdin>", "<stdin>"),
+        ("repo/sub", "<a>.yaml", "sub/<a>.yaml"),
+        ("repo/sub", "../../a.yaml", "../../a.yaml"),
+        ("repo/sub", "/nowhere/a.yaml", "/nowhere/a.yaml"),
+        (".", "a.yaml", "a.yaml"),  # outside of the checkout
+        ("repository", "a.yaml", "a.yaml"),
+    ],
+)
+def test_names_count_from_the_root_of_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, where: str, given: str, expected: str
+) -> None:
+    for name in paths.ROOTS:
+        monkeypatch.delenv(name, raising=False)
+    for name in ("repo/sub", "repository"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("repo")
+    monkeypatch.setenv(variable, str(tmp_path / "link"))
+    monkeypatch.chdir(tmp_path / where)
+    assert paths.from_root(given) == expected
+    if expected == "sub/a.yaml":
+        assert paths.from_root(str(tmp_path / "repo" / "sub" / "a.yaml")) == expected
+        report = CLEAN._replace(findings=(finding("APF305", "x", "m", given, (1, 1, 1, 2)),))
+        (entry,) = gitlab_entries(report)
+        assert entry["location"]["path"] == expected
+        assert "file=sub/a.yaml," in render(report, "github")
+        monkeypatch.chdir(tmp_path / "repo")
+        again = report._replace(findings=(report.findings[0]._replace(file=expected),))
+        assert gitlab_entries(again) == [entry]

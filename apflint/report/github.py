@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
-from apflint.report.paths import from_here
+from apflint.report.paths import from_root
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _command(finding: Finding) -> str:
     span = finding.span
     values = {
         "title": f"{finding.rule} {finding.name}",
-        "file": from_here(finding.file),
+        "file": from_root(finding.file),
         "line": str(span.line),
         "endLine": str(span.end_line),
     }

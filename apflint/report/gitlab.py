@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.report.paths import from_here
+from apflint.report.paths import from_root
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
 
 def _path(file: str) -> str:
     """The name as it is, so that GitLab finds the file: in JSON all of it is data. A name that is no UTF-8 has no such form."""
-    path = from_here(file)
+    path = from_root(file)
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -58,7 +58,7 @@ def _key(finding: Finding) -> str:
     """What the finding is, without where it stands: it stays the same when lines above it come and go."""
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
-    return json.dumps([finding.rule, finding.file, named, finding.field, finding.message])
+    return json.dumps([finding.rule, from_root(finding.file), named, finding.field, finding.message])
 
 
 def _digest(key: str, occurrence: int) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint import __version__, catalogue
 from apflint.report.fingerprint import line_hashes
-from apflint.report.paths import from_here
+from apflint.report.paths import from_root
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
             }
         },
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The directory that apflint ran in."}}},
+        "originalUriBaseIds": {
+            ROOT: {"description": {"text": "The root of the checkout, or the directory that apflint ran in."}}
+        },
         "results": [_result(finding, ids.index(finding.rule), hashes) for finding in findings],
     }
     if left := len(report.findings) - len(findings):
@@ -157,7 +159,7 @@ def _place(file: str, span: Span) -> dict[str, Any]:
 
 def location(file: str) -> dict[str, str]:
     """Where a file is: relative to where we run, or as a `file:` address where it lies elsewhere."""
-    path = from_here(file)
+    path = from_root(file)
     if os.path.isabs(path):
         return {"uri": f"file://{_quoted(path)}"}
     return {"uri": _quoted(path), "uriBaseId": ROOT}
