@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.finding import Edit
 from apflint.load.comments import comments
 from apflint.load.source import Source
+from apflint.lsp.outline import piece
 from apflint.lsp.positions import to_offsets
 from apflint.suppression import RULES
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _IGNORE = re.compile(r"#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\n]*)\]")
 _MANY = 3000
+MOST = 50
+"""Findings that actions are offered for at once. Nobody reads a longer menu, and whoever selects all has not asked for one."""
 
 
 class Action(NamedTuple):
@@ -32,16 +35,14 @@ class Action(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def between(findings: Iterable[Finding], source: Source, start: int, end: int) -> list[Finding]:
+def between(findings: Iterable[Finding], source: Source, start: int, end: int) -> Iterator[Finding]:
     """The findings of a text that touch `text[start:end]`."""
     first, last = source.position(start)[0], source.position(end)[0]
-    return [
-        found
-        for found in findings
-        if found.span.line <= last and found.span.end_line >= first  # most are elsewhere
-        for from_, to in [to_offsets(source, found.span)]
-        if found.file == source.name and from_ <= end and start <= to
-    ]
+    for found in findings:
+        if found.span.line <= last and found.span.end_line >= first:  # most are elsewhere
+            from_, to = to_offsets(source, found.span)
+            if from_ <= end and start <= to:
+                yield found
 
 
 def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
@@ -95,13 +96,16 @@ def _comment(source: Source, rule: str, line: int) -> Edit | None:
 
 def _heeded(source: Source, edit: Edit, rule: str, at: int) -> bool:
     """Whether the comment would be one, and about the finding at `at`: inside of a text of several lines it is not."""
-    text = source.text[: edit.start] + edit.new + source.text[edit.end :]
-    found = comments(Source(source.name, text), "apflint:")
+    part = piece(source.text, edit.start)
+    if part is None:
+        return False
+    text = source.text[part.start : edit.start] + edit.new + source.text[edit.end : part.end]
+    end = edit.start + len(edit.new) - part.start
     return any(
-        comment.start <= edit.start + len(edit.new) <= comment.end
+        comment.start <= end <= comment.end
         and rule in comment.text
-        and comment.scope[0] <= at < comment.scope[1]
-        for comment in found
+        and comment.scope[0] <= at - part.start < comment.scope[1]
+        for comment in comments(Source(source.name, text), "apflint:")
     )
 
 

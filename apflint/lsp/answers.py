@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lsprotocol import types
@@ -9,19 +10,20 @@ from lsprotocol import types
 from apflint.lsp import actions, navigation, positions, wire
 from apflint.lsp.completion import complete
 from apflint.lsp.hover import hover
+from apflint.lsp.outline import LONGEST
 from apflint.lsp.session import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from apflint.finding import Edit
-    from apflint.load.source import Source
     from apflint.lsp.actions import Action
     from apflint.lsp.navigation import Where
     from apflint.lsp.server import Server
     from apflint.lsp.session import Answer, Document
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.apflint"
+_FIX_ALL_TITLE = "Fix all safe problems in this file"
 _QUICK = types.CodeActionKind.QuickFix.value
 
 
@@ -53,7 +55,9 @@ def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     place = None
     if found.start < found.end:
         place = wire.offsets(document.source, found.start, found.end, ls.session.encoding)
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, found.markdown), place)
+    able = ls.client_capabilities.text_document
+    formats = able.hover.content_format if able is not None and able.hover is not None else None
+    return types.Hover(wire.text(found.markdown, formats), place)
 
 
 def _complete(ls: Server, params: types.CompletionParams) -> types.CompletionList | None:
@@ -64,7 +68,10 @@ def _complete(ls: Server, params: types.CompletionParams) -> types.CompletionLis
     answer = ls.session.answer(document.uri)
     found = {finding.rule for finding in answer.findings} if answer is not None else set()
     items = complete(document.text, offset, ls.session.known(document.uri), json=document.json, found=found)
-    return wire.completion(items, document.source, ls.session.encoding)
+    able = ls.client_capabilities.text_document
+    item = able.completion.completion_item if able is not None and able.completion is not None else None
+    formats = item.documentation_format if item is not None else None
+    return wire.completion(items, document.source, ls.session.encoding, formats)
 
 
 async def _define(ls: Server, params: types.DefinitionParams) -> list[types.Location]:
@@ -91,16 +98,12 @@ async def _places(ls: Server, params: _Place, find: Callable[..., list[Where]]) 
     return [
         types.Location(address, wire.where(place, ls.session.encoding))
         for place in find(known, level[0])
-        if (address := found.spelled.get((home.checked.folder, place.source.name))) is not None
+        if (address := home.uris.get(place.source.name)) is not None
     ]
 
 
 async def _list(ls: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-    document = ls.session.documents.get(params.text_document.uri)
-    if document is None or not document.ours:
-        return []
-    await ls.session.settled()
-    answer = ls.session.answer(document.uri)
+    answer = await _settled(ls, params.text_document.uri)
     if answer is None:
         return []
     found = navigation.symbols(answer.home.checked.workspace, answer.home.name)
@@ -108,31 +111,44 @@ async def _list(ls: Server, params: types.DocumentSymbolParams) -> list[types.Do
 
 
 async def _act(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-    uri = params.text_document.uri
-    document = ls.session.documents.get(uri)
-    if document is None or not document.ours:
-        return []
-    await ls.session.settled()
-    answer = ls.session.answer(uri)
+    answer = await _settled(ls, params.text_document.uri)
     if answer is None:
         return []
     start, end = (
         positions.offset(answer.source, positions.Position(place.line, place.character), ls.session.encoding)
         for place in (params.range.start, params.range.end)
     )
-    found = actions.between(answer.findings, answer.source, start, end)
     done: list[types.CodeAction] = []
     if _asked(params, _QUICK):
+        found = [*islice(actions.between(answer.findings, answer.source, start, end), actions.MOST)]
         quick = (*actions.quick_fixes(found), *actions.ignores(answer.source, found))
-        done += [_action(ls, uri, answer, action, _QUICK) for action in quick]
+        done += [_quick(ls, answer, action) for action in quick]
     by_hand = params.context.trigger_kind != types.CodeActionTriggerKind.Automatic
-    if (_asked(params, FIX_ALL) and (by_hand or params.context.only)) and _has_safe(answer):
-        text = await ls.session.mended(answer)
-        if text is not None:
-            edits = actions.difference(answer.source.text, text)
-            whole = actions.Action("Fix all safe problems in this file", False, edits, ())
-            done.append(_action(ls, uri, answer, whole, FIX_ALL))
+    if _asked(params, FIX_ALL) and (by_hand or params.context.only) and _can_mend(answer):
+        whole = types.CodeAction(_FIX_ALL_TITLE, kind=FIX_ALL, data=answer.document.uri)
+        if not _asks_again(ls):
+            whole = await _mend(ls, whole)
+        if _asks_again(ls) or whole.edit is not None:
+            done.append(whole)
     return done
+
+
+async def _mend(ls: Server, action: types.CodeAction) -> types.CodeAction:
+    """The action with its edit, which takes as long as it takes."""
+    answer = await _settled(ls, str(action.data))
+    text = await ls.session.mended(answer) if answer is not None and _can_mend(answer) else None
+    if answer is not None and text is not None:
+        action.edit = _edit(ls, answer, actions.difference(answer.source.text, text))
+    return action
+
+
+async def _settled(ls: Server, uri: str) -> Answer | None:
+    """What is found in a document as it is now."""
+    document = ls.session.documents.get(uri)
+    if document is None or not document.ours:
+        return None
+    await ls.session.settled()
+    return ls.session.answer(uri)
 
 
 def _asked(params: types.CodeActionParams, kind: str) -> bool:
@@ -141,32 +157,40 @@ def _asked(params: types.CodeActionParams, kind: str) -> bool:
     return only is None or any(f"{kind}.".startswith(f"{getattr(one, 'value', one)}.") for one in only)
 
 
-def _has_safe(answer: Answer) -> bool:
-    return any(finding.fix is not None and finding.fix.safe for finding in answer.findings)
+def _asks_again(ls: Server) -> bool:
+    """Whether the editor asks for the edit of an action once somebody has chosen it."""
+    document = ls.client_capabilities.text_document
+    able = document.code_action if document is not None else None
+    return bool(able and able.data_support and able.resolve_support and "edit" in able.resolve_support.properties)
 
 
-def _action(ls: Server, uri: str, answer: Answer, action: Action, kind: str) -> types.CodeAction:
-    of = {(finding.rule, wire.span(positions.from_span(answer.source, finding.span, ls.session.encoding)).start.line)
-          for finding in action.findings}  # fmt: skip
-    shown = ls.session.round.diagnostics.get(uri, []) if ls.session.round is not None else []
-    about = [wire.diagnostic(one, {}) for one in shown if (one.rule, one.range.start.line) in of]
-    return types.CodeAction(
-        title=action.title,
-        kind=types.CodeActionKind(kind) if kind == _QUICK else kind,
-        diagnostics=about or None,
-        is_preferred=action.preferred or None,
-        edit=_edit(ls, uri, answer.source, action.edits),
+def _can_mend(answer: Answer) -> bool:
+    return len(answer.source.text) <= LONGEST and any(
+        finding.fix is not None and finding.fix.safe for finding in answer.findings
     )
 
 
-def _edit(ls: Server, uri: str, source: Source, changes: Iterable[Edit]) -> types.WorkspaceEdit:
+def _quick(ls: Server, answer: Answer, action: Action) -> types.CodeAction:
+    about = {id(finding) for finding in action.findings}
+    shown = zip(answer.findings, answer.diagnostics, strict=False)
+    return types.CodeAction(
+        title=action.title,
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[wire.diagnostic(one) for finding, one in shown if id(finding) in about] or None,
+        is_preferred=action.preferred or None,
+        edit=_edit(ls, answer, action.edits),
+    )
+
+
+def _edit(ls: Server, answer: Answer, changes: Iterable[Edit]) -> types.WorkspaceEdit:
     """Edits of a document: of the version they were made for, where the editor can tell versions apart."""
-    edits = wire.edits(source, changes, ls.session.encoding)
+    edits = wire.edits(answer.source, changes, ls.session.encoding)
+    uri, version = answer.document.uri, answer.document.version
     workspace = ls.client_capabilities.workspace
     able = workspace.workspace_edit if workspace is not None else None
     if able is None or not able.document_changes:
         return types.WorkspaceEdit(changes={uri: edits})
-    document = types.OptionalVersionedTextDocumentIdentifier(uri, ls.session.documents[uri].version)
+    document = types.OptionalVersionedTextDocumentIdentifier(uri, version)
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, edits)])
 
 
@@ -179,6 +203,7 @@ FEATURES: dict[str, tuple[Callable[..., Any], Any]] = {
     types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (_list, None),
     types.TEXT_DOCUMENT_CODE_ACTION: (
         _act,
-        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL]),
+        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True),
     ),
+    types.CODE_ACTION_RESOLVE: (_mend, None),
 }

@@ -103,7 +103,7 @@ class _Writer:
         siblings: dict[str, str | None] = {
             entry.path[-1]: written.get(entry.path)
             for entry in self.here.entries
-            if entry.path[:-1] == full and isinstance(entry.path[-1], str)
+            if entry.path and entry.path[:-1] == full and isinstance(entry.path[-1], str)
         }
         for field in fields.members(self._kind(), self.owner.version, self.known.release, path, siblings):
             if self.owner.kind or (not path and field.name in ("apiVersion", "kind")):

@@ -23,9 +23,9 @@ DEPRECATED = frozenset({"APF701", "APF702", "APF703"})
 
 
 class Related(NamedTuple):
-    """Another place; `file` as findings show it."""
+    """Another place."""
 
-    file: str
+    uri: str
     range: Range
     message: str
 
@@ -44,27 +44,33 @@ class Diagnostic(NamedTuple):
 
 
 def by_file(
-    report: Report, sources: Mapping[str, Source], encoding: Encoding
+    report: Report, sources: Mapping[str, Source], uris: Mapping[str, str], encoding: Encoding
 ) -> tuple[dict[str, list[Diagnostic]], list[str]]:
-    """The findings by file; and a sentence for each file that has more than are shown. `sources` are all that were read."""
+    """The findings by file, in order; and a sentence for each file that has more than are shown.
+
+    `sources` are all that were read, and `uris` their addresses, by the name that findings show.
+    """
     found: dict[str, list[Diagnostic]] = {}
     left: dict[str, int] = {}
     for finding in report.findings:
         diagnostics = found.setdefault(finding.file, [])
         if len(diagnostics) < MOST:
-            diagnostics.append(_diagnostic(finding, sources, encoding))
+            diagnostics.append(_diagnostic(finding, sources, uris, encoding))
         else:
             left[finding.file] = left.get(finding.file, 0) + 1
     notes = [f"{name}: the first {MOST:,} findings are shown, and {count:,} are not" for name, count in left.items()]
     return found, notes
 
 
-def _diagnostic(finding: Finding, sources: Mapping[str, Source], encoding: Encoding) -> Diagnostic:
+def _diagnostic(
+    finding: Finding, sources: Mapping[str, Source], uris: Mapping[str, str], encoding: Encoding
+) -> Diagnostic:
     related = []
     for other in finding.related:
         source = sources.get(other.file)
         if source is not None:  # a built-in object has no file
-            related.append(Related(other.file, positions.from_span(source, other.span, encoding), other.message))
+            at = positions.from_span(source, other.span, encoding)
+            related.append(Related(uris[other.file], at, other.message))
     return Diagnostic(
         positions.from_span(sources[finding.file], finding.span, encoding),
         finding.severity,

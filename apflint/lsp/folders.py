@@ -22,6 +22,7 @@ class Open(NamedTuple):
 
     folders: tuple[str, ...]
     documents: Mapping[str, str]
+    """Their texts; nothing for those without anything of ours."""
     spelled: Mapping[str, str]
     """The addresses that the editor uses for paths, where it has used any."""
 
@@ -32,6 +33,8 @@ class Home(NamedTuple):
     checked: Checked
     name: str
     findings: tuple[Finding, ...]
+    uris: Mapping[str, str]
+    """The addresses of all that was read with it, by the name that findings show."""
 
 
 class Round(NamedTuple):
@@ -43,8 +46,6 @@ class Round(NamedTuple):
     homes: Mapping[str, Home]
     diagnostics: Mapping[str, list[Diagnostic]]
     """By address; those that are not open as well."""
-    spelled: Mapping[tuple[str, str], str]
-    """The address of a file by its folder and the name that findings show."""
     notes: tuple[str, ...]
 
 
@@ -61,10 +62,12 @@ class Folders:
         homes: dict[str, dict[str, str]] = {folder: {} for folder in folders}
         lonely: dict[str, dict[str, str]] = {}
         for path, uri in paths.items():
-            folder = _innermost(path, folders)
-            texts = homes[folder] if folder is not None else lonely.setdefault(os.path.dirname(path), {})
-            texts[path] = wanted.documents[uri]
-        loose = {uri: text for uri, text in wanted.documents.items() if addresses.path(uri) is None}
+            text, folder = wanted.documents[uri], _innermost(path, folders)
+            if folder is not None:
+                homes[folder][path] = text
+            elif text:
+                lonely.setdefault(os.path.dirname(path), {})[path] = text
+        loose = {uri: text for uri, text in wanted.documents.items() if text and addresses.path(uri) is None}
         todo = [(folder, False, texts) for folder, texts in homes.items()]
         todo += [(folder, True, texts) for folder, texts in lonely.items()]
         if loose and not todo:
@@ -97,23 +100,24 @@ class Folders:
     ) -> Round:
         homes: dict[str, Home] = {}
         diagnostics: dict[str, list[Diagnostic]] = {}
-        spelled: dict[tuple[str, str], str] = {}
         for checked in answers:
-            found, more = by_file(checked.report, checked.sources, encoding)
-            notes += (*checked.notes, *more)
+            real, uris = {}, {}
             for name in checked.sources:
                 path = checked.path(name)
-                real = path if addresses.is_untitled(path) else os.path.realpath(path)
-                uri = paths.get(real) or (path if addresses.is_untitled(path) else wanted.spelled.get(path))
-                uri = spelled[checked.folder, name] = uri or addresses.uri(path)
-                innermost = _innermost(real, folders)
+                real[name] = path if addresses.is_untitled(path) else os.path.realpath(path)
+                uri = paths.get(real[name]) or (path if addresses.is_untitled(path) else wanted.spelled.get(path))
+                uris[name] = uri or addresses.uri(path)
+            found, more = by_file(checked.report, checked.sources, uris, encoding)
+            notes += (*checked.notes, *more)
+            for name, uri in uris.items():
+                innermost = _innermost(real[name], folders)
                 if name in checked.report.sources and innermost in (None, checked.folder):
                     if uri in wanted.documents:
                         findings = tuple(one for one in checked.report.findings if one.file == name)
-                        homes[uri] = Home(checked, name, findings)
+                        homes[uri] = Home(checked, name, findings, uris)
                     if name in found:
                         diagnostics[uri] = found[name]
-        return Round(wanted, answers[0] if answers else None, homes, diagnostics, spelled, tuple(dict.fromkeys(notes)))
+        return Round(wanted, answers[0] if answers else None, homes, diagnostics, tuple(dict.fromkeys(notes)))
 
 
 def _innermost(path: str, folders: list[str]) -> str | None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.catalogue import Rule
+    from apflint.finding import Path
     from apflint.lsp.fields import Field
-    from apflint.lsp.flow import Entry
     from apflint.lsp.known import Known
     from apflint.lsp.spot import Manifest
 
@@ -71,16 +71,17 @@ def _field_or_level(text: str, offset: int, known: Known, *, json: bool) -> Hove
     if owner is None or not owner.kind:
         return None
     path = entry.path[len(owner.prefix) :]
-    if not on_key:
-        is_level = (owner.kind == KINDS[0] and path == LEVEL) or (
-            owner.kind == KINDS[1] and path == ("metadata", "name")
-        )
-        return Hover(known.level(entry.text or ""), *entry.value) if is_level else None
+    if not on_key and (owner.kind, path) in ((KINDS[0], LEVEL), (KINDS[1], ("metadata", "name"))):
+        return Hover(known.level(entry.text or ""), *entry.value)
+    while path and isinstance(path[-1], int):
+        path = path[:-1]  # an item: what matters is what it is an item of
     field = fields.field(owner.kind, owner.version, known.release, path)
-    return Hover(_field(field, entry, owner, known), *entry.key) if field is not None else None
+    if field is None or not field.description:  # a label of somebody's own
+        return None
+    return Hover(_field(field, path, owner, known), *(entry.key if on_key else entry.value))
 
 
-def _field(field: Field, entry: Entry, owner: Manifest, known: Known) -> str:
+def _field(field: Field, path: Path, owner: Manifest, known: Known) -> str:
     facts = [field.type] if field.type else []
     if field.required:
         facts.append("required")
@@ -89,7 +90,7 @@ def _field(field: Field, entry: Entry, owner: Manifest, known: Known) -> str:
     if field.values and not field.item:
         facts.append("such as " + ", ".join(code(value) for value in field.values))
     version = fields.known_version(owner.version, known.release)
-    where = f"{code(field_path(entry.path[len(owner.prefix) :]))} of {owner.kind} {version}, Kubernetes {known.release.name}"
+    where = f"{code(field_path(path))} of {owner.kind} {version}, Kubernetes {known.release.name}"
     head = f"**{prose(field.name)}**: {', '.join(facts)}"
     return "\n\n".join(part for part in (head, prose(field.description), where) if part)
 

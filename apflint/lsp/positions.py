@@ -7,6 +7,7 @@ apflint counts code points, from 1. The protocol's own unit is that of UTF-16, u
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint.load.source import Source
@@ -83,12 +84,30 @@ def to_offsets(source: Source, span: Span) -> tuple[int, int]:
 def changed(source: Source, changes: Iterable[Change], encoding: Encoding) -> Source:
     """The text after changes, each of which counts on the one before."""
     for change in changes:
-        text = change.text
-        if change.range is not None:
+        if change.range is None:
+            source = Source(source.name, _paired(change.text))
+        else:
             start, end = (offset(source, place, encoding) for place in change.range)
-            text = source.text[:start] + text + source.text[max(start, end) :]
-        source = Source(source.name, _paired(text))
+            source = _replaced(source, start, max(start, end), change.text)
     return source
+
+
+def _replaced(source: Source, start: int, end: int, new: str) -> Source:
+    """The text with another piece in place of `text[start:end]`.
+
+    Only the lines that it touches are looked at: of a text of megabytes each key would cost as much as all of it.
+    """
+    starts = source.line_starts
+    # From the line before, whose CR may get an LF behind it, to the line behind, whose LF may get a CR before it.
+    first = max(bisect_right(starts, start) - 2, 0)
+    last = min(bisect_right(starts, end) + 1, len(starts))
+    from_, to = starts[first], starts[last] if last < len(starts) else len(source.text)
+    piece = Source(source.name, _paired(source.text[from_:start] + new + source.text[end:to]))
+    made = Source(source.name, source.text[:from_] + piece.text + source.text[to:])
+    grown = len(made.text) - len(source.text)
+    touched = piece.line_starts if last == len(starts) else piece.line_starts[:-1]
+    made.line_starts = [*starts[:first], *(from_ + at for at in touched), *(at + grown for at in starts[last:])]
+    return made
 
 
 def _units(text: str, encoding: Encoding) -> int:

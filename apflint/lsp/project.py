@@ -173,8 +173,7 @@ class Project:
         """An open text; read again only when it has changed."""
         known = self._texts.get(path)
         if known is None or known[0] != text or known[1].source.name != name:
-            plain = text if files.may_hold_apf(text.encode("utf-8", "replace")) else ""
-            known = self._texts[path] = (text, load_text(Source(name, plain)))
+            known = self._texts[path] = (text, load_text(Source(name, text)))
         return known[1]
 
     def _input(self, name: str, real: str, texts: Mapping[str, str], notes: list[str]) -> Loaded | None:

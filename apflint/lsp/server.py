@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.language_server import lsp_method
@@ -29,19 +30,33 @@ _MESSAGES = {
     "warning": types.MessageType.Warning,
     "info": types.MessageType.Info,
 }
+_NOTE = "This is the language server: an editor starts it, and talks to it on standard input. Ctrl-C ends it."
 _WATCHED = ("**/*.{yaml,yml,json}", "**/apflint.toml", "**/.apflint.toml", "**/pyproject.toml")
 
 
 class _Protocol(LanguageServerProtocol):
-    """Leaves the texts to the session: pygls knows other line ends than editors do, and copies all lines at each change."""
+    """Leaves the texts to the session: pygls knows other line ends than editors do, and copies all lines at each change.
+
+    And it answers two who get no answer from pygls: whoever asks in a wrong form, and whoever asks after `shutdown`.
+    """
 
     def structure_message(self, data: dict[str, Any]) -> Any:
+        if "jsonrpc" in data and "method" in data:
+            data.setdefault(
+                "params", None
+            )  # which JSON-RPC leaves to the sender, and pygls wants where it knows no method
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
-            if "id" in data and "method" in data:  # pygls leaves whoever asks in a wrong form without an answer
+            if "id" in data and "method" in data:
                 self._send_response(data["id"], error=error.to_response_error())
             raise
+
+    def handle_message(self, message: Any) -> None:
+        if self._shutdown and hasattr(message, "id") and hasattr(message, "method"):
+            self._send_response(message.id, error=JsonRpcInvalidRequest().to_response_error())
+        else:
+            super().handle_message(message)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Iterator[Any]:
@@ -68,11 +83,7 @@ class Server(LanguageServer):
 
     def show(self, uri: str, version: int | None, diagnostics: list[Diagnostic]) -> None:
         """Shows the diagnostics of a document."""
-        home = self.session.round.homes.get(uri) if self.session.round is not None else None
-        known = self.session.round.spelled if self.session.round is not None else {}
-        folders = {home.checked.folder} if home is not None else {folder for folder, _ in known}
-        named = {name: address for (folder, name), address in known.items() if folder in folders}
-        sent = [wire.diagnostic(found, named) for found in diagnostics]
+        sent = [wire.diagnostic(found) for found in diagnostics]
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, sent, version))
 
     def say(self, severity: Literal["error", "warning", "info"], message: str) -> None:
@@ -106,13 +117,16 @@ def make() -> Server:
 
 def run() -> int:
     """Serves the editor on standard input and output; the exit status: 0 if it said goodbye, 1 if it has just gone."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # pygls would wait for a thread that waits for standard input
+    if sys.stdin.isatty():
+        sys.stderr.write(f"{_NOTE}\n")
     made = make()
     # Whatever else might print must not get between the messages.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     logger = logging.getLogger("pygls")
     logger.addHandler(_Log(made))
-    logger.setLevel(logging.WARNING)
+    logger.setLevel(logging.ERROR)  # it warns of what editors may well do: cancel late, tell what nobody asked for
     logger.propagate = False
     sys.setswitchinterval(0.001)  # seconds that a check keeps those waiting who type
     made.start_io(sys.stdin.buffer, output)
@@ -131,7 +145,7 @@ class _Log(logging.Handler):
         if not self.busy and self.made.protocol.writer is not None:  # what sending it has to say is not sent
             self.busy = True
             try:
-                self.made.say("error" if record.levelno >= logging.ERROR else "info", self._told(record))
+                self.made.say("error", self._told(record))
             finally:
                 self.busy = False
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import traceback
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from apflint.cli.files import may_hold_apf
 from apflint.load.source import Source
 from apflint.lsp import addresses, positions
 from apflint.lsp.folders import Folders, Home, Open
@@ -28,8 +28,6 @@ PATIENCE = 10.0
 SMALL = 10_000
 """Characters of a document without any sign of ours that proposals are made in: it may be the beginning of one."""
 
-_SIGNS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration|\\\\(?:u00|x|U000000)[4-7]")
-
 
 class Document(NamedTuple):
     """An open document."""
@@ -46,6 +44,11 @@ class Document(NamedTuple):
         return self.source.text
 
     @property
+    def checked(self) -> str:
+        """What a check reads: of a document without anything of ours nothing, whatever its file holds."""
+        return self.source.text if self.ours else ""
+
+    @property
     def json(self) -> bool:
         """Whether it is read as JSON."""
         return addresses.is_json(self.uri)
@@ -54,8 +57,15 @@ class Document(NamedTuple):
 class Answer(NamedTuple):
     """What the last check found in a document that has not changed since."""
 
+    document: Document
     home: Home
-    source: Source
+    diagnostics: list[Diagnostic]
+    """Of the first findings, in their order: there may be more of those."""
+
+    @property
+    def source(self) -> Source:
+        """The text, under the name that the findings show."""
+        return self.home.checked.report.sources[self.home.name]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -111,8 +121,8 @@ class Session:
     def closed(self, uri: str) -> None:
         """A document was closed: what counts from now on is its file."""
         before = self.documents.pop(uri, None)
-        if before is not None and before.ours:
-            self.check(again=True)
+        if before is not None and (before.ours or addresses.path(uri) is not None):
+            self.check(again=before.ours)
 
     def check(self, *, again: bool = False) -> None:
         """Has everything checked soon; with `again` the disk is looked at again."""
@@ -134,13 +144,11 @@ class Session:
 
     def answer(self, uri: str) -> Answer | None:
         """What the last check found in a document; None where it has changed since."""
-        document, home = self.documents.get(uri), self.round.homes.get(uri) if self.round is not None else None
-        if document is None or home is None:
+        document = self.documents.get(uri)
+        if self.round is None or document is None or uri not in self.round.homes:
             return None
-        source = home.checked.report.sources[home.name]
-        if source.text != document.text:
-            return None
-        return Answer(home, source)
+        found = Answer(document, self.round.homes[uri], self.round.diagnostics.get(uri, []))
+        return found if found.source.text == document.text else None
 
     async def settled(self) -> None:
         """Waits until what is open now has been checked, and not longer than anybody would."""
@@ -157,8 +165,9 @@ class Session:
                 return
 
     async def mended(self, answer: Answer) -> str | None:
-        """The text of a document with all its safe fixes made; None where there are none."""
-        return await self._worker.run(lambda: self._all.mended(answer.home))
+        """The text of a document with all its safe fixes made; None where there are none, or it has changed meanwhile."""
+        text = await self._worker.run(lambda: self._all.mended(answer.home))
+        return text if self.documents.get(answer.document.uri) == answer.document else None
 
     def offset(self, document: Document, line: int, character: int) -> int:
         """The offset of a position."""
@@ -168,10 +177,11 @@ class Session:
 
     def _replace(self, uri: str, version: int | None, source: Source) -> None:
         before = self.documents.get(uri)
-        document = Document(uri, version, source, _SIGNS.search(source.text) is not None)
+        document = Document(uri, version, source, may_hold_apf(source.text.encode("utf-8", "replace")))
         self.documents[uri] = document
-        if document.ours or (before is not None and before.ours):
-            self.check(again=before is None)
+        hides_file = before is None and addresses.path(uri) is not None
+        if document.ours or hides_file or (before is not None and before.ours):
+            self.check(again=before is None and document.ours)
 
     def _start(self) -> None:
         self._timer = None
@@ -181,7 +191,7 @@ class Session:
 
     async def _check(self) -> None:
         number, again, self._again = self._wanted, self._again, False
-        documents = {uri: document.text for uri, document in self.documents.items() if document.ours}
+        documents = {uri: document.checked for uri, document in self.documents.items()}
         wanted = Open(tuple(self.folders), documents, dict(self._spelled))
         try:
             versions = {uri: document.version for uri, document in self.documents.items()}
@@ -202,16 +212,21 @@ class Session:
                 self._start()
 
     def _show(self, found: Round, versions: dict[str, int | None]) -> None:
-        """Shows what has changed; of a document that was edited meanwhile nothing, as its next check is on its way."""
-        for uri in sorted({*found.diagnostics, *found.open.documents, *self._shown}):
+        """Shows what has changed; of a document that was edited meanwhile nothing, as its next check is on its way.
+
+        What is open comes last: its editor may spell an address otherwise than we did while it was closed, and what we take
+        back there would be gone here.
+        """
+        opened = {uri for uri, text in found.open.documents.items() if text}
+        for uri in sorted({*found.diagnostics, *opened, *self._shown}, key=lambda uri: (uri in opened, uri)):
             document = self.documents.get(uri)
-            if document is not None and document.ours and document.text != found.open.documents.get(uri):
+            if document is not None and document.checked != found.open.documents.get(uri):
                 continue
             version = versions.get(uri) if document is not None else None
             new = (version, found.diagnostics.get(uri, []))
             if new != self._shown.get(uri):
                 self.editor.show(uri, *new)
-            if new[1] or uri in found.open.documents:
+            if new[1] or uri in opened:
                 self._shown[uri] = new
             else:
                 self._shown.pop(uri, None)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from apflint.lsp import positions
+from apflint.lsp.prose import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from apflint.finding import Edit
     from apflint.load.source import Source
@@ -42,14 +43,13 @@ def offsets(source: Source, start: int, end: int, encoding: Encoding) -> types.R
     return span(positions.from_offsets(source, start, end, encoding))
 
 
-def diagnostic(found: Diagnostic, addresses: dict[str, str]) -> types.Diagnostic:
-    """A finding; `addresses` are those of the files that findings name."""
+def diagnostic(found: Diagnostic) -> types.Diagnostic:
+    """A finding."""
     tags = [types.DiagnosticTag.Unnecessary] if found.unnecessary else []
     tags += [types.DiagnosticTag.Deprecated] if found.deprecated else []
     related = [
-        types.DiagnosticRelatedInformation(types.Location(addresses[other.file], span(other.range)), other.message)
+        types.DiagnosticRelatedInformation(types.Location(other.uri, span(other.range)), other.message)
         for other in found.related
-        if other.file in addresses
     ]
     return types.Diagnostic(
         range=span(found.range),
@@ -63,16 +63,23 @@ def diagnostic(found: Diagnostic, addresses: dict[str, str]) -> types.Diagnostic
     )
 
 
-def completion(items: Iterable[Item], source: Source, encoding: Encoding) -> types.CompletionList:
+def text(markdown: str, formats: Sequence[types.MarkupKind] | None) -> types.MarkupContent:
+    """Something to read, in Markdown where an editor shows it. `formats` are those that it has told of."""
+    if formats is None or types.MarkupKind.Markdown in formats:
+        return types.MarkupContent(types.MarkupKind.Markdown, markdown)
+    return types.MarkupContent(types.MarkupKind.PlainText, plain(markdown))
+
+
+def completion(
+    items: Iterable[Item], source: Source, encoding: Encoding, formats: Sequence[types.MarkupKind] | None
+) -> types.CompletionList:
     """Proposals, in our order. Editors filter by what is typed after the dash."""
     here = [
         types.CompletionItem(
             label=item.label,
             kind=_ITEMS[item.kind],
             detail=item.detail or None,
-            documentation=types.MarkupContent(types.MarkupKind.Markdown, item.documentation)
-            if item.documentation
-            else None,
+            documentation=text(item.documentation, formats) if item.documentation else None,
             sort_text=f"{number:04}",
             filter_text=item.label.removeprefix("- "),
             text_edit=types.TextEdit(offsets(source, item.start, item.end, encoding), item.new),

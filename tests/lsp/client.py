@@ -10,7 +10,9 @@ from contextlib import suppress
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, Self
 
+from apflint.load.source import Source
 from apflint.lsp.addresses import uri as address
+from apflint.lsp.positions import Change, Position, Range, changed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,3 +155,24 @@ class Editor:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.errors += line
+
+
+def span(line: int, start: int, end: int, last: int | None = None) -> dict[str, Any]:
+    return {"start": {"line": line, "character": start}, "end": {"line": last or line, "character": end}}
+
+
+def edit(text: str, line: int, start: int, end: int) -> dict[str, Any]:
+    return {"range": span(line, start, end), "text": text}
+
+
+def apply(text: str, edits: list[dict[str, Any]]) -> str:
+    """The text with the edits of a server made, as an editor makes them: all count on the text as it was."""
+    places = [
+        Change(Range(*(Position(one["range"][at]["line"], one["range"][at]["character"]) for at in ("start", "end"))), one["newText"])
+        for one in edits
+    ]  # fmt: skip
+    return changed(Source("", text), sorted(places, key=lambda one: one.range or (), reverse=True), "utf-16").text
+
+
+def codes(diagnostics: list[Any]) -> list[str]:
+    return [one["code"] for one in diagnostics]

@@ -141,8 +141,10 @@ def test_changes(text: str, new: str, start: int, length: int, encoding: Encodin
     while start > 0 and text[start - 1 : start + 1] == "\r\n":
         start -= 1
     span = from_offsets(source, start, end, encoding)
-    made = changed(source, [Change(span, new)], encoding).text
-    assert made == (text[:start] + new + text[end:]).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    made = changed(source, [Change(span, new)], encoding)
+    expected = (text[:start] + new + text[end:]).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    assert made.text == expected
+    assert made.line_starts == Source("", expected).line_starts
 
 
 def test_halves_of_a_character_become_one() -> None:

@@ -46,6 +46,9 @@ def test_a_field_with_its_type_default_and_meaning() -> None:
         (f"{LEVEL.replace('/v1', '/v1beta2')}spec:\n  limited:\n    assured|ConcurrencyShares: 1\n",
          ["default `30`", "of PriorityLevelConfiguration v1beta2"]),
         (f"{FLOW}metadata:\n  |name: x\n", ["**name**: text, required"]),
+        (f"{FLOW}metadata:\n  name: |x\n", ["**name**: text, required", "`metadata.name` of"]),
+        (f"{FLOW}spec:\n  rules:\n  - resourceRules:\n    - verbs: [get, li|st]\n",
+         ["**verbs**: list, required", "`spec.rules[0].resourceRules[0].verbs` of"]),
     ],
 )  # fmt: skip
 def test_fields(marked: str, parts: list[str]) -> None:
@@ -66,7 +69,7 @@ def test_json_and_lists() -> None:
         "kind: Deployment\nsp|ec: {}\n",
         f"{FLOW}spec:\n  rules: # the ru|les\n",
         f"{FLOW}spec:\n  nonse|nse: 1\n",
-        f"{FLOW}metadata:\n  name: |x\n",
+        f"{FLOW}metadata:\n  labels: {{a: |x}}\n",
         f"{FLOW}metadata:\n  annotations:\n    a: |\n".replace("|", "> \n      ki|nd: FlowSchema", 1),
     ],
 )
@@ -114,7 +117,7 @@ def test_rules_in_comments_and_of_findings() -> None:
         text = shown(f"{FLOW}# apflint: {comment}\n")
         assert text.startswith(f"**[APF203]({rule.url})** unknown-distinguisher (error)\n\n")
     assert at(f"{FLOW}# apflint: ignore[APF999|]\n") is None
-    assert at(f'{FLOW}metadata:\n  name: "# apflint: ignore[APF2|03]"\n') is None
+    assert "APF203" not in shown(f'{FLOW}metadata:\n  name: "# apflint: ignore[APF2|03]"\n')
     field = shown(f"{FLOW}sp|ec: {{}}\n", rules=("APF203", "APF203"))
     assert field.startswith("**spec**: object")
     assert field.count(rule.url) == 1

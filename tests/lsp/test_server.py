@@ -9,79 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apflint.load.source import Source
 from apflint.lsp.addresses import uri as address
-from apflint.lsp.positions import Change, Position, Range, changed
 
-from .client import TIMEOUT, Editor
+from .client import TIMEOUT, Editor, apply, codes, edit, span
+from .texts import FLOW, LEVEL
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-FLOW = """\
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata:
-  name: batch
-spec:
-  priorityLevelConfiguration:
-    name: batch
-  matchingPrecedence: 500
-  distinguisherMethod:
-    type: byUser
-  rules:
-  - subjects:
-    - kind: User
-      user: {name: ann}
-    resourceRules:
-    - verbs: [list]
-      apiGroups: [""]
-      resources: [pods]
-      namespaces: ["*"]
-      clusterScope: true
-"""
-LEVEL = """\
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata:
-  name: batch
-spec:
-  type: Limited
-  limited:
-    limitResponse:
-      type: Queue
-      queuing: {}
-"""
-
-
-def span(line: int, start: int, end: int, last: int | None = None) -> dict[str, Any]:
-    return {"start": {"line": line, "character": start}, "end": {"line": last or line, "character": end}}
-
-
-def edit(text: str, line: int, start: int, end: int) -> dict[str, Any]:
-    return {"range": span(line, start, end), "text": text}
-
-
-def apply(text: str, edits: list[dict[str, Any]]) -> str:
-    """The text with the edits of a server made, as an editor makes them: all count on the text as it was."""
-    places = [
-        Change(Range(*(Position(one["range"][at]["line"], one["range"][at]["character"]) for at in ("start", "end"))), one["newText"])
-        for one in edits
-    ]  # fmt: skip
-    return changed(Source("", text), sorted(places, key=lambda one: one.range or (), reverse=True), "utf-16").text
-
-
-def codes(diagnostics: list[Any]) -> list[str]:
-    return [one["code"] for one in diagnostics]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with one FlowSchema, which has a mistake, and its level; the settings keep others out of the way."""
-    (tmp_path / "apflint.toml").write_text("complete = true\nignore = ['APF512', 'APF603']\n")
-    (tmp_path / "flow.yaml").write_text(FLOW)
-    (tmp_path / "level.yaml").write_text(LEVEL)
-    return tmp_path
 
 
 def test_a_session(folder: Path) -> None:
@@ -368,37 +302,6 @@ def test_a_document_of_5_megabytes_keeps_nobody_from_typing(folder: Path) -> Non
         assert editor.leave() == 0  # it does not wait for a check that nobody needs any more
 
 
-def test_wrong_messages_end_nothing(folder: Path) -> None:
-    flow = address(str(folder / "flow.yaml"))
-    with Editor(folder) as editor:
-        for uri in ("", "x", "file:", "file:///", "file:///%FF%00", "untitled:", "\ud800", "http://[", flow + "x"):
-            assert editor.at("hover", uri, 0, 0) is None
-            editor.change(uri, 2, edit("x", 0, 0, 0))
-            editor.tell("textDocument/didClose", textDocument={"uri": uri})
-            editor.open(uri, FLOW)
-        assert "error" in editor.answer("textDocument/hover", position="nowhere")
-        assert "error" in editor.answer("no/such/request")
-        editor.tell("no/such/notification")
-        editor.tell("textDocument/didChange", textDocument=[])
-        editor.open(flow, FLOW)
-        assert "APF203" in codes(editor.found(flow, 1))
-        assert editor.leave() == 0
-
-
-def test_an_editor_that_just_goes() -> None:
-    with Editor() as editor:
-        assert editor.process.stdin is not None
-        editor.process.stdin.close()
-        assert editor.process.wait(TIMEOUT) == 1
-        assert editor.errors == b""
-
-
-def test_exit_without_shutdown() -> None:
-    with Editor() as editor:
-        editor.tell("exit")
-        assert editor.process.wait(TIMEOUT) == 1
-
-
 def test_no_other_command_pays_for_it(folder: Path) -> None:
     program = (
         "import sys, json; from apflint.cli.app import run; run(['check', '--format', 'json', 'flow.yaml']);"
@@ -406,3 +309,56 @@ def test_no_other_command_pays_for_it(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, check=True, timeout=TIMEOUT)
     assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+def test_a_document_that_is_emptied_hides_its_file(folder: Path) -> None:
+    flow, level = address(str(folder / "flow.yaml")), address(str(folder / "level.yaml"))
+    with Editor(folder) as editor:
+        editor.open(flow, FLOW)
+        editor.open(level, LEVEL)
+        assert codes(editor.found(flow, 1)) == ["APF203"]
+        editor.change(level, 2, {"text": "# nothing\n"})
+        assert codes(editor.until(flow, ["APF401", "APF203"])) == ["APF401", "APF203"]
+        editor.change(flow, 2, {"text": ""})
+        assert editor.found(flow, 2) == []
+        assert editor.at("hover", flow, 0, 0) is None
+        editor.change(flow, 3, {"text": "kind: Deployment\n"})
+        editor.change(level, 3, {"text": LEVEL})
+        assert codes(editor.found(level, 3)) == ["APF403"]  # still, as the file of the FlowSchema does not count
+        editor.tell("textDocument/didClose", textDocument={"uri": flow})
+        editor.until(flow, ["APF203"])
+        assert editor.leave() == 0
+
+
+def test_an_editor_may_spell_addresses_otherwise(folder: Path) -> None:
+    (folder / "flow.yaml").rename(folder / "a!b.yaml")
+    ours = address(str(folder / "a!b.yaml"))
+    theirs = ours.replace("%21", "!")
+    assert theirs < ours
+    with Editor(folder) as editor:
+        editor.until(ours, ["APF203"])
+        editor.shown.clear()
+        editor.open(theirs, FLOW)
+        assert codes(editor.found(theirs, 1)) == ["APF203"]
+        # Both are one file to the editor: what is taken back comes before what is shown.
+        assert [(uri, version) for uri, version in editor.shown if uri in (ours, theirs)] == [(ours, None), (theirs, 1)]
+        asked: dict[str, Any] = {
+            "textDocument": {"uri": theirs},
+            "range": span(9, 12, 12),
+            "context": {"diagnostics": []},
+        }
+        assert [*editor.ask("textDocument/codeAction", **asked)[0]["edit"]["changes"]] == [theirs]
+        assert editor.leave() == 0
+
+
+def test_findings_tell_of_other_files(folder: Path) -> None:
+    flow, other = address(str(folder / "flow.yaml")), address(str(folder / "z.yaml"))
+    text = FLOW.replace("byUser", "ByUser")
+    (folder / "flow.yaml").write_text(text)
+    with Editor(folder) as editor:
+        editor.open(other, text)  # before its file is there
+        [double] = editor.found(other, 1)
+        assert double["code"] == "APF402"
+        [place] = double["relatedInformation"]
+        assert place["location"] == {"uri": flow, "range": span(3, 8, 13)}
+        assert editor.leave() == 0

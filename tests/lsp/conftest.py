@@ -1,0 +1,21 @@
+"""What the tests of sessions share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .texts import FLOW, LEVEL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one FlowSchema, which has a mistake, and its level; the settings keep others out of the way."""
+    (tmp_path / "apflint.toml").write_text("complete = true\nignore = ['APF512', 'APF603']\n")
+    (tmp_path / "flow.yaml").write_text(FLOW)
+    (tmp_path / "level.yaml").write_text(LEVEL)
+    return tmp_path

@@ -1,0 +1,102 @@
+"""Code actions in a session: what is offered, to whom, and of which text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint.lsp import actions, outline
+from apflint.lsp.addresses import uri as address
+
+from .client import Editor, apply, edit, span
+from .texts import FLOW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL = "Fix all safe problems in this file"
+VERSIONS = {"workspaceEdit": {"documentChanges": True}}
+RESOLVES = {"codeAction": {"dataSupport": True, "resolveSupport": {"properties": ["edit"]}}}
+
+
+def offered(editor: Editor, uri: str, range_: dict[str, Any], **context: Any) -> dict[str, Any]:
+    asked = {"textDocument": {"uri": uri}, "range": range_, "context": {"diagnostics": [], **context}}
+    return {action["title"]: action for action in editor.ask("textDocument/codeAction", **asked)}
+
+
+def test_the_edit_of_all_fixes_is_asked_for_once_it_is_chosen(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder, workspace=VERSIONS, textDocument=RESOLVES) as editor:
+        assert editor.server["codeActionProvider"]["resolveProvider"] is True
+        editor.open(flow, FLOW)
+        action = offered(editor, flow, span(0, 0, 0), only=["source.fixAll"])[ALL]
+        assert "edit" not in action
+        # What is mended is the text as it is when that is asked for.
+        editor.change(flow, 2, edit("# more\n", 0, 0, 0))
+        [change] = editor.ask("codeAction/resolve", **action)["edit"]["documentChanges"]
+        assert change["textDocument"] == {"uri": flow, "version": 2}
+        assert apply(f"# more\n{FLOW}", change["edits"]) == f"# more\n{FLOW.replace('byUser', 'ByUser')}"
+        editor.change(flow, 3, {"text": FLOW.replace("byUser", "ByUser")})
+        assert "edit" not in editor.ask("codeAction/resolve", **action)  # nothing is left to do
+        assert ALL not in offered(editor, flow, span(0, 0, 0))
+        editor.tell("textDocument/didClose", textDocument={"uri": flow})
+        assert "edit" not in editor.ask("codeAction/resolve", **action)
+        assert editor.logs == []
+        assert editor.leave() == 0
+
+
+def test_a_text_that_changes_meanwhile_is_not_edited_as_it_was(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder, workspace=VERSIONS, textDocument=RESOLVES) as editor:
+        editor.open(flow, FLOW)
+        action = offered(editor, flow, span(0, 0, 0))[ALL]
+        for version in range(2, 12):
+            editor.number += 1
+            editor._send({"id": editor.number, "method": "codeAction/resolve", "params": action})
+            editor.change(flow, version, edit("# \n", 0, 0, 0))
+            while (answer := editor._next()).get("id") != editor.number or "method" in answer:
+                pass
+            change = answer["result"].get("edit")
+            if change is not None:  # it was quick
+                [change] = change["documentChanges"]
+                text = "# \n" * (change["textDocument"]["version"] - 1) + FLOW
+                assert apply(text, change["edits"]) == text.replace("byUser", "ByUser")
+        assert editor.leave() == 0
+
+
+def test_an_action_names_what_it_is_about_as_it_was_shown(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    subject = "    - {kind: ServiceAccount, name: a, namespace: b}\n"
+    text = FLOW.replace("  - subjects:\n", f"  - subjects:\n{subject}")
+    with Editor(folder) as editor:
+        editor.open(flow, text)
+        shown = editor.found(flow, 1)
+        for action in offered(editor, flow, span(0, 0, 0, 20)).values():
+            if action["kind"] == "quickfix":
+                assert action["diagnostics"]
+                assert [one for one in action["diagnostics"] if one not in shown] == []
+        assert editor.leave() == 0
+
+
+@pytest.mark.parametrize("range_", [span(0, 0, 0, 10**5), span(9, 12, 12)])
+def test_of_many_findings_the_first_have_actions(folder: Path, range_: dict[str, Any]) -> None:
+    count = actions.MOST + 10
+    flow = address(str(folder / "flow.yaml"))
+    text = "".join(f"---\n{FLOW.replace('name: batch', f'name: b-{number}', 1)}" for number in range(count))
+    with Editor(folder) as editor:
+        editor.open(flow, text)
+        found = offered(editor, flow, {**range_, "end": {"line": range_["end"]["line"] + 1, "character": 0}})
+        whole = apply(text, found[ALL]["edit"]["changes"][flow])
+        assert whole == text.replace("byUser", "ByUser")
+        assert 0 < len(found) <= 2 * actions.MOST + 1
+        assert editor.leave() == 0
+
+
+def test_all_of_a_huge_document_is_a_job_for_the_command_line(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        editor.open(flow, FLOW + "#" * outline.LONGEST)
+        # The comment would be looked for in too long a text, too.
+        assert list(offered(editor, flow, span(9, 12, 12))) == ['Change "byUser" to "ByUser"']
+        assert editor.leave() == 0

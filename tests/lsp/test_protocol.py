@@ -1,0 +1,134 @@
+"""How the server behaves as a server: towards editors that ask for what it does not have, that go, that are none."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint.lsp.addresses import uri as address
+
+from .client import TIMEOUT, Editor, codes, edit, span
+from .texts import FLOW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_wrong_messages_end_nothing(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        for uri in ("", "x", "file:", "file:///", "file:///%FF%00", "untitled:", "\ud800", "http://[", flow + "x"):
+            assert editor.at("hover", uri, 0, 0) is None
+            editor.change(uri, 2, edit("x", 0, 0, 0))
+            editor.tell("textDocument/didClose", textDocument={"uri": uri})
+            editor.open(uri, FLOW)
+        assert "error" in editor.answer("textDocument/hover", position="nowhere")
+        assert "error" in editor.answer("no/such/request")
+        editor.tell("no/such/notification")
+        editor.tell("textDocument/didChange", textDocument=[])
+        editor.open(flow, FLOW)
+        assert "APF203" in codes(editor.found(flow, 1))
+        assert editor.leave() == 0
+
+
+def test_an_editor_that_just_goes() -> None:
+    with Editor() as editor:
+        assert editor.process.stdin is not None
+        editor.process.stdin.close()
+        assert editor.process.wait(TIMEOUT) == 1
+        assert editor.errors == b""
+
+
+def test_exit_without_shutdown() -> None:
+    with Editor() as editor:
+        editor.tell("exit")
+        assert editor.process.wait(TIMEOUT) == 1
+
+
+def test_what_is_not_known(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        for params in ({}, {"a": 1}):
+            assert editor.answer("no/such/request", **params)["error"]["code"] == -32601
+        asked: dict[str, Any] = {"textDocument": {"uri": flow}, "options": {"tabSize": 2, "insertSpaces": True}}
+        assert editor.answer("textDocument/formatting", **asked)["error"]["code"] == -32601
+        # What editors tell without being asked to is no reason to fill their logs.
+        editor.tell("workspace/didChangeConfiguration", settings={})
+        editor.tell("textDocument/willSave", textDocument={"uri": flow}, reason=1)
+        editor.tell("$/no", a=1)
+        for method in ("$/no", "no/such"):
+            editor._send({"method": method})
+        editor.tell("$/cancelRequest", id=editor.number)  # too late: it was answered
+        editor.open(flow, FLOW)
+        assert codes(editor.found(flow, 1)) == ["APF203"]
+        assert [log for log in editor.logs if "Method Not Found" not in log] == []
+        assert editor.leave() == 0
+
+
+def test_what_is_cancelled_is_answered(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        editor.open(flow, FLOW)
+        place = {"textDocument": {"uri": flow}, "range": span(0, 0, 0), "context": {"diagnostics": []}}
+        editor._send({"id": "mine", "method": "textDocument/codeAction", "params": place})
+        editor.tell("$/cancelRequest", id="mine")
+        while (answer := editor._next()).get("id") != "mine":
+            pass
+        assert answer.get("result") == [] or answer["error"]["code"] == -32800
+        assert codes(editor.found(flow, 1)) == ["APF203"]
+        assert editor.leave() == 0
+
+
+def test_nothing_is_done_after_shutdown(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        editor.open(flow, FLOW)
+        editor.found(flow, 1)
+        editor.ask("shutdown")
+        asked = {"textDocument": {"uri": flow}, "position": {"line": 0, "character": 0}}
+        assert editor.answer("textDocument/hover", **asked)["error"]["code"] == -32600
+        editor.change(flow, 2, edit("x", 0, 0, 0))
+        editor.tell("exit")
+        assert editor.process.wait(TIMEOUT) == 0
+        assert editor.errors == b""
+
+
+def test_somebody_who_starts_it_by_hand_is_told_and_can_end_it() -> None:
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-m", "apflint", "lsp"]
+    process = subprocess.Popen(command, stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    try:
+        assert process.stderr.readline().startswith(b"This is the language server: an editor starts it")
+        os.write(outer, b"hello\n")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=TIMEOUT)
+        assert process.returncode == -signal.SIGINT
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(outer)
+        os.close(inner)
+
+
+@pytest.mark.parametrize(("formats", "kind"), [(["plaintext"], "plaintext"), (["plaintext", "markdown"], "markdown")])
+def test_words_are_plain_where_an_editor_shows_no_markdown(folder: Path, formats: list[str], kind: str) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    able = {
+        "hover": {"contentFormat": formats},
+        "completion": {"completionItem": {"documentationFormat": formats}},
+    }
+    with Editor(folder, textDocument=able) as editor:
+        editor.open(flow, FLOW)
+        shown = editor.at("hover", flow, 7, 4)["contents"]
+        head = {"plaintext": "matchingPrecedence: number, default 1000\n", "markdown": "**matchingPrecedence**: number"}
+        assert (shown["kind"], shown["value"].startswith(head[kind])) == (kind, True)
+        proposal = editor.at("completion", flow, 6, 10)["items"][0]["documentation"]
+        assert (proposal["kind"], "`" in proposal["value"]) == (kind, kind == "markdown")
+        assert editor.leave() == 0
