@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit import apply, operations
-from apflint.edit.consequences import Allowance, is_unread
+from apflint.edit import CannotEditError, apply, operations
+from apflint.edit.consequences import Allowance, is_unread, places
 from apflint.edit.files import decode
-from apflint.edit.proof import place, prove
-from apflint.edit.retries import Scope
+from apflint.edit.proof import position, prove
 from apflint.load.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from apflint.finding import Finding, Operation, Report
+    from apflint.edit.consequences import Extent
+    from apflint.finding import Edit, Finding, Operation, Report
     from apflint.load.document import Document
 
     Judge = Callable[[Mapping[str, bytes]], Report]
@@ -41,11 +41,9 @@ class Done(NamedTuple):
 class Failure(NamedTuple):
     """Why fixes do not go well. A `reason` is a sentence without its end."""
 
-    reasons: Mapping[str, str]
-    """By file: those in which fixes do not go well whatever is done in the others."""
+    reasons: Mapping[Extent, str]
+    """By file or object: those in which fixes do not go well whatever is done in the others."""
     reason: str
-    scope: Scope
-    """What the reasons by file come from."""
 
 
 def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[[Finding], bool]) -> Done | Failure:
@@ -57,9 +55,9 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
     for _ in range(_DEPTH):
         texts, reasons = _edited(trial, todo)
         if reasons:
-            files = {found.file for found in batch}
-            alone = {name: reasons[name] for name in reasons if name in files}
-            return Failure(alone, next(iter(reasons.values())), Scope.FILE)
+            around = {place for found in batch for place in places(found)}
+            alone = {place: reasons[place] for place in reasons if place in around}
+            return Failure(alone, next(iter(reasons.values())))
         made += todo
         trial = State(texts, judge(texts))
         excess = allowance.excess(trial.report.findings)
@@ -68,36 +66,59 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
         todo = [found for found in allowance.came_to_light(excess) if wanted(found)]
         if not todo:
             break
-    return Failure(*allowance.reasons(excess), Scope.OBJECT)
+    return Failure(*allowance.reasons(excess))
 
 
-def _edited(state: State, todo: Iterable[Finding]) -> tuple[dict[str, bytes], dict[str, str]]:
-    """The inputs with the fixes made, and proved; and for each file where that cannot be, a sentence without its end."""
+def _edited(state: State, todo: Iterable[Finding]) -> tuple[dict[str, bytes], dict[Extent, str]]:
+    """The inputs with the fixes made, and proved; and for each file or object where that cannot be, a sentence without its end."""
     by_file: dict[str, list[Finding]] = {}
     for found in todo:
         by_file.setdefault(found.file, []).append(found)
-    inputs, reasons = dict(state.inputs), {}
+    inputs = dict(state.inputs)
+    reasons: dict[Extent, str] = {}
     for name, findings in by_file.items():
         if name not in inputs:
-            reasons[name] = "this is a part of a rendered chart, not a file"
+            reasons[name,] = "this is a part of a rendered chart, not a file"
             continue
-        try:
-            text, encoding = decode(inputs[name])
-            inputs[name] = encoding.encode(_edited_text(Source(name, text), findings))
-        except ValueError as error:
-            reasons[name] = f"the text cannot be edited there: {error}"
+        edits, failures = _edits(findings)
+        if not failures:
+            try:
+                text, encoding = decode(inputs[name])
+                inputs[name] = encoding.encode(_edited_text(Source(name, text), findings, edits))
+            except ValueError as error:
+                failures[name,] = error
+        reasons |= {place: f"the text cannot be edited there: {error}" for place, error in failures.items()}
     return inputs, reasons
 
 
-def _edited_text(source: Source, findings: list[Finding]) -> str:
-    texts = [edit for found in findings for edit in (found.fix.edits if found.fix else ())]
-    documents: dict[int, Document] = {id(found.document): found.document for found in findings if found.document}
+def _edits(findings: list[Finding]) -> tuple[list[Edit], dict[Extent, ValueError]]:
+    """The edits that make the fixes of a file, and why there are none for an object."""
+    edits = [edit for found in findings for edit in (found.fix.edits if found.fix else ())]
+    failures: dict[Extent, ValueError] = {}
+    for document, asked in _asked(findings):
+        try:
+            edits += operations.edits(document, asked)
+        except CannotEditError as error:
+            failures |= {(found.file, found.object): error for found in findings if found.document is document}
+    return edits, failures
+
+
+def _asked(findings: list[Finding]) -> Iterable[tuple[Document, list[Operation]]]:
+    """What is to be done in each document."""
+    documents = {id(found.document): found.document for found in findings if found.document}
     asked: dict[int, list[Operation]] = {number: [] for number in documents}
     for found in findings:
         if found.document is not None and found.fix is not None:
             asked[id(found.document)] += found.fix.operations
-    made = [edit for number, document in documents.items() for edit in operations.edits(document, asked[number])]
-    text = apply(source.text, [*texts, *made])
-    wanted = {place(document): asked[number] for number, document in documents.items()}
-    prove(source, text, wanted, more=any(map(is_unread, findings)))
+    return [(document, asked[number]) for number, document in documents.items()]
+
+
+def _edited_text(source: Source, findings: list[Finding], edits: list[Edit]) -> str:
+    text = apply(source.text, edits)
+    prove(
+        source,
+        text,
+        {position(document): asked for document, asked in _asked(findings)},
+        more=any(map(is_unread, findings)),
+    )
     return text

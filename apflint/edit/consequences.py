@@ -11,7 +11,10 @@ from apflint.finding import SEVERITIES, field_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apflint.finding import Finding, Operation
+    from apflint.finding import Finding, ObjectRef, Operation
+
+    Extent = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
+    """Everything, a file, or an object of a file: what a reason against a fix has to do with."""
 
 _DECODING = frozenset({"APF002", "APF101", "APF102", "APF703"})
 """Rules about what a server cannot decode."""
@@ -20,6 +23,11 @@ _DECODING = frozenset({"APF002", "APF101", "APF102", "APF703"})
 def identity(finding: Finding) -> tuple[Any, ...]:
     """What a finding is known by when its line has moved."""
     return finding.rule, finding.file, finding.object, finding.field, finding.message
+
+
+def places(finding: Finding) -> tuple[Extent, ...]:
+    """What a finding is in, from the largest to the smallest."""
+    return (), (finding.file,), (finding.file, finding.object)
 
 
 def hides(finding: Finding) -> bool:
@@ -39,15 +47,17 @@ class Allowance:
         before = tuple(before)
         self._mended = mended
         self._known = {identity(found) for found in before}
-        self._allowed = _counted(before)
+        self._allowed = _counted(before, _group)
         self._allowed.subtract(map(_group, mended))
+        self._allowed_of_object = _counted(before, _object)
+        self._allowed_of_object.subtract(map(_object, mended))
         self._was_hidden = _hidden(mended)
 
     def excess(self, after: Iterable[Finding]) -> list[Finding]:
         """The findings of rules that there are more of in a file than there may be, and that could be found before."""
         # What was known is not hidden: it is counted as allowed, and must not make room for something new.
         counted = [found for found in after if identity(found) in self._known or not self._was_hidden(found)]
-        counts = _counted(counted)
+        counts = _counted(counted, _group)
         return [found for found in counted if counts[_group(found)] > self._allowed[_group(found)]]
 
     def came_to_light(self, excess: list[Finding]) -> list[Finding]:
@@ -56,11 +66,11 @@ class Allowance:
         To mend others in their place would leave a finding that our fixes have brought.
         """
         new = [found for found in excess if identity(found) not in self._known]
-        counts, there = _counted(new), _counted(excess)
+        counts, there = _counted(new, _group), _counted(excess, _group)
         return [found for found in new if counts[_group(found)] == there[_group(found)] - self._allowed[_group(found)]]
 
-    def reasons(self, excess: list[Finding]) -> tuple[dict[str, str], str]:
-        """Why the fixes are not to be made: by file where that has to do with the file only, and in a word.
+    def reasons(self, excess: list[Finding]) -> tuple[dict[Extent, str], str]:
+        """Why the fixes are not to be made: by what that has to do with only, where that is known, and in a word.
 
         Sentences without their ends.
         """
@@ -68,12 +78,23 @@ class Allowance:
         by_file: dict[str, list[Finding]] = {}
         for found in blamed:
             by_file.setdefault(found.file, []).append(found)
-        # What the server says of one object has nothing to do with other files; what we say of a whole set may have.
-        alone = {name for name, found in by_file.items() if all(one.rule in VALIDATION for one in found)}
-        mended: dict[str, list[Finding]] = {}
+        mended: dict[Extent, list[Finding]] = {}
         for found in self._mended:
-            mended.setdefault(found.file, []).append(found)
-        reasons = {name: _reason(mended[name], by_file[name]) for name in by_file if name in mended.keys() & alone}
+            for place in places(found):
+                mended.setdefault(place, []).append(found)
+        counts = _counted(excess, _object)
+        reasons: dict[Extent, str] = {}
+        for name, there in by_file.items():
+            # What the server says of one object has nothing to do with other files; what we say of a whole set may have.
+            if (name,) not in mended or any(found.rule not in VALIDATION for found in there):
+                continue
+            # Nor has it with other objects, where it is certain in which ones there is more than before.
+            objects: dict[Extent, list[Finding]] = {}
+            for found in there:
+                place = name, found.object
+                if place in mended and counts[_object(found)] > self._allowed_of_object[_object(found)]:
+                    objects.setdefault(place, []).append(found)
+            reasons |= {place: _reason(mended[place], new) for place, new in (objects or {(name,): there}).items()}
         return reasons, _reason(self._mended, blamed)
 
 
@@ -81,11 +102,15 @@ def _group(finding: Finding) -> tuple[str, str]:
     return finding.rule, finding.file
 
 
-def _counted(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """How many findings of a rule there are in a file."""
-    counts: Counter[tuple[str, str]] = Counter()
+def _object(finding: Finding) -> tuple[Any, ...]:
+    return finding.rule, finding.file, finding.object
+
+
+def _counted(findings: Iterable[Finding], of: Callable[[Finding], tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """How many findings there are of a rule in a file, or in an object."""
+    counts: Counter[tuple[Any, ...]] = Counter()
     for found in findings:
-        counts[_group(found)] += 1 + found.more
+        counts[of(found)] += 1 + found.more
     return counts
 
 

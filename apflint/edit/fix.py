@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.edit import operations
 from apflint.edit.attempt import Done, State, attempt
-from apflint.edit.consequences import hides, identity
+from apflint.edit.consequences import hides, identity, places
 from apflint.edit.portions import Portions
-from apflint.edit.retries import Retries, Scope
+from apflint.edit.retries import Retries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,9 +88,9 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
             portions.grow(batch)
             continue
         for found in portions.shrink(batch, outcome.reasons):
-            reason = outcome.reasons.get(found.file) or outcome.reason
-            refused[identity(found)] = Refusal(found, reason)
-            retries.refused(identity(found), found, outcome.scope if found.file in outcome.reasons else Scope.ALL)
+            place = next((place for place in reversed(places(found)) if place in outcome.reasons), ())
+            refused[identity(found)] = Refusal(found, outcome.reasons.get(place, outcome.reason))
+            retries.refused(identity(found), place)
     still = set(map(identity, now.report.findings))
     left = tuple(refusal for key, refusal in refused.items() if key in still)
     return Mending(now.inputs, tuple(made), left, now.report)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apflint.load.node import Node
 
 
-def place(document: Document) -> tuple[Any, ...]:
+def position(document: Document) -> tuple[Any, ...]:
     """Which one of a text's objects it is."""
     return document.root.start, document.prefix
 
@@ -31,7 +31,7 @@ def prove(source: Source, text: str, wanted: Mapping[tuple[Any, ...], list[Opera
     left = iter(after.documents)
     for document in before.documents:
         try:
-            expected = carried_out(document.value, wanted.get(place(document), ()))
+            expected = carried_out(document.value, wanted.get(position(document), ()))
         except LookupError:
             raise ValueError("the fixes are at odds with each other") from None
         if not any(same(new.value, expected) for new in (left if more else islice(left, 1))):
