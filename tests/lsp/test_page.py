@@ -7,7 +7,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING
 
-from apflint.lsp import diagnostics, outline, project, session
+from apflint.lsp import actions, diagnostics, outline, project, session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,9 @@ def test_figures(root: Path) -> None:
     words = " ".join((root / "docs/language-server.md").read_text(encoding="utf-8").split())
     for figure in (
         f"starts {session.DELAY} seconds after the last key",
-        f"more than {outline.LONGEST:,} characters",
+        f"documents of more than {outline.LONGEST:,} characters",
+        f"files of more than {outline.LONGEST:,} characters",
+        f"the first {actions.MOST} have",
         f"the first {diagnostics.MOST:,} are shown",
         f"more than {project.MOST_FILES:,} manifests",
     ):
