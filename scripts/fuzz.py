@@ -84,8 +84,9 @@ def wrong(given: Input, status: int | str, output: str, errors: str) -> str | No
     for sign in ("Traceback (most recent call last)", "internal error"):
         if sign in errors or (sign in output and given.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    control = [char for char in output + errors if ord(char) < 32 and char not in "\n\r\t"]
-    if control and given.arguments[0] not in ("fix", "migrate"):  # they print the text itself
+    edits = given.arguments[0] in ("fix", "migrate") or "--diff" in given.arguments  # they print the text itself
+    control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
+    if control:
         return f"a raw control character {control[0]!r} in the output"
     if status == 2 and not errors:
         return "exit status 2 without a word"
