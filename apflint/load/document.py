@@ -37,7 +37,7 @@ class Document:
         self.source = source
         self.value = value
         self.api_version: str = api_version or str(value.get("apiVersion") or "")
-        self.kind: Literal["FlowSchema", "PriorityLevelConfiguration"] = kind or value.get("kind")  # type: ignore[assignment]
+        self.kind: Literal["FlowSchema", "PriorityLevelConfiguration"] = kind or value.get("kind")  # type: ignore[assignment]  # no other is loaded
         self.version = self.api_version.rpartition("/")[2]
         self.prefix = prefix
         """Where the object is in its text: `("items", 3)` inside a list, empty elsewhere."""

@@ -458,7 +458,8 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     with pytest.raises(ValueError, match=r'^"service-accounts" is reachable$'):
         reach.shadows(config, Part(service_accounts))
     # One that is equal is as good as one that is the same: it may come from another reading of the files.
-    again = configuration(Objects(), builtin.workspace_objects(RELEASE))
+    again = configuration(Objects(), builtin.workspace_objects.__wrapped__(RELEASE))
+    assert again.order[0].document is not config.order[0].document
     assert reach.reachable(again, service_accounts) == reach.reachable(config, service_accounts)
 
 

@@ -43,7 +43,10 @@ class Resolver:
         """The place of a FlowSchema in the order. ValueError if it is not there (it may dangle)."""
         at = self._positions.get(id(schema))
         if at is None:
-            at = next((at for at, each in enumerate(self.configuration.order) if each == schema), None)
+            # From another reading of the files the same object has another document.
+            said = schema.metadata, schema.spec
+            order = enumerate(self.configuration.order)
+            at = next((at for at, each in order if (each.metadata, each.spec) == said), None)
         if at is None:
             raise ValueError(f'the FlowSchema "{schema.name}" is not effective in this configuration')
         return at
