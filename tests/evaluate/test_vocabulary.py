@@ -1,0 +1,271 @@
+"""Which values stand for all requests, and how one of them is said: as ordinary as can be, in words and as a URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
+from apflint.evaluate.reach.encode import Point
+from apflint.evaluate.reach.ordinary import _in_scope, _things, _users, ordinary
+from apflint.evaluate.reach.vocabulary import _path_under, unmentioned, vocabulary
+from apflint.evaluate.reach.witness import _http
+from apflint.evaluate.reach.witness import digest as digest_of
+from apflint.evaluate.reach.worlds import authentic_user, usual_groups
+from apflint.evaluate.requestinfo import RequestInfo, request_info
+
+from .configurations import objects
+
+if TYPE_CHECKING:
+    from apflint.evaluate.reach import World
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+
+AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
+RUNNER = "system:serviceaccount:ci:runner"
+
+
+def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowSchema:
+    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]} | more
+    what = (
+        {"nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]} | more]} if path else {"resourceRules": [rule]}
+    )
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [{"subjects": [subject], **what}]}
+    (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
+    return made
+
+
+def user(name: str) -> dict[str, Any]:
+    return {"kind": "User", "user": {"name": name}}
+
+
+def group(name: str) -> dict[str, Any]:
+    return {"kind": "Group", "group": {"name": name}}
+
+
+def account(namespace: str, name: str) -> dict[str, Any]:
+    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
+
+
+def rules(*schemas: FlowSchema) -> list[PolicyRulesWithSubjects]:
+    return [rule for each in schemas for rule in each.spec.rules]
+
+
+def test_no_namespace_and_some_namespace_are_two_values() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    found = vocabulary(rules(schema(everybody)), "any").namespaces
+    assert found.values == ("", "default")
+    assert sorted(found.covers.values()) == [(0, 1)]
+
+
+def test_users_that_stand_for_all() -> None:
+    subjects = (
+        user("alice"),
+        user("*"),
+        user("system:serviceaccount:ci:"),
+        group("dev"),
+        group("*"),
+        group(f"{ACCOUNTS}:qa"),
+        account("ci", "*"),
+        account("c{i}", "default"),
+        account("ops", "default"),
+    )
+    made = rules(*map(schema, subjects))
+    prefix = "system:serviceaccount:"
+    named = ("alice", f"{prefix}ci:", f"{prefix}c{{i}}:default", f"{prefix}ops:default")
+    fresh = [
+        f"{prefix}{each}" for each in ("ci:default", "c{i}:builder", "ops:builder", "qa:default", "default:default")
+    ]
+    found = vocabulary(made, "any")
+    assert found.users == ("bob", *fresh, *named)
+    assert found.groups == ("dev", f"{ACCOUNTS}:qa")
+    assert found.by_prefix[f"{prefix}ci:"] == (1, 7)
+    assert found.by_prefix["system:"] == (1, 2, 3, 4, 5, 7, 8, 9)
+    real = vocabulary(made, "authenticated").users
+    assert real == tuple(each for each in (*found.users, "system:anonymous") if authentic_user(each))
+    assert real[-1] == "system:anonymous"
+    assert f"{prefix}ci:" not in real
+
+
+def test_names_that_nobody_mentions() -> None:
+    assert unmentioned(("a", "b"), {"a"}, "x{}") == "b"
+    assert unmentioned(("a", "b"), {"a", "b"}, "x{}") == "x1"
+    assert unmentioned(("a",), {"a", "x1", "x2"}, "x{}") == "x3"
+
+
+def test_verbs_stand_for_themselves_and_methods_for_one_that_nobody_names() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    found = vocabulary(rules(schema(everybody, verbs=["get", "gte"])), "any").verbs
+    # A list (and a deletecollection) is of no single object, a watch may be long-running; all others are alike.
+    assert found.values == ("list", "get", "create", "watch")
+    assert [found.values[at] for at in found.covers["get", "gte"]] == ["get"]
+    methods = vocabulary(rules(schema(everybody, path=True, verbs=["get", "purge"])), "any").http_verbs
+    assert set(methods.values) == {"watch", "get", "post"}
+    assert [methods.values[at] for at in methods.covers["get", "purge"]] == ["get"]
+
+
+def test_resources_of_other_traits_are_other_values() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    named = ["pods", "pods/exec", "pods/status", "status", ""]
+    found = vocabulary(rules(schema(everybody, resources=named)), "any").resources
+    assert set(found.values) == {"pods", "pods/exec", "status", "", "configmaps"}
+    assert len(found.covers[tuple(named)]) == 4
+
+
+def test_paths_of_resources_stand_for_no_path() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    urls = ["/api/v1/pods"], ["/x"], ["relative"], ["/y", "/apis/apps/v1/deployments"]
+    found = vocabulary(rules(*(schema(everybody, path=True, nonResourceURLs=each) for each in urls)), "any").paths
+    assert found.values == ("/x", "/y", "/metrics")
+    assert sorted(found.covers.values()) == [(), (), (0,), (1,)]
+
+
+def test_a_path_below_a_prefix() -> None:
+    assert _path_under("/a/", {"/a/"}, {"/a/*"}) == "/a/metrics"
+    known = {f"/a{{b}}/{name}" for name in ("metrics", "version", "other")}
+    assert _path_under("/a{b}/", {"/a{b}/"}, known) == "/a{b}/other1"
+    assert _path_under(None, {"/a/"}, known) == "/metrics"
+    assert _path_under(None, {"/a/", "/"}, known) is None
+    # Below /api/v1/ everything is a resource but more slashes.
+    assert _path_under("/api/v1/", {"/api/v1/"}, set()) == "/api/v1/"
+    assert _path_under("/api/v1/", {"/api/v1/"}, {"/api/v1/"}) == "/api/v1//"
+    assert _path_under("/api/v1/", {"/api/v1/", "/api/v1//"}, {"/api/v1/"}) is None
+    assert _path_under("/api/v1/pods/", {"/api/v1/pods/"}, set()) is None
+
+
+def test_what_is_matched_is_the_least_that_it_takes() -> None:
+    alice = UserInfo("alice", (AUTHENTICATED,))
+    path = Point(*alice, False, "get", path="/healthz")
+    assert digest_of(path) == RequestDigest(RequestInfo(False, "get", "", "", "", "", "", "", "", "/healthz"), alice)
+    scale = Point(*alice, True, "update", "apps", "deployments/scale", "dev")
+    info = RequestInfo(True, "update", "", "apps", "", "dev", "deployments", "scale", "", "")
+    assert digest_of(scale) == RequestDigest(info, alice)
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "namespace", "method", "url"),
+    [
+        ("create", "", "namespaces", "dev", "POST", "/api/v1/namespaces/dev/namespaces"),
+        ("update", "", "namespaces", "dev", "PUT", "/api/v1/namespaces/dev"),
+        ("update", "", "namespaces/finalize", "dev", "PUT", "/api/v1/namespaces/dev/finalize"),
+        ("get", "", "namespaces/x", "dev", "GET", "/api/v1/namespaces/dev/namespaces/example/x"),
+        ("list", "", "namespaces", "dev", "GET", "/api/v1/namespaces/dev/namespaces"),
+        ("list", "x.io", "proxy", "", "GET", "/apis/x.io/v1/namespaces//proxy"),
+        ("list", "x.io", "watch", "", "GET", "/apis/x.io/v1/namespaces//watch"),
+        ("list", "x.io", "proxy", "dev", "GET", "/apis/x.io/v1/namespaces/dev/proxy"),
+        ("watch", "", "pods", "dev", "GET", "/api/v1/namespaces/dev/pods?watch=true"),
+        ("watch", "", "pods/log", "dev", "GET", "/api/v1/watch/namespaces/dev/pods/example/log"),
+        ("deletecollection", "", "pods/x", "", "DELETE", "/api/v1/pods//x"),
+        ("create", "apps", "deployments", "dev", "POST", "/apis/apps/v1/namespaces/dev/deployments"),
+        ("get", "", "nodes", "", "GET", "/api/v1/nodes/example"),
+        (
+            "list",
+            "autoscaling",
+            "horizontalpodautoscalers",
+            "dev",
+            "GET",
+            "/apis/autoscaling/v2/namespaces/dev/horizontalpodautoscalers",
+        ),
+        ("get", "x.io", "horizontalpodautoscalers", "", "GET", "/apis/x.io/v1/horizontalpodautoscalers/example"),
+    ],
+)
+def test_method_and_url_of_a_request(
+    verb: str, group: str, resource: str, namespace: str, method: str, url: str
+) -> None:
+    point = Point("alice", (AUTHENTICATED,), True, verb, group, resource, namespace)
+    assert _http(point) == (method, url)
+    assert seen_as(method, url) == (verb, group, resource, namespace)
+
+
+def seen_as(method: str, url: str) -> tuple[str, str, str, str]:
+    info = request_info(method, url)
+    return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
+
+
+@pytest.mark.parametrize(
+    ("point", "first"),
+    [
+        (Point("zz", (AUTHENTICATED,), True, "get", "", "pods", "dev"), "alice"),
+        (Point("zz", ("system:nodes", AUTHENTICATED), True, "get", "", "pods", "dev"), "system:node:node-1"),
+    ],
+)
+def test_users_that_people_recognise_come_first(point: Point, first: str) -> None:
+    found = next(_users(point, "authenticated"))
+    assert (found.user, found.groups) == (first, usual_groups(first))
+    assert found._replace(user="zz", groups=point.groups) == point
+
+
+def test_users_that_are_tried_in_their_order() -> None:
+    usual, account = (AUTHENTICATED,), (ACCOUNTS, f"{ACCOUNTS}:default", AUTHENTICATED)
+    own, nobody = (ACCOUNTS, f"{ACCOUNTS}:ci", AUTHENTICATED), ("system:unauthenticated",)
+    users = (
+        ("alice", usual),
+        ("system:serviceaccount:default:default", account),
+        (RUNNER, own),
+        ("system:anonymous", nobody),
+    )
+    more: tuple[tuple[str, ...], ...] = ((), (), ("dev",), ("x",))
+    point = Point(RUNNER, ("dev", "x", *own), True, "get", "", "pods", "dev")
+    worlds: tuple[tuple[World, tuple[tuple[str, ...], ...]], ...] = (
+        ("any", more),
+        ("authenticated", (*more, ("dev", "x"))),
+    )
+    for world, all_of_them in worlds:
+        found = [(each.user, each.groups) for each in _users(point, world)]
+        assert found == [
+            *((user, (*extra, *groups)) for user, groups in users for extra in all_of_them),
+            (RUNNER, point.groups),
+        ]
+
+
+def test_values_that_no_request_can_have_stand_for_none() -> None:
+    everybody = {"kind": "Group", "group": {"name": "*"}}
+    odd = schema(everybody, apiGroups=["a/b"], resources=["a/b/c", "pods"], verbs=["get", "gte"], namespaces=["a/b"])
+    found = vocabulary(rules(odd), "any")
+    for axis, values in ((found.api_groups, {"a/b"}), (found.resources, {"a/b/c"}), (found.namespaces, {"a/b"})):
+        assert not values & set(axis.values)
+    other = vocabulary(rules(schema(everybody, path=True, verbs=["x y", "get", "patch"])), "any")
+    assert "x y" not in other.http_verbs.values
+    assert len(set(other.http_verbs.values)) == len(other.http_verbs.values)
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "namespace", "scope"),
+    [
+        ("get", "", "pods", "", "default"),
+        ("get", "", "pods", "dev", "dev"),
+        ("get", "", "nodes", "dev", ""),
+        ("get", "", "namespaces", "", "default"),
+        ("get", "", "namespaces/status", "dev", "dev"),
+        ("list", "", "namespaces", "dev", ""),
+        ("create", "", "namespaces", "dev", ""),
+        ("get", "x.io", "namespaces", "", "default"),
+        ("get", "x.io", "widgets", "", "default"),
+    ],
+)
+def test_the_scope_that_a_resource_is_in(verb: str, group: str, resource: str, namespace: str, scope: str) -> None:
+    found = _in_scope(Point("alice", (AUTHENTICATED,), True, verb, group, resource, namespace))
+    assert found.namespace == scope
+
+
+def test_groups_that_are_not_needed_are_left_out() -> None:
+    groups = ("a", "b", "c", "d", AUTHENTICATED)
+    for needed in ({"a", "c"}, {"b"}, {"a", "b", "d"}, {"c", "d"}, set()):
+
+        def holds(point: Point, needed: set[str] = needed) -> bool:
+            return needed <= {*point.groups}
+
+        found = ordinary(Point("zz", groups, True, "get", "", "pods", "dev"), holds, "authenticated")
+        assert {*found.groups} == {*needed, AUTHENTICATED}
+        assert found.user == "alice"
+
+
+def test_resources_that_exist_come_before_others_of_the_same_name() -> None:
+    found = list(_things(Point("alice", (AUTHENTICATED,), True, "get", "x.io", "deployments/scale", "dev")))
+    things = [(each.api_group, each.resource) for each in found]
+    assert things.index(("apps", "deployments/scale")) < things.index(("x.io", "deployments/scale"))
+    assert things[-1] == ("x.io", "deployments/scale")
+    starred = list(_things(Point("alice", (AUTHENTICATED,), True, "get", "*", "x*y", "dev")))
+    assert [each for each in starred if "*" in f"{each.api_group}{each.resource}"] == [
+        each for each in starred if (each.api_group, each.resource) == ("*", "x*y")
+    ]
