@@ -509,3 +509,29 @@ def test_a_name_beside_the_fields_of_a_spec_may_mean_the_level_or_the_object() -
     del value["spec"]["priorityLevelConfiguration"]
     (told,) = found("APF101", value)
     assert told.fix is None
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "number"),
+    [
+        ("generation", "5000000000", 5_000_000_000),
+        ("generation", "9223372036854775807", 2**63 - 1),
+        ("generation", "-9223372036854775808", -(2**63)),
+        ("generation", "9223372036854775808", None),
+        ("generation", "007", None),
+        ("generation", "1e3", None),
+    ],
+)
+def test_a_number_in_quotes_is_written_without_them_if_it_fits(field: str, text: str, number: int | None) -> None:
+    (told,) = found("APF102", schema({field: text}))
+    assert (told.fix is None) is (number is None)
+    if told.fix is not None:
+        assert [operation.value for operation in told.fix.operations] == [number]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("2147483647", 2**31 - 1), ("2147483648", None), ("-2147483648", -(2**31))]
+)
+def test_a_small_number_in_quotes_is_small(text: str, number: int | None) -> None:
+    (told,) = found("APF102", schema(matchingPrecedence=text))
+    assert [operation.value for operation in told.fix.operations] == [number] if told.fix else number is None

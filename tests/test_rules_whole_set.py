@@ -808,6 +808,8 @@ def test_what_takes_the_place_of_a_protected_flow_schema_is_no_capture() -> None
 
 def test_a_level_that_takes_seats_from_nobody_is_not_told() -> None:
     assert not findings(level("x", 1), only="APF603", world=World(server_concurrency=1))
+    told = findings(level("a", 0), level("workload-low", 100), level("b", 300), only="APF603")
+    assert [found.object.name for found in told if found.object] == ["b"]
 
 
 def test_why_a_distinguisher_is_idle() -> None:
