@@ -74,8 +74,10 @@ class Folders:
             todo.append((os.path.expanduser("~") if os.path.isdir(os.path.expanduser("~")) else os.sep, True, {}))
         answers: list[Checked] = []
         notes: list[str] = []
+        known, self._projects = self._projects, {}  # what nobody has open any more is forgotten
         for number, (folder, alone, texts) in enumerate(todo):
-            project = self._projects.setdefault((folder, alone), Project(folder, alone=alone))
+            project = known.get((folder, alone)) or Project(folder, alone=alone)
+            self._projects[folder, alone] = project
             try:
                 answers += project.check(texts, {} if number else loose, again=again)
             except OSError as error:

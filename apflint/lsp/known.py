@@ -38,6 +38,8 @@ class Known(NamedTuple):
         if limits is None:
             if built_in:
                 return f"Priority level {code(name)}. {origin}"
+            if self.workspace is None:
+                return f"Priority level {code(name)}. The manifests have not been read yet."
             return (
                 f"No priority level {code(name)} is known: none of the manifests here defines it, and Kubernetes"
                 f" {self.release.name} has none of this name built in."

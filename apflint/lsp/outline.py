@@ -7,6 +7,7 @@ keys, keys with `?`, and texts of several lines but for those after `|` and `>`:
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.lsp.flow import Entry, Scan, unquoted
@@ -54,9 +55,10 @@ def _is_marker(text: str, at: int) -> bool:
     return (at == 0 or text[at - 1] in "\r\n") and text[at + 3 : at + 4] in ("", " ", "\t", "\r", "\n")
 
 
-def outline(text: str, part: Piece) -> list[Entry]:
+@lru_cache(maxsize=2)  # one question asks for it more than once
+def outline(text: str, part: Piece) -> tuple[Entry, ...]:
     """The values of a document in the order of the text, lists and mappings before what is in them."""
-    return _Reader(text, part).entries
+    return tuple(_Reader(text, part).entries)
 
 
 class _Level:

@@ -139,6 +139,8 @@ class Project:
         inputs = self._request[0]
         self._found = None if self.alone else self._files(inputs.paths, inputs.exclude)
         self._context = self._files(inputs.context, inputs.exclude) if inputs.context else []
+        there = {name for name, _ in (*(self._found or ()), *self._context)}
+        self._read = {name: file for name, file in self._read.items() if name in there}
 
     def _files(self, paths: Iterable[str], exclude: tuple[str, ...]) -> list[tuple[str, str]]:
         """Name and real path of the files in `paths`."""

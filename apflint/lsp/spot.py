@@ -111,7 +111,7 @@ def spot(text: str, offset: int, *, json: bool = False) -> Spot | None:
     part = piece(text, offset, json=json)
     if part is None:
         return None
-    entries = tuple(outline(text, part))
+    entries = outline(text, part)
     for entry in entries:
         if entry.text is None and text[entry.value[0] : entry.value[0] + 1] in ("{", "["):
             if entry.value[0] < offset <= entry.value[1]:

@@ -202,3 +202,22 @@ def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
     assert mended(text) == text.replace("'5'", "5")
     assert mended(text.replace("'5'", "5")) is None
     assert mended(f"{text}# \ud800\n") is None  # no file can hold that
+
+
+def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
+    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "a.yaml").write_text(text)
+    (inside / "b.yaml").write_text(text)
+    folders = Folders()
+    both = folders.check(Open((str(inside),), {uri(str(outside / "a.yaml")): text}, {}), "utf-32", again=True)
+    assert sorted(both.diagnostics) == [uri(str(inside / name)) for name in ("a.yaml", "b.yaml")] + [
+        uri(str(outside / "a.yaml"))
+    ]
+    assert sorted(folders._projects) == [(str(inside), False), (str(outside), True)]
+    (inside / "b.yaml").unlink()
+    less = folders.check(Open((str(inside),), {}, {}), "utf-32", again=True)
+    assert list(less.diagnostics) == [uri(str(inside / "a.yaml"))]
+    assert [list(project._read) for project in folders._projects.values()] == [["a.yaml"]]

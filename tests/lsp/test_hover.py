@@ -98,7 +98,9 @@ def test_priority_levels() -> None:
     assert "Exempt, its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", known)
     # Before anything was checked, and in a release that has it not.
     assert "creates it by itself" in shown(f"{LEVEL}metadata:\n  name: exempt|\n")
-    assert "is known" in shown(f"{LEVEL}metadata:\n  name: node-hi|gh\n", Known(release("1.20")))
+    high, old = f"{LEVEL}metadata:\n  name: node-hi|gh\n", release("1.20")
+    assert shown(high, Known(old)) == "Priority level `node-high`. The manifests have not been read yet."
+    assert shown(high, Known(old, workspace([], old))).startswith("No priority level `node-high` is known")
 
 
 def test_names_are_no_markup() -> None:
