@@ -193,7 +193,8 @@ def _read_standard_input() -> bytes | Unreadable:
     buffer = getattr(sys.stdin, "buffer", None)
     if buffer is None:
         return Unreadable("Standard input is closed. Connect it to a pipe or a file.")
-    return _read_stream(buffer.read)
+    # What is there, rather than all of a piece: Ctrl-C is heeded between one and the next.
+    return _read_stream(buffer.read1)
 
 
 def _read_stream(read_some: Callable[[int], bytes | None]) -> bytes | Unreadable:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import re
 import resource
 import subprocess
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from conftest import UNMEASURED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SECONDS = 2
@@ -42,8 +45,11 @@ class Run(NamedTuple):
     err: str
 
 
-def apflint(folder: Path, *arguments: str, stdin: bytes | None = None) -> Run:
-    """`apflint ARGUMENTS` in `folder`. Fails where it takes too long or too much, or shows a traceback."""
+def apflint(folder: Path, *arguments: str, stdin: bytes | None = None, first: Callable[[], None] | None = None) -> Run:
+    """`apflint ARGUMENTS` in `folder`. Fails where it takes too long or too much, or shows a traceback.
+
+    `first` is called in the new process before it becomes apflint.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "apflint", *arguments],
         cwd=folder,
@@ -52,7 +58,7 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None) -> Run:
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
         timeout=WALL,
-        preexec_fn=_limit,  # there are no threads here
+        preexec_fn=lambda: _limit(first),  # there are no threads here
         check=False,
     )
     run = Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
@@ -63,9 +69,29 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None) -> Run:
     return run
 
 
-def _limit() -> None:
+def _limit(first: Callable[[], None] | None) -> None:
+    if first is not None:
+        first()
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+
+
+def ordinary() -> None:
+    """Gives up what lets root read and write everything. PermissionError where not even that is allowed."""
+    if os.geteuid() == 0:
+        library = ctypes.CDLL(None)
+        for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
+            if library.prctl(24, capability, 0, 0, 0):  # PR_CAPBSET_DROP
+                raise PermissionError
+
+
+def can_be_ordinary() -> bool:
+    """Whether there can be a process for which permissions count."""
+    try:
+        subprocess.run([sys.executable, "-c", ""], preexec_fn=ordinary, check=True)
+    except (subprocess.SubprocessError, AttributeError):
+        return False
+    return True
 
 
 def checked(folder: Path, *arguments: str, printed: bool = False) -> tuple[Run, list[dict[str, Any]]]:

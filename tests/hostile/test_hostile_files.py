@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from limited import HEAD, NEIGHBOUR, apflint, checked
+from limited import HEAD, NEIGHBOUR, apflint, can_be_ordinary, checked, ordinary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,12 +66,16 @@ def test_a_device(tmp_path: Path) -> None:
     assert run.status == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+@pytest.mark.skipif(not can_be_ordinary(), reason="whoever runs this may read everything, and cannot give that up")
+def test_what_may_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(HEAD)
     (tmp_path / "bad.yaml").chmod(0)
-    run, _ = checked(tmp_path)
-    assert "bad.yaml: Permission denied" in run.err
+    (tmp_path / "folder").mkdir(mode=0)
+    (tmp_path / "neighbour.yaml").write_text(NEIGHBOUR)
+    run = apflint(tmp_path, "check", ".", first=ordinary)
+    assert "bad.yaml: Permission denied: whoever runs apflint may not read it.\n" in run.err
+    assert "folder/: Permission denied" in run.err
+    assert "APF201" in run.out
     assert run.status == 2
 
 

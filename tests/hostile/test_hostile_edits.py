@@ -1,0 +1,201 @@
+"""Edits of files that change, vanish or may not be written: all of the new content or all of the old, and nothing beside it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import UNMEASURED
+from limited import HEAD, WALL, apflint, can_be_ordinary, ordinary
+
+from apflint.cli import outcome, reports
+from apflint.edit import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+FIXABLE = (HEAD + '  matchingPrecedence: "1000"\n').encode()
+FIXED = FIXABLE.replace(b'"', b"")
+EDITING = ["fix", "check --fix", "migrate --to v1 --write"]
+OLD = FIXABLE.replace(b"/v1\n", b"/v1beta3\n")
+"""Can be fixed."""
+MOVABLE = FIXED.replace(b"/v1\n", b"/v1beta3\n")
+"""Can be moved to v1."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "bad.yaml").write_bytes(FIXABLE)
+    (tmp_path / "other.yaml").write_bytes(FIXABLE.replace(b"name: x", b"name: other"))
+    yield tmp_path
+    tmp_path.chmod(0o755)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def edited_meanwhile(folder: Path, then: Callable[[Path], object]) -> subprocess.CompletedProcess[str]:
+    """`apflint fix bad.yaml other.yaml`, and what happens to bad.yaml after it was read and before it is written."""
+    command = [sys.executable, "-m", "apflint", "fix", "bad.yaml", "--isolated", "other.yaml", "-"]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=UNMEASURED,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(
+            "# nothing\n" * 200_000
+        )  # more than a pipe holds: once it is written, the files have been read
+        then(folder / "bad.yaml")
+        out, err = process.communicate(timeout=WALL)
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def becomes_a_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("elsewhere.yaml")
+    (path.parent / "elsewhere.yaml").write_text("# mine\n")
+
+
+def becomes_a_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def becomes_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("then", "reason"),
+    [
+        (lambda path: path.write_text("# mine\n"), "it was changed by somebody else meanwhile"),
+        (lambda path: path.write_bytes(FIXABLE + b"# more\n"), "it was changed by somebody else meanwhile"),
+        (lambda path: path.write_bytes(FIXABLE[:-1]), "it was changed by somebody else meanwhile"),
+        (lambda path: path.unlink(), "No such file or directory"),
+        (becomes_a_link, "it was changed by somebody else meanwhile"),
+        (becomes_a_directory, "it is no regular file"),
+        (becomes_a_pipe, "it is no regular file"),
+    ],
+    ids=["other text", "more text", "less text", "gone", "a link", "a directory", "a pipe"],
+)
+def test_what_changed_meanwhile_is_left(then: Callable[[Path], object], reason: str, folder: Path) -> None:
+    done = edited_meanwhile(folder, then)
+    assert f"bad.yaml: not written: {reason}\n" in done.stderr
+    assert (folder / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
+    assert done.returncode == 2
+    assert set(names(folder)) <= {"bad.yaml", "elsewhere.yaml", "other.yaml"}
+    if (folder / "elsewhere.yaml").exists():
+        assert (folder / "elsewhere.yaml").read_text() == "# mine\n"
+
+
+def test_what_is_gone_before_it_is_read(folder: Path) -> None:
+    (folder / "bad.yaml").unlink()
+    run = apflint(folder, "fix", "bad.yaml", "other.yaml")
+    assert "bad.yaml: There is no such file or directory." in run.err
+    assert (folder / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
+    assert run.status == 2
+
+
+@pytest.mark.skipif(not can_be_ordinary(), reason="whoever runs this may write everything, and cannot give that up")
+@pytest.mark.parametrize("command", EDITING)
+def test_a_file_that_may_not_be_written(command: str, folder: Path) -> None:
+    old = MOVABLE if "migrate" in command else OLD
+    (folder / "bad.yaml").write_bytes(old)
+    (folder / "bad.yaml").chmod(0o444)
+    run = apflint(folder, *command.split(), "bad.yaml", "other.yaml", first=ordinary)
+    assert "bad.yaml: not written: it is read-only\n" in run.err
+    assert (folder / "bad.yaml").read_bytes() == old
+    if "migrate" not in command:
+        assert (folder / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
+    assert run.status == 2
+    assert names(folder) == ["bad.yaml", "other.yaml"]
+
+
+@pytest.mark.skipif(not can_be_ordinary(), reason="whoever runs this may write everything, and cannot give that up")
+@pytest.mark.parametrize(
+    "command", [*EDITING, "check --report json=report.json", "check --baseline known.json --write-baseline"]
+)
+def test_a_directory_that_may_not_be_written(command: str, folder: Path) -> None:
+    old = MOVABLE if "migrate" in command else OLD
+    (folder / "bad.yaml").write_bytes(old)
+    folder.chmod(0o555)
+    run = apflint(folder, *command.split(), "bad.yaml", first=ordinary)
+    assert "Permission denied" in run.err
+    assert run.status == 2
+    assert (folder / "bad.yaml").read_bytes() == old
+    assert names(folder) == ["bad.yaml", "other.yaml"]
+
+
+@pytest.mark.parametrize("command", EDITING)
+def test_a_disk_that_is_full(command: str, folder: Path) -> None:
+    """What is written beyond a limit is refused as by a disk that is full, after a part of it was written."""
+    text = (MOVABLE if "migrate" in command else OLD) + b"# comment\n" * 2_000
+    (folder / "bad.yaml").write_bytes(text)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'ulimit -f 8; exec "$0" -m apflint {command} bad.yaml', sys.executable],
+        cwd=folder,
+        env=UNMEASURED,
+        capture_output=True,
+        text=True,
+        timeout=WALL,
+        check=False,
+    )
+    assert "bad.yaml: not written: File too large\n" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 2
+    assert (folder / "bad.yaml").read_bytes() == text
+    assert names(folder) == ["bad.yaml", "other.yaml"]
+
+
+@pytest.mark.parametrize("where", ["fsync", "replace", "fchmod"])
+def test_interrupted_while_it_is_written(where: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, where, interrupt)
+    path = folder / "bad.yaml"
+    if where == "replace":
+        assert outcome.said(lambda: reports.replace(str(path), FIXED) or 0) == 130
+    assert outcome.said(lambda: files.replace(str(path), FIXABLE, FIXED) or 0) == 130
+    assert path.read_bytes() == FIXABLE
+    assert names(folder) == ["bad.yaml", "other.yaml"]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_mode_links_and_line_ends_are_kept(end: bytes, mark: bytes, folder: Path) -> None:
+    (folder / "bad.yaml").write_bytes(mark + FIXABLE.replace(b"\n", end))
+    (folder / "bad.yaml").chmod(0o640)
+    (folder / "link.yaml").symlink_to("bad.yaml")
+    assert apflint(folder, "fix", "link.yaml").status == 0
+    assert (folder / "bad.yaml").read_bytes() == mark + FIXED.replace(b"\n", end)
+    assert (folder / "bad.yaml").stat().st_mode & 0o777 == 0o640
+    assert (folder / "link.yaml").is_symlink()
+    assert names(folder) == ["bad.yaml", "link.yaml", "other.yaml"]
+
+
+def test_ended_by_force_while_it_writes(folder: Path) -> None:
+    """At any moment there is the old content or the new one."""
+    text = FIXABLE + b"# comment\n" * 100_000
+    wholes = {text, text.replace(b'"', b"")}
+    for delay in (0.15, 0.2, 0.3):
+        (folder / "bad.yaml").write_bytes(text)
+        with subprocess.Popen(
+            [sys.executable, "-m", "apflint", "fix", "-q", "bad.yaml"], cwd=folder, env=UNMEASURED
+        ) as process:
+            time.sleep(delay)
+            process.kill()
+        assert (folder / "bad.yaml").read_bytes() in wholes
