@@ -312,6 +312,10 @@ class Run:
         if self.options.sample:
             every = random.Random(self.options.seed).sample(every, min(len(every), self.options.sample))
         functions = {file: living(file) for file in self.options.files}
+        number = {test: at for at, test in enumerate(found.tests)}
+        for record in (each for path in self.options.killers for each in records(Path(path))):
+            if record["by"] in number:
+                self.killers[record["file"], record["function"]][number[record["by"]]] += 1
         with out.open("a") as stream:
             for mutant, module in every:
                 if mutant.id not in done:
