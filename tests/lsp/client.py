@@ -101,6 +101,18 @@ class Editor:
         """Changes a document."""
         self.tell("textDocument/didChange", textDocument={"uri": uri, "version": version}, contentChanges=list(changes))
 
+    def burst(self, uri: str, first: int, changes: list[dict[str, Any]]) -> None:
+        """Changes a document as fast as can be: one message for each change, the versions counting from `first`."""
+        self._send(
+            *(
+                {
+                    "method": "textDocument/didChange",
+                    "params": {"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]},
+                }
+                for version, change in enumerate(changes, first)
+            )
+        )
+
     def found(self, uri: str, version: int | None = None) -> list[Any]:
         """The diagnostics that are shown of a document; of a version of it that may have been shown already or will be."""
         while (uri, version) not in self.shown if version is not None else uri not in self.diagnostics:
@@ -118,10 +130,10 @@ class Editor:
         place = {"line": line, "character": character}
         return self.ask(f"textDocument/{method}", textDocument={"uri": uri}, position=place, **more)
 
-    def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    def _send(self, *messages: dict[str, Any]) -> None:
+        bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
         assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.process.stdin.write(b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies))
         self.process.stdin.flush()
 
     def _next(self) -> dict[str, Any]:
