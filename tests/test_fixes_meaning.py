@@ -375,6 +375,29 @@ def test_a_field_that_comes_through_a_merge_key_is_left() -> None:
     assert "comes from another place through a merge key" in done.refused[0].reason
 
 
+@pytest.mark.parametrize(
+    ("base", "bad", "good", "left"),
+    [
+        (LEVEL.replace("50\n    limit", "500\n    limit"), "type: limited", "type: Limited", "APF310"),
+        (LEVEL.replace("handSize: 6", "handSize: 99"), "type: queue", "type: Queue", "APF305"),
+        (SCHEMA.replace("name: deployer\n      res", "name: De_ployer\n      res"), "kind: serviceaccount", "kind: ServiceAccount", "APF208"),
+    ],
+)  # fmt: skip
+def test_what_a_type_keeps_from_being_looked_at_was_there_before(base: str, bad: str, good: str, left: str) -> None:
+    done, after = mended(base.replace(good, bad))
+    assert after == base
+    assert not done.refused
+    assert [found.rule for found in done.report.findings if found.severity == "error"] == [left]
+
+
+def test_a_type_that_does_not_go_with_what_is_there_is_left() -> None:
+    before = LEVEL.replace(f"type: Queue\n{QUEUING}", "type: queue\n")
+    done, after = mended(before)
+    assert after == before
+    [refusal] = done.refused
+    assert refusal.reason.startswith("then there would be APF303 in line ")
+
+
 def test_what_would_bring_another_finding_is_left() -> None:
     """The user whom the service account is taken for has a FlowSchema of the server's own, which comes first."""
     before = SCHEDULER.replace("1500", "850")

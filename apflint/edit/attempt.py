@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit import CannotEditError, apply, operations
-from apflint.edit.consequences import Allowance, is_unread, places
+from apflint.edit.consequences import Allowance, places
 from apflint.edit.files import decode
 from apflint.edit.proof import position, prove
+from apflint.edit.veils import is_unread
 from apflint.load.source import Source
 
 if TYPE_CHECKING:

@@ -6,18 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks import VALIDATION
-from apflint.finding import SEVERITIES, field_path
+from apflint.edit.veils import Veils
+from apflint.finding import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apflint.finding import Finding, ObjectRef, Operation
+    from apflint.finding import Finding, ObjectRef
 
     Extent = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
     """Everything, a file, or an object of a file: what a reason against a fix has to do with."""
-
-_DECODING = frozenset({"APF002", "APF101", "APF102", "APF703"})
-"""Rules about what a server cannot decode."""
 
 
 def identity(finding: Finding) -> tuple[Any, ...]:
@@ -28,16 +26,6 @@ def identity(finding: Finding) -> tuple[Any, ...]:
 def places(finding: Finding) -> tuple[Extent, ...]:
     """What a finding is in, from the largest to the smallest."""
     return (), (finding.file,), (finding.file, finding.object)
-
-
-def hides(finding: Finding) -> bool:
-    """Whether nothing is said about some things as long as this is found: the server rejects the object, or it is not known."""
-    return finding.apiserver is not None or is_unread(finding)
-
-
-def is_unread(finding: Finding) -> bool:
-    """Whether a finding is about an object that is not known as one of ours before it is mended."""
-    return finding.document is None and finding.rule < "APF9"
 
 
 class Allowance:
@@ -51,12 +39,12 @@ class Allowance:
         self._allowed.subtract(map(_group, mended))
         self._allowed_of_object = _counted(before, _object)
         self._allowed_of_object.subtract(map(_object, mended))
-        self._was_hidden = _hidden(mended)
+        self._veils = Veils(mended)
 
     def excess(self, after: Iterable[Finding]) -> list[Finding]:
         """The findings of rules that there are more of in a file than there may be, and that could be found before."""
         # What was known is not hidden: it is counted as allowed, and must not make room for something new.
-        counted = [found for found in after if identity(found) in self._known or not self._was_hidden(found)]
+        counted = [found for found in after if identity(found) in self._known or not self._veils.hid(found)]
         counts = _counted(counted, _group)
         return [found for found in counted if counts[_group(found)] > self._allowed[_group(found)]]
 
@@ -122,35 +110,3 @@ def _reason(mended: list[Finding], blamed: list[Finding]) -> str:
     new = min(blamed, key=lambda found: SEVERITIES.index(found.severity))
     place = f"line {new.span.line}" if {new.file} == {found.file for found in mended} else f"{new.file}:{new.span.line}"
     return f"then there would be {new.rule} in {place}: {new.message}"
-
-
-def _hidden(mended: list[Finding]) -> Callable[[Finding], bool]:
-    """Tells what could not be found before.
-
-    Of an object that cannot be decoded nobody says what it means; and one that the server rejects is not looked at
-    together with others. But a value that is wrong in the very field that it was moved to was meant for another one.
-    """
-    rejected = any(map(hides, mended))
-    unread = {found.file for found in mended if is_unread(found)}
-    decoded: dict[tuple[str, Any], set[str]] = {}
-    for found in mended:
-        if found.rule in _DECODING and found.fix is not None:
-            made = set(map(_made, found.fix.operations))
-            # Of which name the object is by then is not sure where that is what is mended: then it may be any of the file.
-            renamed = any(f"{field}.".startswith("metadata.") for field in made)
-            decoded.setdefault((found.file, None if renamed else found.object), set()).update(made)
-
-    def hidden(finding: Finding) -> bool:
-        if finding.file in unread or (rejected and finding.rule not in VALIDATION):
-            return True
-        places = ((finding.file, finding.object), (finding.file, None))
-        fields = {field for place in places for field in decoded.get(place, ())}
-        return bool(fields) and finding.rule not in _DECODING and finding.field not in fields
-
-    return hidden
-
-
-def _made(operation: Operation) -> str:
-    """The field in which the outcome of an operation is."""
-    renamed = operation.what == "rename"
-    return field_path((*operation.path[:-1], operation.value) if renamed else operation.path)

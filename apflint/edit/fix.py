@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.edit import operations
 from apflint.edit.attempt import Done, State, attempt
-from apflint.edit.consequences import hides, identity, places
+from apflint.edit.consequences import identity, places
 from apflint.edit.portions import Portions
 from apflint.edit.retries import Retries
+from apflint.edit.veils import hides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
