@@ -416,6 +416,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn from those of all files")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", default="mutants.jsonl")
+    parser.add_argument("--killers", nargs="+", default=[], help="the --out of earlier runs: their tests go first")
     parser.add_argument(
         "--measured", help="the --out of an earlier run with .tests behind it: the tests are those still"
     )

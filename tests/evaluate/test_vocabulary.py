@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
-from apflint.evaluate.reach.encode import Point
+from apflint.evaluate.reach.encode import Encoding, Point
 from apflint.evaluate.reach.ordinary import _in_scope, _things, _users, ordinary
 from apflint.evaluate.reach.vocabulary import _path_under, unmentioned, vocabulary
-from apflint.evaluate.reach.witness import _http
+from apflint.evaluate.reach.witness import _http, possible
 from apflint.evaluate.reach.witness import digest as digest_of
 from apflint.evaluate.reach.worlds import authentic_user, usual_groups
 from apflint.evaluate.requestinfo import RequestInfo, request_info
@@ -269,3 +269,11 @@ def test_resources_that_exist_come_before_others_of_the_same_name() -> None:
     assert [each for each in starred if "*" in f"{each.api_group}{each.resource}"] == [
         each for each in starred if (each.api_group, each.resource) == ("*", "x*y")
     ]
+
+
+def test_a_request_of_the_solver_is_of_a_user_in_the_groups_that_authentication_gives() -> None:
+    found = Encoding(vocabulary(rules(schema(group("dev"))), "authenticated"))
+    assert found.formula.solve(())
+    point = found.point()
+    assert {*usual_groups(point.user)} <= {*point.groups}
+    assert possible(point, "authenticated")
