@@ -329,6 +329,18 @@ def test_a_document_that_is_emptied_hides_its_file(folder: Path) -> None:
         assert editor.leave() == 0
 
 
+def test_a_document_may_be_opened_with_another_text_than_its_file(folder: Path) -> None:
+    flow = address(str(folder / "flow.yaml"))
+    with Editor(folder) as editor:
+        editor.until(flow, ["APF203"])
+        editor.open(flow, "# what was not saved yesterday\n")
+        editor.until(flow, [])
+        editor.change(flow, 2, {"text": FLOW.replace("byUser", "ByUser")})
+        editor.tell("textDocument/didClose", textDocument={"uri": flow})
+        editor.until(flow, ["APF203"])
+        assert editor.leave() == 0
+
+
 def test_an_editor_may_spell_addresses_otherwise(folder: Path) -> None:
     (folder / "flow.yaml").rename(folder / "a!b.yaml")
     ours = address(str(folder / "a!b.yaml"))
