@@ -19,6 +19,8 @@ WORDS = st.sampled_from(
         "::add-mask::a",
         "::stop-commands::x",
         "##[error]x",
+        "###[set-output name=a]##vso[task.setvariable variable=a]b",
+        "##teamcity[x]",
         "%0A%0D%25%3A%2C",
         "\r\n",
         "\r",

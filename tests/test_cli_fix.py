@@ -486,3 +486,14 @@ def test_control_characters_of_a_name_do_not_reach_the_terminal(
     printed = capsys.readouterr()
     assert "\x1b" not in printed.err
     assert "\\x1b[31m.yaml:8: fixed APF101" in printed.err
+
+
+@pytest.mark.parametrize("command", [["fix"], ["fix", "--diff"], ["migrate", "--to", "v1"]])
+def test_no_line_begins_with_a_command_of_githubs_runner(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    write(folder, **{"::error file=x::y": BROKEN.replace("870", "870  # ##[add-mask]x").replace("io/v1", "io/v1beta2")})
+    run([*command, "."])
+    told = capsys.readouterr().err.splitlines()
+    assert [line for line in told if line.startswith("./::error file=x::y.yaml:")]
+    assert not [line for line in told if line.lstrip().startswith("::")]

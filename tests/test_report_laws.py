@@ -24,7 +24,7 @@ from apflint.finding import (
 from apflint.load.source import Source
 from apflint.report import Style, render
 from apflint.report.snippet import snippet
-from apflint.report.terminal import Paint, cells, visible, wrap
+from apflint.report.terminal import Paint, cells, inert, visible, wrap
 from apflint.report.text import PROSE
 
 NASTY = (
@@ -237,7 +237,20 @@ def test_cells_are_those_of_rich(text: str) -> None:
 @LAWS
 def test_visible_text_is_printable(text: str) -> None:
     assert visible(text).isprintable()
-    assert visible(text) == text or not text.isprintable()
+    assert visible(text) == text or not text.isprintable() or "##" in text
+
+
+@pytest.mark.parametrize("command", ["##[add-mask]", "##vso[x]", "##teamcity[x]"])
+def test_no_command_of_a_log_stays_one(command: str) -> None:
+    escaped = command.replace("##", r"#\x23")
+    assert visible(f"a #{command}{command}\x1b") == rf"a #{escaped}{escaped}\x1b"
+    assert visible("## [a] ##vs[o] #[") == "## [a] ##vs[o] #["
+    line = f"  #{command} b: {command}"
+    shown = snippet(Source("f", line), Span(1, 4, 1, 4 + len(command)), 80)
+    assert shown == (f"  #{escaped} b: {escaped}", 3, len(escaped))
+    read = json.loads(inert(json.dumps({"a": f"\\{command}\\"})))
+    assert read == {"a": f"\\{command}\\"}
+    assert command not in inert(json.dumps(f"#{command}"))
 
 
 def test_an_address_with_control_characters_is_no_link() -> None:

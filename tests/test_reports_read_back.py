@@ -111,3 +111,48 @@ def test_a_name_that_is_given_to_standard_input(name: str, data: bytes) -> None:
             patch.setattr(sys, "stdin", stream)
             assert run(["check", "-", "--isolated", f"--stdin-filename={name}", *reports]) in (0, 1), said.getvalue()
         compared({one: (path.parent / one).read_bytes().decode() for one in (*FORMATS, *PEOPLE)})
+
+
+COMMANDS = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: "::error::x##[add-mask]y"}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 5, limitResponse: {type: Reject}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: "::error::f##[add-mask]y"}
+spec:
+  matchingPrecedence: 5
+  priorityLevelConfiguration: {name: "::error::x##[add-mask]y"}
+  rules:
+  - subjects: [{kind: User, user: {name: "::error::u##[add-mask]y"}}]
+    resourceRules: [{verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}]
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "limits a.yaml",
+        "limits --compare defaults:1.36 a.yaml",
+        "diff defaults:1.36 a.yaml",
+        "diff --format markdown defaults:1.36 a.yaml",
+        "explain get pods -n x --as ::error::u##[add-mask]y -f a.yaml",
+        "explain get pods -n x --as alice -v -f a.yaml",
+        "graph a.yaml",
+        "graph --format dot a.yaml",
+        "shards --flow-schema ::error::x --distinguisher ::error::y --queues 64 --hand-size 4",
+        "config --config ::error::x##[add-mask]y",
+        "rule ::error::x##[add-mask]y",
+        "schema ::error::x##[add-mask]y",
+    ],
+)
+def test_no_line_of_an_answer_is_a_command(line: str) -> None:
+    said = io.StringIO()
+    with folder({"a.yaml": COMMANDS.encode()}), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        assert run(line.split(" ")) in (0, 1, 2)
+    assert said.getvalue()
+    for shown in said.getvalue().split("\n"):
+        assert read_command(shown) is None
+        assert "##[" not in shown

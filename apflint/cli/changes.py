@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.edit.files import UTF_8_WITH_MARK, NotReplacedError, decode, replace
-from apflint.report.terminal import visible
+from apflint.report.terminal import heading, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,8 +17,8 @@ _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C:
 
 
 def say(message: str) -> None:
-    """A line on standard error."""
-    sys.stderr.write(f"{visible(message)}\n")
+    """A line on standard error; it may begin with the name of a file."""
+    sys.stderr.write(f"{heading(message)}\n")
 
 
 def print_diff(name: str, before: bytes, after: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.cli.table import Cell, Column, table
 from apflint.evaluate.flows import counted, starvation
 from apflint.evaluate.limits import compare
-from apflint.report.terminal import Paint, visible, wrap
+from apflint.report.terminal import Paint, leading, visible, wrap
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
@@ -183,7 +183,7 @@ def _flow_schemas(limits: Limits, width: int | None) -> list[str]:
         return []
     lines = wrap("FlowSchemas of each level, in matching order:", width)
     for level in named:
-        start = f"  {visible(level.name)}: "
+        start = f"  {leading(level.name)}: "
         first, *others = wrap(", ".join(map(visible, level.flow_schemas)), width, len(start), 4)
         lines += [start + first, *(f"    {line}" for line in others)]
     return lines

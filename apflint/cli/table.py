@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.report.terminal import Paint, cells, visible
+from apflint.report.terminal import Paint, cells, leading, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,10 @@ def table(
     """
     paint = paint or Paint()
     body = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
-    body = [[cell._replace(text=visible(cell.text)) for cell in row] for row in body]
+    body = [
+        [cell._replace(text=visible(cell.text) if place else leading(cell.text)) for place, cell in enumerate(row)]
+        for row in body
+    ]
     head = [Cell(column.title, "bold") for column in columns]
     sizes = [max(cells(row[place].text) for row in [head, *body]) for place in range(len(columns))]
     shown = list(range(len(columns)))

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from apflint.report.paths import from_root
-from apflint.report.terminal import visible
+from apflint.report.terminal import inert, visible
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
@@ -20,7 +20,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     for finding in report.findings:
         key = _key(finding)
         seen[key] = seen.get(key, 0) + 1
-        entries.append(json.dumps(_entry(finding, _digest(key, seen[key]))))
+        entries.append(inert(json.dumps(_entry(finding, _digest(key, seen[key])))))
     return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from apflint.report.terminal import inert
+
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.report import Style
@@ -31,7 +33,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     if report.left_out:
         summary["leftOut"] = report.left_out
     end = "\n" if findings else ""
-    return (
+    return inert(
         f'{{"schema": {SCHEMA}, "kubernetes": {json.dumps(report.kubernetes)},\n'
         f'"findings": [{findings}{end}],\n'
         f'"summary": {json.dumps(summary)}}}\n'

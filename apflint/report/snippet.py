@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.report.terminal import cells, escaped
+from apflint.report.terminal import cells, commands, escaped
 
 if TYPE_CHECKING:
     from apflint.finding import Span
@@ -43,7 +43,10 @@ def snippet(source: Source, span: Span, room: int) -> Snippet | None:
     last = max(first, last)
     # What can be seen lies within `room` characters of the span; twice that leaves some for combining characters.
     low, high = max(start, first - 2 * room), min(stop, min(last, first + 2 * room) + 2 * room)
-    pieces = [_piece(char) for char in source.text[low:high]]
+    shown = source.text[low:high]
+    pieces = [_piece(char) for char in shown]
+    for at in commands(shown):
+        pieces[at] = (r"\x23", 4)
     whole = low == start and high == stop
     begin, end = _cut([size for _, size in pieces], first - low, min(last, high) - low, room, whole=whole)
     left = CUT if begin or low > start else ""

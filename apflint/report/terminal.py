@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _CODES = {
     "bold": "1",
@@ -17,6 +17,14 @@ _CODES = {
     "gutter": "34",
 }
 """SGR parameters (ECMA-48) of the colours in use: the 8 of the terminal's own palette, which fit its background."""
+
+
+_COMMANDS = ("##[", "##vso[", "##teamcity[")
+"""What begins a command wherever it stands in a line of a log: `##[set-output ...]` on GitHub, `##vso[...]` on Azure Pipelines.
+
+Sources: actions/runner, `ActionCommand.TryParse`, which is tried where there is no `::`; azure-pipelines-agent, `Command.TryParse`;
+TeamCity, "Service messages".
+"""
 
 
 class Paint:
@@ -42,11 +50,31 @@ def visible(text: str) -> str:
 
     Not printable is what Unicode calls Other or Separator, the blank aside: control characters, bidirectional
     overrides, zero-width and no-break spaces, lone surrogates. None of them reaches a terminal raw, and in a manifest
-    each of them is worth seeing.
+    each of them is worth seeing. The second `#` of what would be a command in the log of a CI system is an escape, too.
     """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else escaped(char) for char in text)
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else escaped(char) for char in text)
+    return _broken(text, r"\x23") if "##" in text else text
+
+
+def inert(text: str) -> str:
+    """JSON that says the same without anything that a log takes for a command: those can only be inside its strings."""
+    return _broken(text, r"\u0023") if "##" in text else text
+
+
+def _broken(text: str, escape: str) -> str:
+    for command in _COMMANDS:
+        text = text.replace(command, f"#{escape}{command[2:]}")
+    return text
+
+
+def commands(text: str) -> Iterator[int]:
+    """Where in a text a character has to be an escape, or a log would have a command there."""
+    for command in _COMMANDS:
+        at = text.find(command)
+        while at >= 0:
+            yield at + 1
+            at = text.find(command, at + 1)
 
 
 def heading(file: str) -> str:
@@ -56,6 +84,12 @@ def heading(file: str) -> str:
     """
     shown = visible(file)
     return f"./{shown}" if shown.lstrip().startswith("::") else shown
+
+
+def leading(text: str) -> str:
+    """Other text where a line begins with it: an escape in place of what would make a command of the line."""
+    shown = visible(text)
+    return shown.replace(":", r"\x3a", 1) if shown.lstrip().startswith("::") else shown
 
 
 def escaped(char: str) -> str:
