@@ -56,10 +56,10 @@ def _text(data: bytes) -> str:
 
 
 def _diff(name: str, before: str, after: str) -> Iterator[str]:
-    import difflib
+    from apflint.cli.line_diff import unified  # few runs change anything
 
     old, new = (_shown(f"{side}/{name.lstrip('/')}") for side in "ab")
-    return difflib.unified_diff(_lines(before), _lines(after), old, new)
+    return unified(_lines(before), _lines(after), old, new)
 
 
 def _shown(path: str) -> str:

@@ -1,0 +1,60 @@
+"""The diff that is shown: `patch` reads it, it is what difflib says where that is quick, and it takes no longer for long files."""
+
+from __future__ import annotations
+
+import difflib
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from apflint.cli.line_diff import unified
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "---\n", "--- d\n"]), max_size=25)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LINES, LINES)
+@example([], ["a\n"])
+@example(["a\n"], [])
+@example(["a\n"] * 20, ["a\n"] * 9 + ["b\n"] + ["a\n"] * 10)
+def test_patch_makes_the_new_text_of_the_old(tmp_path: Path, old: list[str], new: list[str]) -> None:
+    diff = "".join(unified(old, new, "a/x", "b/x"))
+    assert bool(diff) == (old != new)
+    if diff:
+        (tmp_path / "x").write_text("".join(old))
+        command = ["patch", "--silent", "--fuzz=0", "-o", "y", "x"]
+        subprocess.run(command, cwd=tmp_path, input=diff, text=True, check=True)
+        assert (tmp_path / "y").read_text() == "".join(new)
+
+
+@pytest.mark.parametrize("changed", [{3}, {3, 4, 5}, {0, 7, 15, 29}, {0, 6, 12, 13, 29}], ids=str)
+def test_it_is_what_difflib_says(changed: set[int]) -> None:
+    old = [f"line {number}\n" for number in range(30)]
+    new = [f"new {number}\n" if number in changed else line for number, line in enumerate(old)]
+    assert list(unified(old, new, "a", "b")) == list(difflib.unified_diff(old, new, "a", "b"))
+    shorter = [line for number, line in enumerate(old) if number not in changed]
+    assert list(unified(old, shorter, "a", "b")) == list(difflib.unified_diff(old, shorter, "a", "b"))
+    assert list(unified(shorter, old, "a", "b")) == list(difflib.unified_diff(shorter, old, "a", "b"))
+
+
+def test_documents_and_lines_that_keep_their_places_are_not_compared_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = 0
+
+    class Matcher(difflib.SequenceMatcher[str]):
+        def __init__(self, junk: None, old: list[str], new: list[str]) -> None:
+            nonlocal longest
+            longest = max(longest, len(old))
+            super().__init__(junk, old, new)
+
+    monkeypatch.setattr(difflib, "SequenceMatcher", Matcher)
+    old = ["---\n", "a\n", "b\n", "c\n"] * 1000
+    assert len(list(unified(old, [line.replace("b", "d") for line in old], "a", "b"))) > 4000
+    assert longest == 0
+    assert len(list(unified(old, [line for line in old if line != "b\n"], "a", "b"))) > 3000
+    assert longest == 4
