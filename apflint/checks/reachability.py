@@ -27,8 +27,16 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF501."""
     from apflint.evaluate import reach
 
+    named = 0
     for part in _dead(workspace):
         if part.rule is not None:
+            continue
+        named += 1
+        if named > _NAMED and part.schema.spec.rules:
+            if id(part.schema.document) not in _told(workspace):
+                message = "no request can ever reach this FlowSchema: whatever it matches is taken by what comes first"
+                message += given(workspace, *_dangling_before(workspace, part.schema))
+                yield _unreachable(workspace, part, message)
             continue
         blockers = reach.blockers(workspace.assumed, part.schema)
         if blockers:
@@ -40,16 +48,20 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
             continue  # APF504 and APF506 say why it matches nothing
         else:
             message = f"no request can ever reach this FlowSchema: {_NOTHING}"
-        yield Problem(
-            Place(part.schema.document, part.path),
-            message + given(workspace, *blockers),
-            related=tuple(_elsewhere(blockers)),
-            severity="error" if workspace.world.complete else None,
-        )
+        yield _unreachable(workspace, part, message + given(workspace, *blockers), blockers)
+
+
+def _unreachable(workspace: Workspace, part: Part, message: str, blockers: tuple[FlowSchema, ...] = ()) -> Problem:
+    return Problem(
+        Place(part.schema.document, part.path),
+        message,
+        related=tuple(_elsewhere(blockers)),
+        severity="error" if workspace.world.complete else None,
+    )
 
 
 _NAMED = 100
-"""For so many findings of APF502 it is worked out who comes first: each takes milliseconds, and nobody reads more."""
+"""For so many findings of APF501 and of APF502 it is worked out who comes first: each takes milliseconds, and nobody reads more."""
 _NOTHING = (
     "no request that API Priority and Fairness sees matches its rules. It does not see long-running requests: exec, attach,"
     " port-forward, log, proxy and /debug/pprof/"
