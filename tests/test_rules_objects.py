@@ -535,3 +535,14 @@ def test_a_number_in_quotes_is_written_without_them_if_it_fits(field: str, text:
 def test_a_small_number_in_quotes_is_small(text: str, number: int | None) -> None:
     (told,) = found("APF102", schema(matchingPrecedence=text))
     assert [operation.value for operation in told.fix.operations] == [number] if told.fix else number is None
+
+
+def test_where_a_name_is_missing_or_wrong() -> None:
+    for metadata, fields in (
+        ({"name": ""}, ["metadata.name"]),
+        ({"name": "A"}, ["metadata.name"]),
+        ({"name": "", "generateName": "A-"}, ["metadata.generateName"]),
+        ({"name": "", "generateName": "a-"}, []),
+        ({"name": "", "generateName": "_"}, ["metadata.generateName", "metadata.generateName"]),
+    ):
+        assert [each.field for each in found("APF103", schema(metadata))] == fields, metadata

@@ -68,6 +68,9 @@ def test_a_custom_resource_has_no_version_that_anybody_could_know() -> None:
 def test_what_was_inferred_is_said() -> None:
     assert words("watch deploy").notes[0] == '"deploy" is read as "deployments" in the API group "apps".'
     assert words("watch deploy").info.namespace == ""
+    both = '"events" is in the core API group ""; write "events.events.k8s.io" for the other of that name.'
+    assert words("list events", namespace="x").notes[0] == both
+    assert "core API group" not in words("list pods", namespace="x").notes[0]
     assert words("get po a").notes[1] == 'No namespace was given: the request is for the namespace "default".'
     assert words("list deployments", all_namespaces=True).notes[0] == '"deployments" is in the API group "apps".'
     assert '"n" is not used' in words("list nodes", namespace="n").notes[0]
