@@ -33,7 +33,9 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := [case for case in options.cases if case not in CASES]:
         parser.error(f"{', '.join(unknown)}: the cases are {', '.join(CASES)}")
-    runs = 5 if options.quick else options.runs
+    if options.runs < 1:
+        parser.error("--runs: at least 1")
+    runs = min(5, options.runs) if options.quick else options.runs
     missed = 0
     with tempfile.TemporaryDirectory() as name:
         found = tools((options.environments or Path(name) / "environments").absolute())
@@ -41,7 +43,7 @@ def main() -> int:
         for number, case in enumerate(options.cases or CASES):
             folder = Path(name) / f"{number}-{case}"
             folder.mkdir()
-            for row in CASES[case](Setting(found, folder, runs, options.quick)):
+            for row in CASES[case](Setting(found, folder, runs, 10 if options.quick else 1)):
                 missed += not row.met
                 print(f"| {' | '.join((*row[:-1], 'met' if row.met else 'missed'))} |", flush=True)
         print(

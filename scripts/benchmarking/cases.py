@@ -6,6 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarking import inputs
+from benchmarking.growth import GROWING
 from benchmarking.processes import environment, in_turn
 
 if TYPE_CHECKING:
@@ -23,17 +24,17 @@ class Setting(NamedTuple):
     folder: Path
     """An empty folder of the case's own."""
     runs: int
-    small: bool
-    """Whether inputs are a tenth of what they should be: to try the script out."""
+    part: int = 1
+    """Inputs are this part of what they should be: a tenth, to try the script out."""
 
     def sized(self, count: int) -> int:
         """A number of things in the input."""
-        return count // 10 if self.small else count
+        return max(1, count // self.part)
 
     @property
     def few(self) -> int:
         """How often a long process runs."""
-        return max(3, self.runs // 5)
+        return max(min(3, self.runs), self.runs // 5)
 
 
 class Row(NamedTuple):
@@ -173,8 +174,31 @@ def crowd(setting: Setting) -> Iterator[Row]:
     )
 
 
+_STEEP = 3.0
+"""What grows as its input does is 2, what grows with the square of it is 4; between them is room for noise."""
+
+
+def growth(setting: Setting) -> Iterator[Row]:
+    """Each command on an input, on twice, and on four times as much: what the second step adds to what the first added."""
+    for one in GROWING:
+        sizes = [setting.sized(one.smallest) * times for times in (1, 2, 4)]
+        commands = {str(size): [setting.tools.apflint, *one.prepare(setting.folder, size)] for size in sizes}
+        cost = in_turn(commands, setting.folder, setting.few)
+        first, second, third = (cost[str(size)] for size in sizes)
+        clock = (third.seconds - second.seconds) / max(second.seconds - first.seconds, 1e-6)
+        processor = (third.processor - second.processor) / max(second.processor - first.processor, 1e-6)
+        yield Row(
+            f"{one.what}: {', '.join(f'{size:,}' for size in sizes)}",
+            "; ".join(map(_took, (first, second, third))),
+            f"{clock:.1f}",
+            f"{processor:.1f}",
+            "2: as the input; 4 would be its square",
+            processor <= _STEEP,
+        )
+
+
 CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
-    case.__name__: case for case in (version, small, large, thousand, repository, requests, crowd)
+    case.__name__: case for case in (version, small, large, thousand, repository, requests, crowd, growth)
 }
 
 

@@ -138,6 +138,18 @@ def flow_schema(number: int) -> dict[str, Any]:
     }
 
 
+def priority_level(name: str) -> dict[str, Any]:
+    """A level with queues."""
+    queuing = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
+    limited = {"nominalConcurrencyShares": 20, "limitResponse": {"type": "Queue", "queuing": queuing}}
+    return {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": name},
+        "spec": {"type": "Limited", "limited": limited},
+    }
+
+
 def crowd(count: int, rules: int) -> list[dict[str, Any]]:
     """FlowSchemas that overlap in every way: few users and resources, so that many rules never decide anything."""
     chance = random.Random(SEED)
