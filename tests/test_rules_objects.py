@@ -546,3 +546,19 @@ def test_where_a_name_is_missing_or_wrong() -> None:
         ({"name": "", "generateName": "_"}, ["metadata.generateName", "metadata.generateName"]),
     ):
         assert [each.field for each in found("APF103", schema(metadata))] == fields, metadata
+
+
+def test_subjects_as_in_a_role_binding() -> None:
+    def said(subject: dict[str, Any]) -> dict[str, str]:
+        value = schema(rules=[{"subjects": [subject], "resourceRules": [ALL]}])
+        return {str(each.field).rpartition(".")[2]: each.message for each in found("APF101", value)}
+
+    told = said({"kind": "ServiceAccount", "name": "runner", "namespace": "ci", "apiGroup": ""})
+    assert told["name"].endswith('with `serviceAccount: {namespace: "ci", name: "runner"}`')
+    assert told["namespace"].endswith('It goes into "serviceAccount" with the name')
+    assert told["apiGroup"].endswith("Subjects of RBAC have it; subjects of a FlowSchema do not: leave it out")
+    assert said({"kind": "ServiceAccount", "namespace": "ci"})["namespace"].endswith('{namespace: "ci", name: "..."}`')
+    told = said({"kind": "User", "name": "alice", "namespace": "ci"})
+    assert told["name"].endswith('`kind: User` with `user: {name: "alice"}`')
+    assert "otherwise than in RBAC" not in told["namespace"]
+    assert "RBAC" not in said({"kind": "Robot", "name": "alice"})["name"]

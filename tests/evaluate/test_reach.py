@@ -463,6 +463,24 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     assert reach.reachable(again, service_accounts) == reach.reachable(config, service_accounts)
 
 
+def test_what_takes_everything_together_is_told_in_its_order() -> None:
+    def rule(*verbs: str) -> dict[str, Any]:
+        return {"verbs": verbs, "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
+
+    alice = {"kind": "User", "user": {"name": "alice"}}
+    one = [{"subjects": [alice], "resourceRules": [rule("get"), rule("list"), rule("watch"), rule("list", "get")]}]
+    several = [{"subjects": [alice], "resourceRules": [each]} for each in one[0]["resourceRules"]]
+    for rules, target, parts_of_it in (
+        (one, (0, "resourceRules", 3), [(0, "resourceRules", 0), (0, "resourceRules", 1)]),
+        (several, (3, None, None), [(0, None, None), (1, None, None)]),
+    ):
+        spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": rules}
+        config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
+        schema = next(each for each in config.order if each.name == "x")
+        found = reach.shadows(config, Part(schema, *target))
+        assert [(part.rule, part.member, part.entry) for part in found] == parts_of_it
+
+
 @pytest.mark.parametrize("name", [each.name for each in RELEASES])
 def test_what_is_unreachable_among_the_defaults(name: str) -> None:
     config = configuration(Objects(), builtin.workspace_objects(release(name)))
