@@ -562,3 +562,19 @@ def test_subjects_as_in_a_role_binding() -> None:
     assert told["name"].endswith('`kind: User` with `user: {name: "alice"}`')
     assert "otherwise than in RBAC" not in told["namespace"]
     assert "RBAC" not in said({"kind": "Robot", "name": "alice"})["name"]
+
+
+def test_a_long_prefix_is_cut_where_the_server_cuts_it() -> None:
+    """Bytes count; what is left of a letter that was cut is left out."""
+    assert found("APF103", schema({"name": "", "generateName": "a" + "\u00e9" * 40}))
+    assert not found("APF103", schema({"name": "", "generateName": "a" * 253}))
+
+
+def test_an_account_by_its_user_name_is_taken_apart_when_asked_for() -> None:
+    for namespace in ("", "ci"):
+        account = {"namespace": namespace, "name": "system:serviceaccount:ci:runner"}
+        subject = {"kind": "ServiceAccount", "serviceAccount": account}
+        told = found("APF208", schema(rules=[{"subjects": [subject], "resourceRules": [ALL]}]))
+        (fix,) = [each.fix for each in told if each.fix]
+        assert fix.safe is False
+        assert [operation.value for operation in fix.operations] == (["runner"] if namespace else ["runner", "ci"])

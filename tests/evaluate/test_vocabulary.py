@@ -265,6 +265,9 @@ def test_resources_that_exist_come_before_others_of_the_same_name() -> None:
     things = [(each.api_group, each.resource) for each in found]
     assert things.index(("apps", "deployments/scale")) < things.index(("x.io", "deployments/scale"))
     assert things[-1] == ("x.io", "deployments/scale")
+    kin = {(each.api_group, each.resource) for each in _things(Point("a", (), True, "get", "batch", "widgets", "dev"))}
+    assert {("batch", "jobs"), ("batch", "cronjobs"), ("batch", "widgets"), ("example.com", "widgets")} <= kin
+    assert ("autoscaling", "horizontalpodautoscalers") not in kin
     starred = list(_things(Point("alice", (AUTHENTICATED,), True, "get", "*", "x*y", "dev")))
     assert [each for each in starred if "*" in f"{each.api_group}{each.resource}"] == [
         each for each in starred if (each.api_group, each.resource) == ("*", "x*y")
