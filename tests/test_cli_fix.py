@@ -404,7 +404,7 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path, capsys: pytest.Ca
     write(folder / "x", a=BROKEN)
     (folder / "x").chmod(0o500)
     assert run(["fix", "-q"]) == 2
-    assert "x/a.yaml: not written: Permission denied" in capsys.readouterr().err
+    assert "x/a.yaml: not written: no file can be made beside it: Permission denied" in capsys.readouterr().err
     (folder / "x").chmod(0o700)
     assert content(folder) == {"x/a.yaml": BROKEN}
 

@@ -23,6 +23,7 @@ def test_edits_are_made_together_whatever_their_order() -> None:
     assert apply("one two three", [Edit(8, 13, "3"), Edit(0, 3, "1"), Edit(7, 7, "!")]) == "1 two! 3"
     assert apply("one", [Edit(0, 3, "1"), Edit(0, 3, "1")]) == "1"
     assert apply("one", []) == "one"
+    assert apply("one two", [Edit(4, 7, "2"), Edit(4, 4, "and "), Edit(3, 3, ",")]) == "one, and 2"
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,7 @@ def test_a_new_key_stands_behind_its_neighbours(text: str, after: str) -> None:
         ("a: 1\n# x\n\n# y\nkind: K # z\n# t\nb: 2\n", "a: 1\n# x\n\n# y\nkind: K # z\ntype: 7\n# t\nb: 2\n"),
         ("{rules: [], kind: K}", "{rules: [], kind: K, type: 7}"),
         ("{kind: K, rules: []}", "{kind: K, type: 7, rules: []}"),
+        ("{\n  kind: K, # x\n  # y\n  rules: []\n}", "{\n  kind: K, # x\n  type: 7,\n  # y\n  rules: []\n}"),
         ('{"kind": "K",\n "rules": []}', '{"kind": "K",\n "type": 7,\n "rules": []}'),
         ('{"rules": []}', '{"type": 7, "rules": []}'),
         ('{\n  "rules": []\n}', '{\n  "type": 7,\n  "rules": []\n}'),
@@ -253,6 +255,19 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
         files.replace(str(path), b"old", b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.yaml"]
+
+
+def test_a_file_in_a_folder_that_takes_no_other_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"old")
+
+    def refused(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refused)
+    with pytest.raises(files.NotReplacedError, match="no file can be made beside it: Permission denied"):
+        files.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old"
 
 
 def test_a_read_only_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

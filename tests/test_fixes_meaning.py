@@ -348,6 +348,22 @@ def test_several_mistakes_in_one_object() -> None:
     assert after == WIDE.replace(VERBS_LINE, 'verbs: ["*"]')
 
 
+def test_what_is_put_in_where_something_goes() -> None:
+    """The annotation begins where the line of the namespace does, and both are made at once."""
+    calls = 0
+
+    def counting(inputs: Mapping[str, bytes]) -> Report:
+        nonlocal calls
+        calls += 1
+        return judge(inputs)
+
+    before = SCHEMA.replace(NAME, "  name: probes\n  namespace: x\n")
+    done = mend({"a.yaml": before.encode()}, counting)
+    after = SCHEMA.replace(NAME, f'  name: probes\n  annotations:\n    {KEPT}: "false"\n')
+    assert done.inputs["a.yaml"].decode() == after
+    assert calls == 2
+
+
 # Refused.
 
 
@@ -363,6 +379,16 @@ def test_a_value_that_others_share_is_left() -> None:
 def test_a_value_that_others_share_is_mended_where_all_are_wrong() -> None:
     before = WIDE.replace('namespaces: ["*"]', 'namespaces: &all ["*", /ci]').replace("[/version, '/metrics']", "*all")
     assert mended(before)[1] == before.replace('["*", /ci]', '["*"]')
+
+
+def test_a_value_that_others_share_is_mended_beside_one_that_cannot_be() -> None:
+    before = WIDE.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
+    before = before.replace('namespaces: ["*"]', 'namespaces: &all ["*", /ci]').replace(
+        "[/version, '/metrics']", "*all"
+    )
+    done, after = mended(before)
+    assert after == before.replace('["*", /ci]', '["*"]')
+    assert [refusal.finding.rule for refusal in done.refused] == ["APF203"]
 
 
 def test_a_field_that_comes_through_a_merge_key_is_left() -> None:

@@ -39,9 +39,9 @@ def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> i
     if not flags.quiet:
         for found in sorted(outcome.made, key=_order):
             say(f"{_at(found)}: {'would fix' if flags.diff else 'fixed'} {found.rule}: {_title(found)}")
-    _tell(outcome, flags)
     for failure in outcome.failures:
         say(f"apflint: {failure}")
+    _tell(outcome, flags)
     if outcome.failures:
         return 2
     return int(bool(outcome.refused) or (flags.diff and bool(outcome.made)))

@@ -24,16 +24,16 @@ class CannotEditError(ValueError):
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """The text with all edits made. The same edit given twice is one. ValueError where two of them are at odds."""
+    """The text with all edits made: of two at one place, what is put in before what is replaced.
+
+    The same edit given twice is one. ValueError where two of them are at odds.
+    """
     pieces: list[str] = []
     at = 0
     last: Edit | None = None
     for edit in sorted(set(edits)):
-        if (
-            edit.start < at
-            or (last is not None and edit.start == last.start)
-            or not edit.start <= edit.end <= len(text)
-        ):
+        both_put_in = last is not None and last.start == last.end == edit.start == edit.end
+        if edit.start < at or both_put_in or not edit.start <= edit.end <= len(text):
             raise ValueError(f"two edits of the same text, or one outside it: {last} and {edit}")
         pieces += (text[at : edit.start], edit.new)
         at, last = edit.end, edit

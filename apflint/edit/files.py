@@ -50,7 +50,10 @@ def replace(path: str, before: bytes, after: bytes) -> None:
         raise NotReplacedError("it is read-only")
     _expect(real, before)
     folder, name = os.path.split(real)
-    descriptor, beside = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=folder)
+    try:
+        descriptor, beside = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=folder)
+    except OSError as error:
+        raise NotReplacedError(f"no file can be made beside it: {error.strerror or error}") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(after)

@@ -108,22 +108,17 @@ def _line(text: str, at: int, entry: _Entry, column: int) -> Edit:
 
 def _in_flow(text: str, pairs: list[tuple[Scalar, Node]], place: int, entry: _Entry) -> tuple[Edit, ...]:
     """Between commas: before the next entry, or behind the last one."""
+    key, value = pairs[min(place, len(pairs) - 1)]
+    line = line_start(text, key.start)
+    lead = text[line : key.start]
+    own_line = not lead.strip()
     if place < len(pairs):
-        at = pairs[place][0].start
-        return (Edit(at, at, f"{entry.flow()},{_gap(text, at)}"),)
-    key, value = pairs[-1]
+        at = above(text, line, len(lead)) if own_line else key.start
+        return (Edit(at, at, f"{lead}{entry.flow()},{line_end(text)}" if own_line else f"{entry.flow()}, "),)
     at = entry_end(text, key, value)
-    gap = _gap(text, key.start)
     comment = _COMMENT_AFTER_LAST.match(text, at)
     if comment is None:
-        return (Edit(at, at, f",{gap}{entry.flow()}"),)
+        return (Edit(at, at, f",{line_end(text)}{lead}{entry.flow()}" if own_line else f", {entry.flow()}"),)
     comma = comment[1]
-    indent = " " * (key.start - line_start(text, key.start))
-    shown = Edit(comment.end(), comment.end(), f"{line_end(text)}{indent}{entry.flow()}{comma}")
+    shown = Edit(comment.end(), comment.end(), f"{line_end(text)}{' ' * len(lead)}{entry.flow()}{comma}")
     return (shown,) if comma else (Edit(at, at, ","), shown)
-
-
-def _gap(text: str, at: int) -> str:
-    """What stands before a key of a flow mapping: a new line with its indentation, or one blank."""
-    before = text[line_start(text, at) : at]
-    return " " if before.strip() else line_end(text) + before

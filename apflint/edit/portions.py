@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from apflint.edit import CannotEditError, operations
 from apflint.edit.consequences import places
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from apflint.edit.consequences import Extent
-    from apflint.finding import Finding
+    from apflint.finding import Edit, Finding
 
 
 class Portions:
@@ -29,11 +31,12 @@ class Portions:
         taken: Counter[Extent] = Counter()
         portion = []
         for name in list(by_file)[: self._files]:
-            for found in by_file[name]:
-                around = places(found)
-                if all(taken[place] < self._fixes.get(place, len(by_file[name])) for place in around[1:]):
+            halved = (name,) in self._fixes
+            for fixes in _bound(by_file[name]) if halved else ([found] for found in by_file[name]):
+                around = {place for found in fixes for place in places(found) if place}
+                if all(taken[place] < self._fixes.get(place, len(by_file[name])) for place in around):
                     taken.update(around)
-                    portion.append(found)
+                    portion += fixes
         return portion
 
     def grow(self, portion: list[Finding]) -> None:
@@ -54,8 +57,23 @@ class Portions:
             for place in places(found):
                 if place in blamed:
                     blamed[place].append(found)
-        self._fixes |= {place: len(fixes) // 2 for place, fixes in blamed.items() if len(fixes) > 1}
-        return [fixes[0] for fixes in blamed.values() if len(fixes) == 1]
+        alone = {place for place, fixes in blamed.items() if len(fixes) == 1 or self._fixes.get(place) == 1}
+        self._fixes |= {place: len(fixes) // 2 for place, fixes in blamed.items() if place not in alone}
+        return [found for place, fixes in blamed.items() if place in alone for found in fixes]
+
+
+def _bound(findings: list[Finding]) -> list[list[Finding]]:
+    """The fixes of a file, those together that make the same edit: of what an anchor shares, all or none is to change."""
+    bound: dict[Any, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        edits: tuple[Edit, ...] = ()
+        if finding.document is not None and finding.fix is not None:
+            with suppress(CannotEditError):
+                edits = operations.edits(finding.document, finding.fix.operations)
+        first = next((bound[edit] for edit in edits if edit in bound), bound.setdefault(number, []))
+        first.append(finding)
+        bound |= dict.fromkeys(edits, first)
+    return [fixes for key, fixes in bound.items() if isinstance(key, int) and fixes]
 
 
 def _by_file(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
