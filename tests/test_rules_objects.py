@@ -578,3 +578,30 @@ def test_an_account_by_its_user_name_is_taken_apart_when_asked_for() -> None:
         (fix,) = [each.fix for each in told if each.fix]
         assert fix.safe is False
         assert [operation.value for operation in fix.operations] == (["runner"] if namespace else ["runner", "ci"])
+
+
+def test_what_is_written_on_several_lines_is_not_repeated() -> None:
+    text = json.dumps(covering(resources="HERE")).replace('"HERE"', '"po\\\n  ds"')
+    (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF102"]
+    assert told.message == '"resources" takes a list; this is the text "pods". A list of one is written in brackets'
+    (told,) = found("APF102", covering(resources="p" * 41))
+    assert told.message.endswith("A list of one is written in brackets")
+    (told,) = found("APF102", covering(resources="p" * 38))
+    assert told.message.endswith(f'A list of one is written in brackets: ["{"p" * 38}"]')
+
+
+def test_a_text_in_place_of_a_mapping_of_many_fields() -> None:
+    (told,) = found("APF102", manifest("PriorityLevelConfiguration", {"type": "Limited", "limited": "30"}))
+    assert told.message == '"limited" takes a mapping; this is the text "30"'
+    (told,) = found("APF102", schema(priorityLevelConfiguration="workload-low"))
+    assert told.message.endswith("Write `{name: workload-low}`")
+
+
+def test_a_star_that_is_not_alone() -> None:
+    (twice,) = found("APF210", covering(verbs=["*", "*"]))
+    assert twice.message.endswith("must be alone in its list: it is here twice")
+    (others,) = found("APF210", covering(verbs=["get", "*", "list"]))
+    assert others.message.endswith("must be alone in its list: leave the others out, or the '*'")
+    assert others.field == "spec.rules[0].resourceRules[0].verbs[1]"
+    assert others.fix is not None
+    assert others.fix.title == 'remove "get" and "list" beside "*"'

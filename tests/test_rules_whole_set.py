@@ -884,3 +884,20 @@ def test_what_is_well_does_not_hide_what_comes_after_it() -> None:
     )
     told = findings(*objects, only="APF401")
     assert [found.object.name for found in told if found.object] == ["e", "f"]
+
+
+def test_each_flow_schema_that_takes_system_traffic_is_told() -> None:
+    first = flow_schema("first", "workload-low", 50, subjects=[user("system:kube-scheduler")])
+    second = flow_schema("second", "workload-low", 60, subjects=[group("system:nodes")])
+    told = findings(first, second, only="APF507")
+    assert [found.object.name for found in told if found.object] == ["first", "second"]
+
+
+def test_a_rule_of_requests_that_nobody_sees() -> None:
+    mine = flow_schema("mine")
+    attach = {"verbs": ["create"], "apiGroups": [""], "resources": ["pods/exec"], "namespaces": ["*"]}
+    rules = [{"subjects": [user("alice")], "resourceRules": each} for each in ([READ_PODS], [attach])]
+    (found,) = findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
+    assert found.message.startswith(
+        "this rule never decides anything: no request that API Priority and Fairness sees matches its rules."
+    )
