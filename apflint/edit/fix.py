@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from apflint.edit import operations
+from apflint.edit import apply, operations
 from apflint.edit.attempt import Done, State, attempt
 from apflint.edit.consequences import identity, places
 from apflint.edit.portions import Portions
+from apflint.edit.proof import position, prove
 from apflint.edit.retries import Retries
 from apflint.edit.veils import hides
 
@@ -41,12 +42,16 @@ class Mending(NamedTuple):
 
 
 def edits(finding: Finding) -> tuple[Edit, ...]:
-    """The edits of its file that make the fix of a finding. CannotEditError where the text does not let us."""
+    """The edits of its file that make the fix of a finding, alone. ValueError where the text does not let us."""
     if finding.fix is None:
         return ()
     if finding.document is None:
         return finding.fix.edits
-    return (*finding.fix.edits, *operations.edits(finding.document, finding.fix.operations))
+    document, asked = finding.document, list(finding.fix.operations)
+    made = (*finding.fix.edits, *operations.edits(document, asked))
+    if "&" in document.source.text:  # what has an anchor may be used in other places, which would change as well
+        prove(document.source, apply(document.source.text, made), {position(document): asked}, more=False)
+    return made
 
 
 def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, first: Report | None = None) -> Mending:

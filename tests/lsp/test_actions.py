@@ -59,6 +59,15 @@ def test_one_fix_of_two_findings_is_offered_once() -> None:
     assert "serviceAccount: {" in apply(source.text, action.edits)
 
 
+def test_no_fix_is_offered_that_would_change_another_place() -> None:
+    text = FLOW.replace("name: batch", "name: batch\n  labels: {flows: &flows byUser}")
+    _, findings = found(text.replace("type: byUser", "type: *flows"))
+    assert "APF203" in {one.rule for one in findings if one.fix is not None}
+    assert "APF203" not in {one.rule for action in quick_fixes(findings) for one in action.findings}
+    _, findings = found(text)  # the anchor is there, and nothing uses it
+    assert "APF203" in {one.rule for action in quick_fixes(findings) for one in action.findings}
+
+
 @pytest.mark.parametrize(
     ("old", "line", "new"),
     [
