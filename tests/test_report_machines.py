@@ -298,8 +298,9 @@ def test_gitlab_fingerprints_differ_with_what_they_are_made_of(found: Any, key: 
 def test_gitlab_severities() -> None:
     base = NASTY.findings[0]._replace(apiserver=None)
     found = (base._replace(apiserver=Cause("x", "y")), base, base._replace(severity="warning"))
-    entries = gitlab_entries(CLEAN._replace(findings=(*found, base._replace(severity="info"))))
-    assert [entry["severity"] for entry in entries] == ["blocker", "critical", "major", "info"]
+    milder = [found[0]._replace(severity=severity) for severity in ("warning", "info")]  # by the settings
+    entries = gitlab_entries(CLEAN._replace(findings=(*found, base._replace(severity="info"), *milder)))
+    assert [entry["severity"] for entry in entries] == ["blocker", "critical", "major", "info", "major", "info"]
 
 
 def test_a_template_is_no_mistake_though_no_server_could_read_it() -> None:
