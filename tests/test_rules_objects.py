@@ -379,9 +379,10 @@ def test_what_is_no_number_of_json_is_told_once_wherever_it_is() -> None:
         .replace("-22.0", ".NaN")
     )
     told = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF102"]
-    assert [(each.field, "without an end or no number" in each.message) for each in told] == [
-        ("spec.matchingPrecedence", True),
-        ("spec.more.x", True),
+    said = "YAML reads `{}` as a number without an end or no number, which JSON and so Kubernetes cannot hold"
+    assert [(each.field, each.message) for each in told] == [
+        ("spec.matchingPrecedence", said.format(".inf")),
+        ("spec.more.x", said.format(".NaN")),
     ]
     assert [each.apiserver.field for each in told if each.apiserver] == ["spec.matchingPrecedence", "spec.more.x"]
 
@@ -605,3 +606,35 @@ def test_a_star_that_is_not_alone() -> None:
     assert others.field == "spec.rules[0].resourceRules[0].verbs[1]"
     assert others.fix is not None
     assert others.fix.title == 'remove "get" and "list" beside "*"'
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [
+        ({"kind": "User"}, ""),
+        ({"kind": "User", "group": {"name": "dev"}}, '. Or write `kind: Group`, for it has "group"'),
+        ({"kind": "ServiceAccount", "user": {"name": "alice"}}, '. Or write `kind: User`, for it has "user"'),
+        (
+            {"kind": "ServiceAccount", "user": {"name": "system:serviceaccount:ci:runner"}},
+            (
+                '. Or write `kind: User`, for it has "user".'
+                " The service account that the user is: `{namespace: ci, name: runner}`"
+            ),
+        ),
+        ({"kind": "User", "group": {"name": "dev"}, "serviceAccount": {"namespace": "a", "name": "b"}}, ""),
+    ],
+)
+def test_members_that_do_not_go_with_the_kind(subject: dict[str, Any], said: str) -> None:
+    (missing, *others) = found("APF207", schema(rules=[{"subjects": [subject], "resourceRules": [ALL]}]))
+    assert missing.message.endswith(f", which is missing{said}")
+    assert len(others) == len(subject) - 1
+
+
+def test_what_is_wrong_with_a_whole_mapping_is_shown_at_its_key() -> None:
+    for rule, value, key in (
+        ("APF215", schema({"name": "catch-all"}), '"spec"'),
+        ("APF103", schema({"annotations": {"a": "x" * 256 * 1024}}), '"annotations"'),
+    ):
+        text = json.dumps(value)
+        (told,) = [each for each in check([("a.json", text.encode())], Options()).findings if each.rule == rule]
+        assert text[told.span.column - 1 : told.span.end_column - 1] == key

@@ -329,6 +329,7 @@ def test_an_event_without_a_uri_is_read_from_its_object() -> None:
     }
     request = from_event(event(requestURI=None, verb="get", objectRef=reference))
     assert request.info == request_info("GET", "/apis/apps/v1/namespaces/x/deployments/d/scale")
+    assert request.user == UserInfo("alice", ("dev", "system:authenticated"))
     assert len(request.notes) == 1
 
 

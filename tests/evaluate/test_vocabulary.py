@@ -9,10 +9,19 @@ import pytest
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.reach.encode import Encoding, Point
 from apflint.evaluate.reach.ordinary import _in_scope, _things, _users, ordinary
-from apflint.evaluate.reach.vocabulary import _path_under, unmentioned, vocabulary
+from apflint.evaluate.reach.vocabulary import (
+    API_GROUPS,
+    NAMESPACES,
+    RESOURCES,
+    SEGMENTS,
+    USERS,
+    _path_under,
+    unmentioned,
+    vocabulary,
+)
 from apflint.evaluate.reach.witness import _http, possible
 from apflint.evaluate.reach.witness import digest as digest_of
-from apflint.evaluate.reach.worlds import authentic_user, usual_groups
+from apflint.evaluate.reach.worlds import HTTP_VERBS, authentic_user, usual_groups
 from apflint.evaluate.requestinfo import RequestInfo, request_info
 
 from .configurations import objects
@@ -91,6 +100,19 @@ def test_names_that_nobody_mentions() -> None:
     assert unmentioned(("a", "b"), {"a"}, "x{}") == "b"
     assert unmentioned(("a", "b"), {"a", "b"}, "x{}") == "x1"
     assert unmentioned(("a",), {"a", "x1", "x2"}, "x{}") == "x3"
+
+
+def test_where_all_ordinary_names_are_mentioned_others_are_made() -> None:
+    odd = schema(group("*"), apiGroups=list(API_GROUPS), resources=list(RESOURCES), namespaces=list(NAMESPACES))
+    found = vocabulary(rules(odd), "any")
+    assert found.api_groups.values[-1] == "1.example.com"
+    assert found.resources.values[-1] == "widgets1"
+    assert found.namespaces.values[1] == "team-1"
+    assert vocabulary(rules(*(schema(user(name)) for name in USERS)), "any").users[0] == "user-1"
+    paths = schema(group("*"), path=True, verbs=list(HTTP_VERBS), nonResourceURLs=[f"/{each}" for each in SEGMENTS])
+    other = vocabulary(rules(paths), "any")
+    assert other.http_verbs.values[-1] == "x-method1"
+    assert other.paths.values[-1] == "/other1"
 
 
 def test_verbs_stand_for_themselves_and_methods_for_one_that_nobody_names() -> None:
