@@ -39,6 +39,25 @@ spec:
           namespaces: ["*"]
 """
 ALL = ["APF203", "APF207", "APF207", "APF211"]
+FLAWLESS = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: daily
+spec:
+  matchingPrecedence: 871
+  priorityLevelConfiguration:
+    name: workload-low
+  rules:
+    - subjects:
+        - kind: User
+          user: {name: alice}
+      resourceRules:
+        - verbs: [create]
+          apiGroups: [""]
+          resources: [configmaps]
+          namespaces: [batch]
+"""
 
 
 def found(text: str, name: str = "a.yaml", **options: object) -> list[str]:
@@ -84,6 +103,15 @@ def test_the_manifest_has_what_the_tests_suppress() -> None:
         ),
         (before("apiVersion", "# apflint: ignore[APF203,APF207,APF211] the object"), []),
         ("# apflint: ignore[APF203,APF207,APF211]\n---\n" + MANIFEST, []),
+        ("--- # apflint: ignore[APF203,APF207,APF211]\n" + MANIFEST, []),
+        ("# nothing here\n---\n# apflint: ignore[APF203,APF207,APF211]\n---\n" + MANIFEST, []),
+        (
+            MANIFEST.replace(
+                "- kind: Somebody", "- # apflint: ignore[APF207] behind the dash\n          kind: Somebody"
+            ),
+            ["APF203", "APF207", "APF211"],
+        ),
+        (MANIFEST.replace("- subjects:", "-   # apflint: ignore[APF207,APF211] both\n      subjects:"), ["APF203"]),
         (put("list]", "# apflint: ignore[APF211] the list starts above"), ["APF203", "APF207", "APF207"]),
         (MANIFEST + "# apflint: file-ignore[APF207] last\n", ["APF203", "APF211"]),
         ("# apflint: file-ignore[APF207,APF203,APF211]\n---\n" + MANIFEST, []),
@@ -104,6 +132,9 @@ def test_what_is_set_aside(text: str, left: list[str]) -> None:
         (put("name: workload-low", "# apflint: ignore[APF203] one line too high"), ["APF901"]),
         (before("- kind: Nobody", "# apflint: ignore[APF203]"), ["APF901"]),
         (MANIFEST + "# apflint: ignore[APF203] nothing follows\n", ["APF901"]),
+        (MANIFEST + "    # apflint: ignore[APF203] it was about a rule below\n---\n" + FLAWLESS, ["APF901"]),
+        (FLAWLESS + "# apflint: ignore[APF203] the end of another object\n---\n" + MANIFEST, ["APF901"]),
+        (FLAWLESS + "# apflint: ignore[APF203] the end of another object\n...\n---\n" + MANIFEST, ["APF901"]),
         (put("type: ByFoo", "# apflint: ignore"), ["APF902"]),
         (put("type: ByFoo", "# apflint: ignore[]"), ["APF902"]),
         (put("type: ByFoo", "# apflint: ignore[APF2]"), ["APF902"]),

@@ -38,6 +38,8 @@ class _Places(NamedTuple):
     """Objects, entries and list items, sorted: of those that start at one place the largest comes first."""
     tails: dict[int, int]
     """Of a value of several lines that ends on a line: the line, and the offset of its start."""
+    documents: list[tuple[int, int]]
+    """Start of the content and end of each document that has any."""
 
 
 def comments(source: Source, word: str) -> Iterator[Comment]:
@@ -86,9 +88,15 @@ def _is_hidden(offset: int, hidden: list[tuple[int, int]]) -> bool:
 def _scope(source: Source, offset: int, places: _Places) -> tuple[int, int]:
     line, _ = source.position(offset)
     line_start = source.line_starts[line - 1]
-    if source.text[line_start:offset].lstrip().strip("-")[:1] in ("", "#"):
+    if source.text[line_start:offset].lstrip(" \t-")[:1] in ("", "#"):
         at = bisect_right(places.nodes, (offset, 0))
-        return places.nodes[at] if at < len(places.nodes) else (offset, offset)
+        # What follows the last node of a document is about nothing: the next document is another object.
+        before = bisect_right(places.documents, (offset, 0)) - 1
+        end = places.documents[before][1] if before >= 0 else 0
+        inside = offset < end
+        if at < len(places.nodes) and not (inside and places.nodes[at][0] >= end):
+            return places.nodes[at]
+        return offset, offset
     line_end = source.line_starts[line] if line < len(source.line_starts) else len(source.text) + 1
     return min(line_start, places.tails.get(line, line_start)), line_end
 
@@ -97,18 +105,21 @@ def _places(source: Source) -> _Places:
     hidden: list[tuple[int, int]] = []
     nodes: list[tuple[int, int]] = []
     tails: dict[int, int] = {}
+    begun: list[tuple[int, int]] = []
     for document in yaml_text.documents(source.text):
         if document.error is not None:
             content = _CONTENT.search(source.text, document.start, document.end)
             start = content.start(1) if content else document.end
             hidden.append((start, document.end))
             nodes.append((start, document.end))
+            begun.append((start, document.end))
         elif document.root is not None:
+            begun.append((document.root.start, document.end))
             nodes.append((document.root.start, max(document.root.end, document.root.start + 1)))
-            _tree(source, document.root, _Places(hidden, nodes, tails))
+            _tree(source, document.root, _Places(hidden, nodes, tails, begun))
     hidden.sort()
     nodes.sort(key=lambda node: (node[0], -node[1]))
-    return _Places(hidden, nodes, tails)
+    return _Places(hidden, nodes, tails, begun)
 
 
 def _tree(source: Source, root: Node, places: _Places) -> None:
