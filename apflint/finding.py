@@ -164,6 +164,14 @@ class Finding(NamedTuple):
     more: int = 0
     """How many of its kind in its file are left out of the report beside it, at least: the message says so, too."""
 
+    @property
+    def rejected(self) -> bool:
+        """Whether the API server rejects the object, however severe the settings take that to be.
+
+        A template (APF003) is no mistake, though a server could not read it as it stands.
+        """
+        return self.apiserver is not None and self.rule != "APF003"
+
 
 class Skipped(NamedTuple):
     """Something that was not checked, and why: so many documents of it in `file`."""

@@ -28,12 +28,15 @@ from apflint.cli import reports
 from apflint.cli.app import run
 from apflint.finding import Cause, Fix, ObjectRef, Report
 from apflint.load.source import Source
+from apflint.lsp.diagnostics import by_file
 from apflint.report import Style, github, markdown, paths, render, sarif
 from apflint.report.fingerprint import line_hashes
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
+
+    from apflint.finding import Severity
 
 FORMATS = ("sarif", "github", "gitlab", "junit", "markdown")
 HOSTILE = (
@@ -303,11 +306,16 @@ def test_gitlab_severities() -> None:
     assert [entry["severity"] for entry in entries] == ["blocker", "critical", "major", "info", "major", "info"]
 
 
-def test_a_template_is_no_mistake_though_no_server_could_read_it() -> None:
-    template = finding("APF003", "unrendered-template", "m", "a.yaml", (1, 1, 1, 2))
-    report = CLEAN._replace(findings=(template._replace(severity="info", apiserver=Cause("BadRequest", "")),))
-    assert [entry["severity"] for entry in gitlab_entries(report)] == ["info"]
-    assert not re.search("kube-apiserver rejects", render(report, "junit") + render(report, "text"))
+@pytest.mark.parametrize("severity", ["info", "warning", "error"])
+@pytest.mark.parametrize(("rule", "rejected"), [("APF003", False), ("APF203", True)])
+def test_a_template_is_no_mistake_though_no_server_could_read_it(rule: str, rejected: bool, severity: Severity) -> None:
+    one = finding(rule, "n", "m", "a.yaml", (1, 1, 1, 2))._replace(severity=severity, apiserver=Cause("BadRequest", ""))
+    report = CLEAN._replace(findings=(one,), sources={"a.yaml": Source("a.yaml", "a: b\n")})
+    levels = {"info": "info", "warning": "major", "error": "blocker" if rejected else "critical"}
+    assert [entry["severity"] for entry in gitlab_entries(report)] == [levels[severity]]
+    shown, _ = by_file(report, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
+    for told in (render(report, "junit"), render(report, "text"), shown["a.yaml"][0].message):
+        assert ("kube-apiserver rejects" in told) == rejected
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def _diagnostic(
 def _message(finding: Finding) -> str:
     """What the console has: the message, and what the API server does."""
     cause = finding.apiserver
-    if cause is None or finding.severity == "info":  # a template is no mistake, though a server could not read it
+    if cause is None or not finding.rejected:
         return finding.message
     at = f" at {cause.field}" if cause.field != finding.field else ""
     return f"{finding.message}\nkube-apiserver rejects this object: {cause.reason}{at}"

@@ -32,7 +32,7 @@ def ranked(report: Report) -> list[Finding]:
     nth: dict[tuple[str, bool], int] = {}
     keys = {}
     for index, finding in enumerate(report.findings):
-        rejected = finding.apiserver is not None
+        rejected = finding.rejected
         kind = (finding.rule, rejected)
         nth[kind] = nth.get(kind, 0) + 1
         keys[index] = (SEVERITIES.index(finding.severity), not rejected, nth[kind])

@@ -49,7 +49,7 @@ def _path(file: str) -> str:
 
 def _severity(finding: Finding) -> str:
     """One of GitLab's five. `blocker` is what the server rejects: the rollout stops there, unless the settings say less."""
-    if finding.apiserver is not None and finding.severity == "error":
+    if finding.rejected and finding.severity == "error":
         return "blocker"
     return {"error": "critical", "warning": "major", "info": "info"}[finding.severity]
 

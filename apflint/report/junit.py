@@ -78,7 +78,7 @@ def _story(finding: Finding) -> str:
     told.append(finding.message)
     if place is not None:
         told.append(f"{place.kind} {place.name}{f': {finding.field}' if finding.field else ''}")
-    if finding.apiserver is not None and finding.severity != "info":  # a template is no mistake
+    if finding.apiserver is not None and finding.rejected:
         at = f" at {finding.apiserver.field}" if finding.apiserver.field else ""
         told.append(f"kube-apiserver rejects this object: {finding.apiserver.reason}{at}")
     told += [f"see {other.file}:{other.span.line}:{other.span.column}: {other.message}" for other in finding.related]

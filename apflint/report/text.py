@@ -70,8 +70,7 @@ class _Block(NamedTuple):
         for related in finding.related:
             lines += self._place("see", related.file, related.span, visible(related.message))
             lines += self._snippet(related.file, related.span, "-", None)
-        # A template is no mistake, though a server could not read it as it stands.
-        if finding.apiserver and finding.severity != "info":
+        if finding.apiserver and finding.rejected:
             at = "" if finding.apiserver.field == finding.field else f" at {visible(finding.apiserver.field)}"
             lines += self._note("kube-apiserver", f" rejects this object: {visible(finding.apiserver.reason)}{at}")
         if finding.fix:
