@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding
 
 _IGNORE = re.compile(r"#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\n]*)\]")
-_MANY = 3000
+_MANY = 1000
 MOST = 50
 """Findings that actions are offered for at once. Nobody reads a longer menu, and whoever selects all has not asked for one."""
 
@@ -110,17 +109,31 @@ def _heeded(source: Source, edit: Edit, rule: str, at: int) -> bool:
 
 
 def difference(old: str, new: str) -> tuple[Edit, ...]:
-    """Edits of whole lines that make one text of another; of a text of many lines one edit."""
+    """Edits of whole lines that make one text of another: as few as can be told soon."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = [0]
     for line in before:
         starts.append(starts[-1] + len(line))
-    if len(before) > _MANY:  # SequenceMatcher takes time by the square
-        same = len(os.path.commonprefix([old, new]))  # noqa: RUF071  # characters, not parts of a path
-        return (Edit(same, len(old), new[same:]),)
-    changes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return tuple(
         Edit(starts[first], starts[last], "".join(after[other:end]))
-        for what, first, last, other, end in changes
-        if what != "equal"
+        for first, last, other, end in _changes(before, after)
     )
+
+
+def _changes(before: list[str], after: list[str]) -> Iterator[tuple[int, int, int, int]]:
+    """Where lines differ: first and last of the ones, first and last of the others."""
+    if len(before) == len(after):  # most fixes change a line
+        differ = [number for number in range(len(before)) if before[number] != after[number]]
+        for number in differ:
+            yield number, number + 1, number, number + 1
+        return
+    least = min(len(before), len(after))
+    head = next((number for number in range(least) if before[number] != after[number]), least)
+    tail = next((number for number in range(least - head) if before[-1 - number] != after[-1 - number]), least - head)
+    last, end = len(before) - tail, len(after) - tail
+    if last - head > _MANY:  # SequenceMatcher takes time by the square
+        yield head, last, head, end
+        return
+    for what, *places in SequenceMatcher(None, before[head:last], after[head:end], autojunk=False).get_opcodes():
+        if what != "equal":
+            yield places[0] + head, places[1] + head, places[2] + head, places[3] + head

@@ -136,9 +136,8 @@ async def _act(ls: Server, params: types.CodeActionParams) -> list[types.CodeAct
 async def _mend(ls: Server, action: types.CodeAction) -> types.CodeAction:
     """The action with its edit, which takes as long as it takes."""
     answer = await _settled(ls, str(action.data))
-    text = await ls.session.mended(answer) if answer is not None and _can_mend(answer) else None
-    if answer is not None and text is not None:
-        action.edit = _edit(ls, answer, actions.difference(answer.source.text, text))
+    if answer is not None and _can_mend(answer) and (edits := await ls.session.mended(answer)):
+        action.edit = _edit(ls, answer, edits)
     return action
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from apflint.cli.files import may_hold_apf
 from apflint.load.source import Source
 from apflint.lsp import addresses, positions
+from apflint.lsp.actions import difference
 from apflint.lsp.folders import Folders, Home, Open
 from apflint.lsp.known import Known
 from apflint.lsp.worker import Worker
@@ -16,7 +17,7 @@ from apflint.lsp.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.finding import Finding
+    from apflint.finding import Edit, Finding
     from apflint.lsp.diagnostics import Diagnostic
     from apflint.lsp.folders import Round
     from apflint.lsp.positions import Change, Encoding
@@ -164,10 +165,15 @@ class Session:
             except TimeoutError:
                 return
 
-    async def mended(self, answer: Answer) -> str | None:
-        """The text of a document with all its safe fixes made; None where there are none, or it has changed meanwhile."""
-        text = await self._worker.run(lambda: self._all.mended(answer.home))
-        return text if self.documents.get(answer.document.uri) == answer.document else None
+    async def mended(self, answer: Answer) -> tuple[Edit, ...]:
+        """The edits that make all safe fixes of a document; none where it has none, or has changed meanwhile."""
+
+        def work() -> tuple[Edit, ...]:
+            text = self._all.mended(answer.home)
+            return difference(answer.source.text, text) if text is not None else ()
+
+        edits = await self._worker.run(work)
+        return edits if self.documents.get(answer.document.uri) is answer.document else ()
 
     def offset(self, document: Document, line: int, character: int) -> int:
         """The offset of a position."""

@@ -120,9 +120,18 @@ def test_differences_make_one_text_of_another(old: str, new: str) -> None:
 
 
 def test_differences_of_long_texts() -> None:
-    old = "a: 1\n" * 5000
-    new = old[:10_000] + "b: 2\n" + old[10_000:]
-    assert apply(old, difference(old, new)) == new
+    lines = [f"a: {number}\n" for number in range(5000)]
+    old = "".join(lines)
+    changed = "".join([*lines[:10], "b\n", *lines[11:3000], "c\n", *lines[3001:]])
+    assert [edit.new for edit in difference(old, changed)] == ["b\n", "c\n"]
+    grown = "".join([*lines[:10], "b\n", *lines[10:20], *lines[21:30], "c\n", "d\n", *lines[30:]])
+    assert [edit.new for edit in difference(old, grown)] == ["b\n", "", "c\nd\n"]
+    far = "".join([*lines[:10], "b\n", *lines[10:4000], "c\n", *lines[4000:]])
+    [whole] = difference(old, far)  # what is between is too long to be looked through
+    assert (whole.start, whole.end) == (len("".join(lines[:10])), len("".join(lines[:4000])))
+    for new in (changed, grown, far, "", old + old):
+        assert apply(old, difference(old, new)) == new
+        assert apply(new, difference(new, old)) == old
 
 
 TEXTS = st.text(alphabet=st.sampled_from(list("a\u00e9\u20ac\U0001f600\ud800\r\n\x85\u2028\x0c")), max_size=12)
