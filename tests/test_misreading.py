@@ -5,6 +5,44 @@ from __future__ import annotations
 import pytest
 
 from apflint.checks.misreading import _without_quotes
+from apflint.engine import check
+
+FLOW = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: a}
+spec:
+  matchingPrecedence: 8100
+  priorityLevelConfiguration: {name: workload-low}
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects:
+    - {kind: Group, group: {name: g}}
+    resourceRules:
+    - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: HERE}
+"""
+
+
+def _said(written: str) -> list[str]:
+    return [found.message for found in check([("a.yaml", FLOW.replace("HERE", written).encode())]).findings]
+
+
+@pytest.mark.parametrize(
+    ("written", "advice"),
+    [
+        ("y", '["y"]'),  # a boolean to YAML
+        ("&x no", '["no"]'),
+        ("5", '["5"]'),
+        ("team", "[team]"),
+        ('"team"', '["team"]'),
+        ("'y, team'", '["y", team]'),
+        ("'team, *'", '[team, "*"]'),
+    ],
+)
+def test_a_list_that_a_message_advises_is_one_of_texts(written: str, advice: str) -> None:
+    [message] = _said(written)
+    assert message.endswith(f": {advice}")
+    assert not any("takes" in other or "an item" in other for other in _said(advice))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ _NOUNS = {
 }
 _INT32 = 2**31
 _INT64 = 2**63
+_LONGEST = 40
+"""Characters of a value that is shown as it is written."""
 _LISTS = ("verbs", "apiGroups", "resources", "namespaces", "nonResourceURLs", "finalizers")
 """The lists of texts that a manifest has."""
 _AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
@@ -36,7 +38,7 @@ def misreading(document: Document, violation: Violation) -> str:
     """A sentence or two on a value of the wrong type."""
     got, expected = violation.got, violation.expected
     written = document.text(violation.path)
-    short = written if "\n" not in written and len(written) <= 40 else ""
+    short = written if "\n" not in written and len(written) <= _LONGEST else ""
     due = f"{_whose(document, violation)} {_NOUNS.get(expected, expected)}"
     if isinstance(got, float) and not math.isfinite(got):
         return not_finite(written)
@@ -51,7 +53,7 @@ def misreading(document: Document, violation: Violation) -> str:
     if expected == "list" and isinstance(got, dict):
         return f"{due}; this is a mapping. Each item of a list starts with `- `"
     if expected == "list":
-        return f"{due}; this is {_noun(got)}. A list of one is written in brackets{_in_brackets(got, short)}"
+        return f"{due}; this is {_noun(got)}. A list of one is written in brackets{_in_brackets(document, violation)}"
     if expected == "object" and isinstance(got, str):
         return f"{due}; this is {_noun(got)}.{_as_mapping(document, violation, got)}"
     return f"{due}; this is {_noun(got)}"
@@ -100,10 +102,16 @@ def _digits(text: str, expected: str) -> str:
     return text if plain and -limit <= int(text) < limit else ""
 
 
-def _in_brackets(got: Any, written: str) -> str:
+def _in_brackets(document: Document, violation: Violation) -> str:
+    """The list as it is to be written: what YAML would read as no text again is in quotes."""
+    from apflint.edit.places import literal, word  # only findings need it
+
+    got, written = violation.got, document.text(violation.path)
     if isinstance(got, str) and "," in got:
-        return f", each item apart: [{', '.join(part.strip() for part in got.split(','))}]"
-    return f": [{written}]" if written else ""
+        return f", each item apart: [{', '.join(word(part.strip()) for part in got.split(','))}]"
+    if not isinstance(got, str):
+        written = literal(new) if (new := _unread(document, violation.path)) else ""
+    return f": [{written}]" if written and "\n" not in written and len(written) <= _LONGEST else ""
 
 
 def _as_mapping(document: Document, violation: Violation, got: str) -> str:
