@@ -128,6 +128,7 @@ SAFE = [
         "          # who\n          serviceAccount:\n            name: deployer # he\n\n            # where\n            namespace: ci\n",
     ),
     Case("APF101", SCHEMA, GROUP, "          name: 'sso:ci'\n"),
+    Case("APF101", SCHEMA, "kind: Group\n" + GROUP, "kind: group\n          name: 'sso:ci'\n"),
     Case("APF101", SCHEMA, GROUP, "          name: 'sso:ci'\n          apiGroup: rbac.authorization.k8s.io\n"),
     Case("APF101", SCHEMA, GROUP, "          apiVersion: v1\n" + GROUP),
     Case(

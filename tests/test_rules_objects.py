@@ -563,6 +563,10 @@ def test_subjects_as_in_a_role_binding() -> None:
     assert told["name"].endswith('`kind: User` with `user: {name: "alice"}`')
     assert "otherwise than in RBAC" not in told["namespace"]
     assert "RBAC" not in said({"kind": "Robot", "name": "alice"})["name"]
+    assert "RBAC" not in said({"kind": 5, "name": "alice"})["name"]
+    told = said({"kind": "serviceaccounts", "name": "runner", "namespace": "ci"})  # its kind is another finding
+    assert told["name"].endswith('`kind: ServiceAccount` with `serviceAccount: {namespace: "ci", name: "runner"}`')
+    assert told["namespace"].endswith('It goes into "serviceAccount" with the name')
 
 
 def test_a_long_prefix_is_cut_where_the_server_cuts_it() -> None:

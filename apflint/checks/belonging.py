@@ -63,6 +63,12 @@ def is_subject(document: Document, path: Path) -> bool:
     return document.kind == "FlowSchema" and len(path) == 6 and path[3] == "subjects"
 
 
+def kind_of(subject: Any) -> str | None:
+    """The kind that a subject is meant to be, misspelt perhaps; None where that is not plain."""
+    kind = subject.get("kind") if isinstance(subject, dict) else None
+    return repair.meant(kind, MEMBERS) if isinstance(kind, str) else None
+
+
 def _owner(document: Document, path: Path) -> dict[str, Any]:
     """The mapping that has the field."""
     value: Any = document.value
@@ -88,7 +94,7 @@ def _meant(name: str, violation: Violation, elsewhere: tuple[str, ...]) -> str |
 def _rbac_subject(document: Document, path: Path) -> Fix | None:
     """Name and namespace of a subject as RBAC writes it, moved into the mapping that is called after the kind."""
     subject = _owner(document, path)
-    member = MEMBERS.get(str(subject.get("kind")))
+    member = MEMBERS.get(kind_of(subject) or "")
     names = ("name", "namespace") if member == "serviceAccount" else ("name",)
     if member is None or member in subject or path[-1] not in names:
         return None
@@ -120,9 +126,7 @@ def _home(document: Document, violation: Violation, name: str, release: Release)
         homes -= {"exempt"} if level_type == "Limited" else {"limited"} if level_type == "Exempt" else set()
     if steps == ["spec"] and name == "name":
         return None  # of the level, or of the object
-    if is_subject(document, violation.path) and homes != {
-        MEMBERS.get(str(_owner(document, violation.path).get("kind")))
-    }:
+    if is_subject(document, violation.path) and homes != {MEMBERS.get(kind_of(_owner(document, violation.path)) or "")}:
         return None  # the namespace of a user or a group, which have none
     return homes.pop() if len(homes) == 1 else None
 

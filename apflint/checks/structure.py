@@ -160,8 +160,8 @@ def _rbac_habit(document: Document, violation: Violation) -> str | None:
     if path[-1] not in ("name", "namespace"):
         return None
     subject = _at(document.value, path[:-1])
-    kind = subject.get("kind") if isinstance(subject, dict) else None
-    if kind not in MEMBERS:
+    kind = belonging.kind_of(subject)
+    if kind is None:
         return None
     member = MEMBERS[kind]
     if path[-1] == "namespace" and "name" in subject:
