@@ -46,6 +46,15 @@ def test_a_list_that_a_message_advises_is_one_of_texts(written: str, advice: str
 
 
 @pytest.mark.parametrize(
+    ("name", "quoted"), [("yes", '"yes"'), ("&x 2.10", '"2.10"'), ("no", '"no"'), ("0", '"0"'), ("", '"..."')]
+)
+def test_a_name_beside_its_kind_is_advised_as_it_is_written(name: str, quoted: str) -> None:
+    text = FLOW.replace("HERE", "[team]").replace("group: {name: g}", f"name: {name}")
+    [message] = [found.message for found in check([("a.yaml", text.encode())]).findings if found.rule == "APF101"]
+    assert message.endswith(f"`kind: Group` with `group: {{name: {quoted}}}`")
+
+
+@pytest.mark.parametrize(
     ("text", "written", "advice"),
     [
         ("5", '"5"', ". Write it without quotes: 5"),

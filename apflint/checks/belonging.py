@@ -98,7 +98,8 @@ def _rbac_subject(document: Document, path: Path) -> Fix | None:
     names = ("name", "namespace") if member == "serviceAccount" else ("name",)
     if member is None or member in subject or path[-1] not in names:
         return None
-    if not all(isinstance(subject.get(name), str) and subject[name] for name in names):
+    # What YAML read as a boolean or a number was meant as a name all the same: `name: yes`. That is the next finding then.
+    if not all(isinstance(subject.get(name), str | bool | int | float) and subject[name] != "" for name in names):
         return None
     return _nested(path, member, names)
 

@@ -110,7 +110,7 @@ def _in_brackets(document: Document, violation: Violation) -> str:
     if isinstance(got, str) and "," in got:
         return f", each item apart: [{', '.join(word(part.strip()) for part in got.split(','))}]"
     if not isinstance(got, str):
-        written = literal(new) if (new := _unread(document, violation.path)) else ""
+        written = literal(new) if (new := as_written(document, violation.path)) else ""
     return f": [{written}]" if written and "\n" not in written and len(written) <= _LONGEST else ""
 
 
@@ -127,7 +127,7 @@ def retyped(document: Document, violation: Violation) -> Fix | None:
     """Writes the value as its field takes it; None where it is not plain how."""
     path, got, expected = violation.path, violation.got, violation.expected
     if expected == "string" and isinstance(got, bool | int | float):
-        new = _unread(document, path)
+        new = as_written(document, path)
         if path[-1] == _AUTOUPDATE and isinstance(got, bool):
             new = str(got).lower()  # the server reads this text as a boolean again, and knows fewer words than YAML
         return _set(path, new, f"put it in quotes: {quote(new)}") if new else None
@@ -137,7 +137,7 @@ def retyped(document: Document, violation: Violation) -> Fix | None:
     if expected == "boolean" and got in ("true", "false"):
         return _set(path, got == "true", f"write it without quotes: {got}")
     if expected == "list" and path[-1] in _LISTS:
-        written = got if isinstance(got, str) else _unread(document, path)
+        written = got if isinstance(got, str) else as_written(document, path)
         return _listed(path, written) if got == "" or written else None
     if expected == "object" and isinstance(got, str) and got and not placeholder_hint(got):
         field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
@@ -158,8 +158,8 @@ def _listed(path: Path, written: str) -> Fix | None:
     return _set(path, items, f"write a list: {quote(items)}")
 
 
-def _unread(document: Document, path: Path) -> str:
-    """A value that is no text as it is written, without its anchor and tag; "" where it is more than a word."""
+def as_written(document: Document, path: Path) -> str:
+    """A value that was read as no text, as it is written, without its anchor and tag; "" where it is more than a word."""
     from apflint.edit.lines import body  # only fixes need it
     from apflint.load.node import Scalar, behind, walk
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks import belonging
-from apflint.checks.misreading import misreading, not_finite, retyped
+from apflint.checks.misreading import as_written, misreading, not_finite, retyped
 from apflint.checks.subjects import MEMBERS
 from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
@@ -166,9 +166,16 @@ def _rbac_habit(document: Document, violation: Violation) -> str | None:
     member = MEMBERS[kind]
     if path[-1] == "namespace" and "name" in subject:
         return f"It goes into {quote(member)} with the name" if kind == "ServiceAccount" else None
-    name, namespace = (json.dumps(subject.get(part) or "...") for part in ("name", "namespace"))
+    name, namespace = (_quoted(document, (*path[:-1], part), subject.get(part)) for part in ("name", "namespace"))
     inner = f"{{namespace: {namespace}, name: {name}}}" if kind == "ServiceAccount" else f"{{name: {name}}}"
     return f"Subjects are written otherwise than in RBAC: `kind: {kind}` with `{member}: {inner}`"
+
+
+def _quoted(document: Document, path: Path, value: Any) -> str:
+    """The text at `path` in quotes, as it is written where YAML reads a boolean or a number in it."""
+    if isinstance(value, bool | int | float):
+        value = as_written(document, path)
+    return json.dumps(value if isinstance(value, str) and value else "...")
 
 
 def _at(value: Any, path: Path) -> Any:
