@@ -901,3 +901,9 @@ def test_a_rule_of_requests_that_nobody_sees() -> None:
     assert found.message.startswith(
         "this rule never decides anything: no request that API Priority and Fairness sees matches its rules."
     )
+
+
+def test_a_built_in_level_may_come_after_its_flow_schema() -> None:
+    for name, told in (("workload-low", False), ("x", True)):
+        both = {"apiVersion": "v1", "kind": "List", "items": [flow_schema("a", name), level(name)]}
+        assert bool(findings(both, only="APF406")) is told
