@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A report without the findings of a baseline, and the entries of rules that ran without such a finding."""
+    """A report without the findings of a baseline, and the entries of what was looked at without such a finding."""
 
     report: Report
     stale: tuple[Entry, ...]
@@ -49,9 +49,9 @@ def entry(finding: Finding, report: Report) -> Entry:
     return Entry(finding.rule, owner, finding.field, value)
 
 
-def render(report: Report) -> str:
-    """The baseline with the findings of a report: JSON in ASCII, an entry a line, sorted; ends in a newline."""
-    counts = Counter(entry(finding, report) for finding in report.findings)
+def render(report: Report, kept: Counter[Entry] | None = None) -> str:
+    """The baseline with the findings of a report, and entries that are `kept`: JSON in ASCII, an entry a line, sorted."""
+    counts = Counter(entry(finding, report) for finding in report.findings) + (kept or Counter())
     lines = [json.dumps({**found._asdict(), "count": count}) for found, count in sorted(counts.items())]
     inner = ",".join(f"\n  {line}" for line in lines)
     end = "\n" if lines else ""
@@ -77,8 +77,13 @@ def parse(text: str, name: str) -> Counter[Entry]:
     return found
 
 
-def compare(report: Report, known: Counter[Entry], rules: Collection[str]) -> Compared:
-    """Sets aside the findings of the baseline: as many of each as it has. `rules` are those that ran."""
+def compare(
+    report: Report, known: Counter[Entry], rules: Collection[str], owners: Collection[str] | None = None
+) -> Compared:
+    """Sets aside the findings of the baseline: as many of each as it has. `rules` are those that ran.
+
+    `owners` are what the run has read, by `Entry.object`; None: all there is. Of anything else nothing is stale.
+    """
     left = Counter(known)
     kept: list[Finding] = []
     for finding in report.findings:
@@ -88,5 +93,7 @@ def compare(report: Report, known: Counter[Entry], rules: Collection[str]) -> Co
         else:
             kept.append(finding)
     suppressed = report.suppressed + len(report.findings) - len(kept)
-    stale = tuple(sorted(found for found, count in left.items() if count > 0 and found.rule in rules))
-    return Compared(report._replace(findings=tuple(kept), suppressed=suppressed), stale)
+    gone = [found for found, count in left.items() if count > 0 and found.rule in rules]
+    if gone and owners is not None:
+        gone = [found for found in gone if found.object in owners]
+    return Compared(report._replace(findings=tuple(kept), suppressed=suppressed), tuple(sorted(gone)))

@@ -178,3 +178,100 @@ def test_many_stale_entries_are_counted(
 def test_a_baseline_of_another_schema_is_said_to_be_one() -> None:
     with pytest.raises(ValueError, match=r"^b\.json: this baseline has the schema 2, and this apflint knows 1\.$"):
         baseline.parse('{"schema": 2, "findings": []}', "b.json")
+
+
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> None:
+    """Makes an empty directory with some manifests the current one."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def rules_of(path: Path) -> list[str]:
+    return [entry["rule"] for entry in json.loads(path.read_text("utf-8"))["findings"]]
+
+
+def test_a_run_that_could_not_read_all_writes_no_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here(tmp_path, monkeypatch, a=MANIFEST)
+    write = ["check", "--baseline", "known.json", "--write-baseline", "a.yaml"]
+    assert run(write) == 0
+    (tmp_path / "a.yaml").unlink()
+    before = (tmp_path / "known.json").read_text("utf-8")
+    capsys.readouterr()
+    assert run(write) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("apflint: a.yaml: ")
+    assert said.endswith("apflint: known.json is not written, because not everything could be read\n")
+    assert (tmp_path / "known.json").read_text("utf-8") == before
+
+
+def test_a_run_of_some_rules_keeps_the_entries_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here(tmp_path, monkeypatch, a=MANIFEST)
+    write = ["check", "--baseline", "known.json", "--write-baseline"]
+    assert run(write) == 0
+    (tmp_path / "a.yaml").write_text(MANIFEST.replace("ByFoo", "ByBar").replace("  namespace: nights\n", ""), "utf-8")
+    capsys.readouterr()
+    assert run([*write, "--select", "APF203"]) == 0
+    assert rules_of(tmp_path / "known.json") == ["APF104", "APF203"]
+    assert "ByBar" in (tmp_path / "known.json").read_text("utf-8")
+    said = capsys.readouterr().err
+    assert said == "apflint: 1 finding written to known.json; 1 entry of what this run did not look at is kept\n"
+    assert run(write) == 0
+    assert rules_of(tmp_path / "known.json") == ["APF203"]
+
+
+def test_a_run_on_some_files_judges_the_entries_of_their_objects_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    daily = MANIFEST.replace("nightly", "daily")
+    here(tmp_path, monkeypatch, a=MANIFEST, b=daily, c="apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchem\n")
+    on = ["check", "--baseline", "known.json"]
+    assert run([*on, "--write-baseline"]) == 0
+    known = rules_of(tmp_path / "known.json")
+    capsys.readouterr()
+    assert run([*on, "a.yaml"]) == 0
+    assert "of the baseline" not in capsys.readouterr().err
+    (tmp_path / "a.yaml").write_text(MANIFEST.replace("ByFoo", "ByUser"), "utf-8")
+    (tmp_path / "c.yaml").write_text("", "utf-8")
+    assert run([*on, "a.yaml"]) == 0
+    assert "1 entry of the baseline was not found in this run: APF203 FlowSchema/nightly" in capsys.readouterr().err
+    assert run([*on, "b.yaml", "c.yaml"]) == 0
+    assert re.search(r"1 entry .* not found in this run: APF005 c\.yaml", capsys.readouterr().err)
+    assert run([*on, "--write-baseline", "a.yaml"]) == 0
+    known.remove("APF203")
+    assert rules_of(tmp_path / "known.json") == known
+
+
+def test_a_run_on_the_directory_of_the_baseline_judges_all_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here(tmp_path, monkeypatch, a=MANIFEST)
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "deploy").mkdir()
+    on = ["check", "--baseline", "ci/known.json"]
+    assert run([*on, "--write-baseline"]) == 0
+    (tmp_path / "a.yaml").unlink()
+    capsys.readouterr()
+    assert run([*on, "deploy"]) == 0
+    assert "of the baseline" not in capsys.readouterr().err
+    assert run([*on, str(tmp_path)]) == 0
+    assert "2 entries of the baseline were not found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [MANIFEST, '{"schema": 2, "findings": []}', "[]"])
+def test_what_is_no_baseline_is_not_replaced(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here(tmp_path, monkeypatch, a=MANIFEST, m=text)
+    assert run(["check", "--baseline", "m.yaml", "--write-baseline", "."]) == 2
+    assert capsys.readouterr().err == (
+        "apflint: m.yaml: this file is no baseline that apflint knows, so --write-baseline leaves it as it is."
+        " Name another file, or remove this one.\n"
+    )
+    assert (tmp_path / "m.yaml").read_text("utf-8") == text
+    (tmp_path / "m.yaml").write_text("\n", "utf-8")
+    assert run(["check", "--baseline", "m.yaml", "--write-baseline", "."]) == 0

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from apflint.baseline import compare, parse, render
 from apflint.cli.reports import replace
 from apflint.engine import enabled
+from apflint.finding import clipped
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from apflint.baseline import Entry
     from apflint.engine import Options
     from apflint.finding import Report
@@ -32,9 +33,29 @@ def known(path: str) -> Counter[Entry]:
         ) from None
 
 
-def without_known(report: Report, path: str, options: Options) -> Report:
-    """The report without what the baseline has. Errors are those of `known`."""
-    answer = compare(report, known(path), enabled(options))
+def replaced(path: str) -> Counter[Entry]:
+    """What a baseline has that is to be written again: nothing, where there is none. ValueError for any other file's text."""
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return Counter()
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        return parse(text, path) if text.strip() else Counter()
+    except OSError as error:
+        raise ValueError(f'The baseline cannot be read from "{path}": {error.strerror or error}.') from None
+    except ValueError:
+        raise ValueError(
+            f"{visible(path)}: this file is no baseline that apflint knows, so --write-baseline leaves it as it is."
+            " Name another file, or remove this one."
+        ) from None
+
+
+def without_known(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Report:
+    """The report on `paths` without what the baseline has. Errors are those of `known`."""
+    rules = enabled(options)
+    answer = compare(report, known(path), rules)
+    if answer.stale and (owners := _owners(report, path, paths)) is not None:
+        answer = compare(report, known(path), rules, owners)
     if answer.stale:
         one = len(answer.stale) == 1
         what = "1 entry of the baseline was" if one else f"{len(answer.stale)} entries of the baseline were"
@@ -47,11 +68,41 @@ def without_known(report: Report, path: str, options: Options) -> Report:
     return answer.report
 
 
-def write(report: Report, path: str) -> None:
-    """Writes the findings as a baseline, all at once, so that nobody ever reads half of one. ValueError if that fails."""
+def write(report: Report, path: str, paths: tuple[str, ...], options: Options, old: Counter[Entry]) -> None:
+    """Writes the findings in `paths` as a baseline, all at once, so that nobody ever reads half of one.
+
+    Of the `old` entries those stay of which the run says nothing: another run may need them. ValueError if writing fails.
+    """
+    rules = enabled(options)
+    owners = _owners(report, path, paths) if old else None
+    kept = Counter(
+        {
+            found: count
+            for found, count in old.items()
+            if found.rule not in rules or (owners is not None and found.object not in owners)
+        }
+    )
     try:
-        replace(path, render(report).encode("ascii"))
+        replace(path, render(report, kept).encode("ascii"))
     except OSError as error:  # its own file name is that of the new content, before it takes the place of the old
         raise ValueError(f'The baseline cannot be written to "{path}": {error.strerror or error}.') from None
     count = len(report.findings)
-    sys.stderr.write(f"apflint: {count} finding{'' if count == 1 else 's'} written to {visible(path)}\n")
+    entries = "1 entry" if len(kept) == 1 else f"{len(kept)} entries"
+    verb = "is" if len(kept) == 1 else "are"
+    more = f"; {entries} of what this run did not look at {verb} kept" if kept else ""
+    sys.stderr.write(f"apflint: {count} finding{'' if count == 1 else 's'} written to {visible(path)}{more}\n")
+
+
+def _owners(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
+    """What a run on `paths` has read, by `Entry.object`; None for all, where the directory of the baseline is among them.
+
+    A hook names the files that were changed: of all the others it knows nothing.
+    """
+    home = os.path.realpath(os.path.dirname(path) or ".")
+    for one in paths:
+        if os.path.isdir(one) and f"{home}/".startswith(f"{os.path.realpath(one).rstrip('/')}/"):
+            return None
+    from apflint.load import load_text  # most runs have nothing that is stale
+
+    objects = (document for source in report.sources.values() for document in load_text(source).documents)
+    return {*report.sources, *(f"{one.kind}/{clipped(one.name)}" for one in objects)}

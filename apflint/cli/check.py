@@ -168,19 +168,36 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) ->
 def _run(request: Request, flags: Flags) -> int:
     inputs, options, printing, baseline = request
     wanted = wanted_reports(printing.reports)
+    if baseline is not None and baseline.write:
+        return _write_baseline(inputs, options, baseline.path)
     unreadable: list[str] = []
-    context = pairs(read(inputs._replace(paths=inputs.context), unreadable)) if inputs.context else ()
-    report = check(pairs(read(inputs, unreadable)), options, context)
+    report = _checked(inputs, options, unreadable)
     if baseline is not None:
         from apflint.cli import baselines
 
-        if baseline.write:
-            for message in unreadable:
-                sys.stderr.write(f"apflint: {message}\n")
-            baselines.write(report, baseline.path)
-            return 2 if unreadable else 0
-        report = baselines.without_known(report, baseline.path, options)
+        report = baselines.without_known(report, baseline.path, inputs.paths, options)
     return show(report, printing, wanted, unreadable, require_objects=flags.require_objects)
+
+
+def _checked(inputs: Inputs, options: Options, unreadable: list[str]) -> Report:
+    context = pairs(read(inputs._replace(paths=inputs.context), unreadable)) if inputs.context else ()
+    return check(pairs(read(inputs, unreadable)), options, context)
+
+
+def _write_baseline(inputs: Inputs, options: Options, path: str) -> int:
+    """Writes what is found as known; nothing where not all can be read, because what is known of that would be lost."""
+    from apflint.cli import baselines
+
+    old = baselines.replaced(path)
+    unreadable: list[str] = []
+    report = _checked(inputs, options, unreadable)
+    if unreadable:
+        unreadable.append(visible(f"{path} is not written, because not everything could be read"))
+        for message in unreadable:
+            sys.stderr.write(f"apflint: {message}\n")
+        return 2
+    baselines.write(report, path, inputs.paths, options, old)
+    return 0
 
 
 def show(
