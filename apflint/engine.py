@@ -156,7 +156,7 @@ def _set_aside(
     from apflint.suppression import set_aside
 
     kept, suppressed, problems = set_aside(loaded, found, judged, rules)
-    return [*kept, *(_finding(rule, problem) for rule, problem in problems)], suppressed
+    return [*kept, *(finding for _, finding in _told(problems))], suppressed
 
 
 def _rejected(said: Mapping[str, list[Problem]]) -> set[int]:

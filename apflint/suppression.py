@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import catalogue
 from apflint.checks.wording import listed, quote
-from apflint.finding import Edit, Fix, Operation, Place, Problem
+from apflint.finding import TOLD, Edit, Fix, Operation, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -155,8 +156,10 @@ def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
         # Rules of one comment go together, because the comment goes with the last of them.
         comment = (id(one.source), one.listed.comment) if one.listed else (id(one), (0, 0))
         gone.setdefault(comment, []).append(one)
-    for together in gone.values():
-        fix = _removal(together)
+    told: Counter[int] = Counter()
+    for (source, _), together in gone.items():
+        told[source] += 1
+        fix = _removal(together) if told[source] <= TOLD else None  # no more findings of one rule are told of a file
         for one in together:
             what = "on this object" if one.document is not None else "where this suppression applies"
             if one.rule in RULES:
@@ -173,15 +176,15 @@ def _removal(suppressions: list[Suppression]) -> Fix:
         return Fix(f"remove the annotation {quote(place.path[-1])}", True, (Operation("remove", place.path),))
     source, numbers = place[0], {one.number for one in parts}
     if len(numbers) == len(parts[0].rules):
-        return Fix("remove the comment", safe=True, edits=(_without_comment(source.text, *parts[0].comment),))
+        return Fix("remove the comment", safe=True, edits=(_without_comment(source, *parts[0].comment),))
     names = listed((quote(one.written) for one in suppressions), "and")
     edits = tuple(_without(parts[0].rules, numbers))
     return Fix(f"remove {names} from the comment", safe=True, edits=edits)
 
 
-def _without_comment(text: str, start: int, end: int) -> Edit:
+def _without_comment(source: Source, start: int, end: int) -> Edit:
     """A comment of its own line goes with the line, another one with the blanks before it."""
-    line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    text, line = source.text, source.line_starts[source.position(start)[0] - 1]
     before = text[line:start].rstrip(" \t")
     tail = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)").match(text, end)
     if tail is None:  # a line end that only YAML 1.1 knows

@@ -22,6 +22,8 @@ __all__ = ["Loaded", "Trouble", "helm_sources", "load", "load_text"]
 # Helm writes it right below a document's `---`; anywhere else it is somebody's comment.
 _HELM_SOURCE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
 _TEMPLATES = 10_000  # of one chart and its dependencies; more are told as places in the whole text
+MAX_LINES = 3_000_000
+"""Lines of one text: where each starts takes 40 bytes, and there is nothing in most of so many."""
 _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -47,6 +49,8 @@ def load(name: str, data: bytes) -> Loaded:
 
 def load_text(source: Source) -> Loaded:
     """Reads one text. Never raises."""
+    if len(source.text) > MAX_LINES and source.text.count("\n") + source.text.count("\r") > MAX_LINES:
+        return _too_many_lines(source)
     objects = Objects(source)
     script = is_script(source.text)
     if script is not None and objects.worth_reading(0, len(source.text)):
@@ -79,6 +83,13 @@ def helm_sources(text: str) -> list[Source] | None:
     before = text[: starts[0].start()].strip().strip("-").strip()
     extra = [Source("<stdin>", text[: starts[0].start()])] if before else []
     return extra + [Source(name, "---\n".join(bodies)) for name, bodies in parts.items()]
+
+
+def _too_many_lines(source: Source) -> Loaded:
+    """A trouble at the first line, in a source that has no more lines than that takes."""
+    first = Source(source.name, source.text[:1_000])
+    message = f"more than {MAX_LINES:,} lines in one file"
+    return Loaded(first, (), (Trouble("unsafe", first, 0, 1, message, rejected=False),), ())
 
 
 def _undecodable(name: str, data: bytes, error: UnicodeDecodeError) -> Loaded:

@@ -24,6 +24,7 @@ _WORD = re.compile(r"true|false|null")
 _WORDS = {"true": True, "false": False, "null": None}
 _BOUNDARY = re.compile(r"\}\s*\n(?=\{)")
 _SPECIAL = re.compile(r"(?<![0-9])[0-9]{400}|\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_PIECE = 16 * 1024
 _MAX_DIGITS = 400  # longer numbers overflow a float as well; Go refuses them
 
 
@@ -37,9 +38,9 @@ def documents(
     """
     at, left = _space(text, 0), MAX_DOCUMENTS
     while at < len(text):
-        boundary = _BOUNDARY.search(text, at)
-        stop = boundary.end() if boundary else len(text)
-        # On its own, because an error of Python's decoder counts the lines before it: a million of them would take for ever.
+        # A piece at a time, because an error of Python's decoder counts the lines before it: in a text of a million
+        # mistakes that would take for ever.
+        stop = _boundary(text, at + _PIECE)
         piece, base = text[at:stop], at
         while at < stop:
             if left == 0:
@@ -47,7 +48,7 @@ def documents(
                 return
             left -= 1
             value, length = _scan(piece, at - base)
-            end = base + length
+            end = base + length if length else _boundary(text, at)
             if wanted(at, end, value):
                 made = _document(text, at, end, None if value is None else _plain_value(piece, at - base))
                 end = made.end
@@ -55,16 +56,21 @@ def documents(
             at = _space(text, end)
 
 
-def _scan(text: str, at: int) -> tuple[Any, int]:
-    """The value that starts there and its end; None and the end of the text where it cannot be read or is too long."""
-    if len(text) - at <= MAX_LENGTH:
-        try:
-            value, end = _SCAN(text, at)
-        except (ValueError, StopIteration, RecursionError):
-            pass
-        else:
-            return value, end
-    return None, len(text)
+def _boundary(text: str, at: int) -> int:
+    """Where the next line begins with `{` after a `}`; the end of the text where none does."""
+    found = _BOUNDARY.search(text, at)
+    return found.end() if found else len(text)
+
+
+def _scan(piece: str, at: int) -> tuple[Any, int]:
+    """The value that starts there and its end; None and 0 where it cannot be read or is too long."""
+    if len(piece) - at > MAX_LENGTH and _boundary(piece, at) - at > MAX_LENGTH:
+        return None, 0
+    try:
+        value, end = _SCAN(piece, at)
+    except (ValueError, StopIteration, RecursionError):
+        return None, 0
+    return value, end
 
 
 def _document(text: str, start: int, stop: int, plain: Any) -> YamlDocument:
@@ -132,7 +138,7 @@ def _no_constant(_: str) -> Any:
 def compose(text: str, start: int, end: int) -> Node:
     """The tree of the value that starts at `start`; it ends where it ends, at `end` at the latest. Raises YamlError."""
     root = _Reader(text, end).value(start, 0)
-    if root.end - start > MAX_LENGTH:
+    if end - start > MAX_LENGTH:
         raise YamlError(f"a document of more than {MAX_LENGTH:,} characters", start, unsafe=True)
     return root
 

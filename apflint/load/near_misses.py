@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from apflint.load.document import GROUP, KINDS, LISTS
@@ -19,6 +20,7 @@ class NearMiss(NamedTuple):
     """What is in it, and what was probably meant instead."""
 
 
+@lru_cache(1_000)  # of thousands in a file most are alike
 def near_miss(group: str, api_version: str, kind: str) -> NearMiss | None:
     """What is nearly ours in group or kind; None for everybody else's objects (APF005)."""
     if group == GROUP:

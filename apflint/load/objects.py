@@ -91,14 +91,17 @@ class Objects:
         """Takes a document from what is read of one file. Raises _EnoughError, once that is told, where too little is left."""
         left = self._left - _EACH - self._size(start, end)
         if left <= 0 and self._read:
-            message = (
-                f"this file has more in it than apflint reads of one file: from here on, after {self._read:,} documents, what"
-                " it has of API Priority and Fairness was not read. Split it"
-            )
-            self._trouble("unsafe", start, start + 1, message, rejected=False)
+            self._trouble("unsafe", start, start + 1, self._enough(self._read), rejected=False)
             raise _EnoughError
         self._left = left
         self._read += 1
+
+    @staticmethod
+    def _enough(read: int) -> str:
+        return (
+            f"this file has more in it than apflint reads of one file: from here on, after {read:,} documents, what"
+            " it has of API Priority and Fairness was not read. Split it"
+        )
 
     def _count(self, value: Any) -> None:
         """Counts a value without a sign of ours in its text: quicker than to look for an object of ours in it."""
@@ -195,6 +198,10 @@ class Objects:
         if isinstance(items, list) and ((group == GROUP and kind in LISTS) or (api_version, kind) == ("v1", "List")):
             child = (api_version, LISTS[kind]) if kind in LISTS else ("", "")
             for number, item in enumerate(items):
+                self._left -= _EACH
+                if self._left <= 0 and number:
+                    self._at(whole, (*path, "items", number), "kind", "unsafe", self._enough(number))
+                    raise _EnoughError
                 self._object(whole, item, (*path, "items", number), child)
         elif group == GROUP and kind in LISTS:
             if items is not None:
