@@ -262,11 +262,12 @@ def _limited(
     shares = value.get(shares_field(version))
     response = value.get("limitResponse") or {}
     queuing = response.get("queuing")
+    has_borrowing = release.has_borrowing and version != "v1alpha1"  # which was gone when the fields came
     return LimitedPriorityLevelConfiguration(
         shares=_shares(shares, version, keep_zero=keep_zero),
         limit_response=LimitResponse(response.get("type") or "", None if queuing is None else _queuing(queuing)),
-        lendable_percent=(value.get("lendablePercent") or 0) if release.has_borrowing else 0,
-        borrowing_limit_percent=value.get("borrowingLimitPercent") if release.has_borrowing else None,
+        lendable_percent=(value.get("lendablePercent") or 0) if has_borrowing else 0,
+        borrowing_limit_percent=value.get("borrowingLimitPercent") if has_borrowing else None,
     )
 
 

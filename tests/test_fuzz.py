@@ -17,6 +17,11 @@ FOUND = {
         ("check", "--isolated", "--kubernetes", "1.36", "a.yaml"),
         f"apiVersion: {GROUP}/v1beta1\nkind: PriorityLevelConfiguration\nmetadata: {{name: exempt}}\nspec: {{type: Exempt, exempt: x}}\n",
     ),
+    "a field that came when the version was gone, of another type": (
+        ("fix", "--isolated", "--diff", "a.yaml"),
+        f"apiVersion: {GROUP}/v1alpha1\nkind: PriorityLevelConfiguration\nmetadata: {{name: a}}\n"
+        "spec: {type: Limited, limited: {borrowingLimitPercent: (, limitResponse: {type: Reject}}}\n",
+    ),
     "a field that only the other kind has, of another type": (
         ("check", "--isolated", "a.yaml"),
         f"apiVersion: {GROUP}/v1\nkind: PriorityLevelConfiguration\nmetadata: {{name: a}}\nspec: {{rules: [x]}}\n",

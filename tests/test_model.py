@@ -26,7 +26,8 @@ from apflint.model import (
     flow_schema,
     priority_level,
 )
-from apflint.releases import release
+from apflint.releases import API_VERSIONS, RELEASES, release
+from apflint.schema import violations
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -166,3 +167,24 @@ def test_fields_that_a_release_does_not_know(kubernetes: str, version: str, exem
     assert (spec.limited.lendable_percent, spec.limited.borrowing_limit_percent) == (
         (20, 40) if borrowing else (0, None)
     )
+
+
+@pytest.mark.parametrize("field", ["lendablePercent", "borrowingLimitPercent", "nominalConcurrencyShares", "exempt"])
+def test_a_field_that_the_schema_does_not_have_is_not_read(field: str) -> None:
+    def spec(**given: Any) -> dict[str, Any]:
+        return given if field == "exempt" else {"limited": given}
+
+    known = set()
+    for version in [life.name for life in API_VERSIONS]:
+        for kubernetes in RELEASES:
+            written = {"spec": spec(**{field: "x"})}
+            (found,) = violations(written, "PriorityLevelConfiguration", version, kubernetes)
+            known.add(found.what)
+            if found.what == "unknown":
+                assert level(spec(**{field: "x"}), kubernetes.name, version) == level(spec(), kubernetes.name, version)
+            elif version in kubernetes.served:
+                value = {"lendablePercent": 7} if field == "exempt" else 7
+                assert level(spec(**{field: value}), kubernetes.name, version) != level(
+                    spec(), kubernetes.name, version
+                )
+    assert known == {"unknown", "type"}
