@@ -95,6 +95,32 @@ def test_fixes_are_told_in_the_order_of_files_and_lines(folder: Path, capsys: py
     assert told == [[name, line] for name in ("a.yaml", "b.yaml") for line in ("5", "9", "10")]
 
 
+def test_lines_are_those_of_the_file_that_is_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The subject gets one line more by its fix, and what is mended or refused below it is found after that."""
+    old, new = (
+        "  - subjects: [{kind: Group, group: {name: night-watch}}]\n",
+        "  - subjects:\n    - kind: Group\n      name: a\n",
+    )
+    text = FIXED.replace(old, new).replace("verbs: [get]", "verbs: [get, get]")
+    bad = text + "---\n" + REFUSED.replace("nightly", "refused")
+    write(folder, a=bad)
+    assert run(["fix", "--diff", "a.yaml"]) == 1
+    fixed = ["APF101", "APF106"]
+    lines = [bad[: bad.index(sign)].count("\n") + 1 for sign in ("name: a\n", "[get, get]", "matchingPrecedense")]
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[:2] for line in told[:2]] == [
+        [f"a.yaml:{line}", f"would fix {rule}"] for line, rule in zip(lines, fixed, strict=False)
+    ]
+    assert told[2].startswith(f"a.yaml:{lines[2]}: not fixed: APF101 (")
+    assert f" in line {lines[2]}: " in told[2]
+    assert run(["fix", "a.yaml"]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[:2] for line in told[:2]] == [
+        [f"a.yaml:{line}", f"fixed {rule}"] for line, rule in zip(lines, fixed, strict=False)
+    ]
+    assert told[2].startswith(f"a.yaml:{lines[2] + 1}: not fixed: APF101 (")  # it is there to be looked at, now
+
+
 def test_a_folder_and_what_is_below_it(folder: Path) -> None:
     (folder / "deep" / "er").mkdir(parents=True)
     write(folder / "deep" / "er", a=BROKEN)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check import pairs, read, requested, show, status, wanted_reports
+from apflint.edit.consequences import identity
 from apflint.edit.fix import mend
 from apflint.report.terminal import counted, visible
 
@@ -57,7 +58,7 @@ def check(request: Request, flags: Flags) -> int:
         raise ValueError("--report writes findings, and --diff shows changes in their place. Give one of the two.")
     if flags.fix and not {"-", "/dev/stdin"}.isdisjoint(request.inputs.paths):
         raise ValueError("--fix changes files. For standard input use `apflint fix -`, which prints the result.")
-    wanted = wanted_reports(request.printing.reports)
+    wanted = wanted_reports(request)
     outcome = _mended(request, flags)
     report = outcome.before if flags.diff else outcome.after
     failed = flags.require_objects and not report.objects
@@ -122,7 +123,9 @@ def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:
 
 def _tell(outcome: _Outcome, flags: Flags) -> None:
     """What was refused, and how many were fixed."""
-    for found, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
+    now = {} if flags.diff else {identity(found): found for found in outcome.after.findings}
+    for refused, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
+        found = now.get(identity(refused), refused)  # where it is in the files as they are by now
         say(f"{_at(found)}: not fixed: {found.rule} ({_title(found)}): {reason}")
     if flags.quiet:
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.edit import CannotEditError, apply, operations
 from apflint.edit.consequences import Allowance, places
 from apflint.edit.files import decode
+from apflint.edit.origins import told, traced
 from apflint.edit.proof import position, prove
 from apflint.edit.veils import is_unread
 from apflint.load.source import Source
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from apflint.edit.consequences import Extent
+    from apflint.edit.origins import Origins
     from apflint.finding import Edit, Finding, Operation, Report
     from apflint.load.document import Document
 
@@ -30,6 +32,7 @@ class State(NamedTuple):
 
     inputs: Mapping[str, bytes]
     report: Report
+    origins: Origins
 
 
 class Done(NamedTuple):
@@ -54,28 +57,28 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
     made: list[Finding] = []
     excess: list[Finding] = []
     for _ in range(_DEPTH):
-        texts, reasons = _edited(trial, todo)
+        texts, origins, reasons = _edited(trial, todo)
         if reasons:
             around = {place for found in batch for place in places(found)}
             alone = {place: reasons[place] for place in reasons if place in around}
             return Failure(alone, next(iter(reasons.values())))
-        made += todo
-        trial = State(texts, judge(texts))
+        made += (told(found, trial.origins) for found in todo)
+        trial = State(texts, judge(texts), origins)
         excess = allowance.excess(trial.report.findings)
         if not excess:
             return Done(trial, made)
         todo = [found for found in allowance.came_to_light(excess) if wanted(found)]
         if not todo:
             break
-    return Failure(*allowance.reasons(excess))
+    return Failure(*allowance.reasons([told(found, trial.origins) for found in excess]))
 
 
-def _edited(state: State, todo: Iterable[Finding]) -> tuple[dict[str, bytes], dict[Extent, str]]:
+def _edited(state: State, todo: Iterable[Finding]) -> tuple[dict[str, bytes], Origins, dict[Extent, str]]:
     """The inputs with the fixes made, and proved; and for each file or object where that cannot be, a sentence without its end."""
     by_file: dict[str, list[Finding]] = {}
     for found in todo:
         by_file.setdefault(found.file, []).append(found)
-    inputs = dict(state.inputs)
+    inputs, origins = dict(state.inputs), dict(state.origins)
     reasons: dict[Extent, str] = {}
     for name, findings in by_file.items():
         if name not in inputs:
@@ -85,11 +88,14 @@ def _edited(state: State, todo: Iterable[Finding]) -> tuple[dict[str, bytes], di
         if not failures:
             try:
                 text, encoding = decode(inputs[name])
-                inputs[name] = encoding.encode(_edited_text(Source(name, text), findings, edits))
+                old = Source(name, text)
+                new = Source(name, _edited_text(old, findings, edits))
+                inputs[name] = encoding.encode(new.text)
+                origins[name] = traced(old, new, edits, origins.get(name))
             except ValueError as error:
                 failures[name,] = error
         reasons |= {place: f"the text cannot be edited there: {error}" for place, error in failures.items()}
-    return inputs, reasons
+    return inputs, origins, reasons
 
 
 def _edits(findings: list[Finding]) -> tuple[list[Edit], dict[Extent, ValueError]]:

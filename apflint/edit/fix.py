@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from apflint.edit import apply, operations
 from apflint.edit.attempt import Done, State, attempt
 from apflint.edit.consequences import identity, places
+from apflint.edit.origins import told
 from apflint.edit.portions import Portions
 from apflint.edit.proof import position, prove
 from apflint.edit.retries import Retries
@@ -35,8 +36,9 @@ class Mending(NamedTuple):
     inputs: Mapping[str, bytes]
     """All of them, by name, mended or not."""
     made: tuple[Finding, ...]
-    """What was mended, in the order it was done; lines and columns are those at that time."""
+    """What was mended, in the order it was done, with lines of the inputs as they were; columns are those at that time."""
     refused: tuple[Refusal, ...]
+    """What was not, with lines of the inputs as they were."""
     report: Report
     """What is found in the inputs as they are now."""
 
@@ -61,7 +63,7 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
     that do not are tried in ever smaller portions, and refused if they do not go well alone; all files go through that
     at the same time, so that one bad fix in each of 300 files takes no more calls of `judge` than in one.
     """
-    now = State(inputs, judge(inputs) if first is None else first)
+    now = State(inputs, judge(inputs) if first is None else first, {})
     made: list[Finding] = []
     refused: dict[tuple[Any, ...], Refusal] = {}
     retries, portions = Retries(), Portions()
@@ -95,7 +97,7 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
             continue
         for found in portions.shrink(batch, outcome.reasons):
             place = next((place for place in reversed(places(found)) if place in outcome.reasons), ())
-            refused[identity(found)] = Refusal(found, outcome.reasons.get(place, outcome.reason))
+            refused[identity(found)] = Refusal(told(found, now.origins), outcome.reasons.get(place, outcome.reason))
             retries.refused(identity(found), place)
     still = set(map(identity, now.report.findings))
     left = tuple(refusal for key, refusal in refused.items() if key in still)
