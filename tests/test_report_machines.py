@@ -564,6 +564,46 @@ def test_two_reports_into_one_file_by_way_of_a_link(folder: Path, capsys: pytest
     assert not (folder / "b.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("report", "arguments"),
+    [
+        ("one.yaml", ["one.yaml"]),
+        ("./one.yaml", ["."]),
+        ("link", ["one.yaml"]),
+        ("one.yaml", ["--fix", "one.yaml"]),
+        ("one.yaml", ["two.yaml", "--context", "one.yaml"]),
+        ("other.yaml", []),
+        ("many.json", []),
+        ("known.json", ["two.yaml", "--baseline", "known.json"]),
+    ],
+)
+def test_no_report_takes_the_place_of_what_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], report: str, arguments: list[str]
+) -> None:
+    write(folder, one=BAD, two=GOOD, other="a: b\n")
+    os.symlink("one.yaml", folder / "link")
+    (folder / "many.json").write_text(
+        json.dumps({"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema"})
+    )
+    (folder / "known.json").write_text('{"schema": 1, "findings": []}')
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    assert run(["check", "--report", f"sarif={report}", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        f'apflint: --report: "{report}" is read in this run, and the report would take its place. Name another file.\n'
+    )
+    assert {path.name: path.read_text() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["json", "sarif", "gitlab"])
+def test_a_report_takes_the_place_of_an_earlier_one_in_a_directory_that_is_checked(folder: Path, name: str) -> None:
+    write(folder, one=BAD)
+    for _ in range(2):
+        assert run(["check", ".", "--report", f"{name}=out.json"]) == 1
+        assert "APF201" in (folder / "out.json").read_text()
+
+
 def test_a_report_into_a_device(folder: Path) -> None:
     write(folder, one=GOOD)
     assert run(["check", "one.yaml", "--report", f"json={os.devnull}"]) == 0

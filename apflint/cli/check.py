@@ -167,7 +167,7 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) ->
 
 def _run(request: Request, flags: Flags) -> int:
     inputs, options, printing, baseline = request
-    wanted = wanted_reports(printing.reports)
+    wanted = wanted_reports(request)
     if baseline is not None and baseline.write:
         return _write_baseline(inputs, options, baseline.path)
     unreadable: list[str] = []
@@ -218,13 +218,18 @@ def show(
     )
 
 
-def wanted_reports(reports: tuple[str, ...]) -> tuple[Target, ...]:
+def wanted_reports(request: Request) -> tuple[Target, ...]:
     """The reports that are asked for; known before anything is checked, so that a mistake is told at once."""
+    inputs, reports = request.inputs, request.printing.reports
     if not reports:
         return ()
-    from apflint.cli.reports import targets
+    from apflint.cli.reports import refuse_inputs, targets
 
-    return targets(reports)
+    wanted = targets(reports)
+    own = (inputs.apart,) if inputs.apart is not None else ()
+    paths = (*inputs.paths, *inputs.context)
+    refuse_inputs(wanted, (*paths, *own), files.discover(paths, inputs.exclude, inputs.force_exclude))
+    return wanted
 
 
 def _save(report: Report, wanted: tuple[Target, ...], printing: Printing, how: Style) -> list[str]:

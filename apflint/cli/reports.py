@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.report import FORMATS, Style, render
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.cli.files import Found
     from apflint.finding import Report
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -47,6 +50,38 @@ def _same(one: str, other: str) -> bool:
         return os.path.realpath(one) == os.path.realpath(other)
     except ValueError:  # a NUL, which no file has in its name; writing says more
         return one == other
+
+
+def refuse_inputs(wanted: tuple[Target, ...], named: Iterable[str], inputs: Iterable[Found]) -> None:
+    """ValueError where a report would take the place of what is read: a file that is `named`, or a manifest in a directory.
+
+    An earlier report among the `inputs`, in JSON, is no manifest.
+    """
+    there = [target for target in wanted if os.path.isfile(target.file)]
+    for target in there:
+        if any(_same(target.file, name) for name in named):
+            raise _is_read(target)
+    names = {os.path.basename(os.path.realpath(target.file)): target for target in there}
+    for found in inputs if there else ():
+        same = names.get(os.path.basename(os.path.realpath(found.path)))
+        if same and _same(same.file, found.path) and not _is_earlier_report(found):
+            raise _is_read(same)
+
+
+def _is_read(target: Target) -> ValueError:
+    return ValueError(
+        f'--report: "{target.file}" is read in this run, and the report would take its place. Name another file.'
+    )
+
+
+def _is_earlier_report(found: Found) -> bool:
+    if not found.path.endswith(".json"):
+        return False  # what is read of directories is in YAML, else
+    from apflint.cli.files import read
+    from apflint.load import load
+
+    data = read(found)
+    return isinstance(data, bytes) and not load(found.name, data).documents
 
 
 def save(report: Report, wanted: tuple[Target, ...], style: Style) -> list[str]:
