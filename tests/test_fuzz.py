@@ -19,8 +19,10 @@ FOUND = {
     ),
     "a field that came when the version was gone, of another type": (
         ("fix", "--isolated", "--diff", "a.yaml"),
-        f"apiVersion: {GROUP}/v1alpha1\nkind: PriorityLevelConfiguration\nmetadata: {{name: a}}\n"
-        "spec: {type: Limited, limited: {borrowingLimitPercent: (, limitResponse: {type: Reject}}}\n",
+        (
+            f"apiVersion: {GROUP}/v1alpha1\nkind: PriorityLevelConfiguration\nmetadata: {{name: a}}\n"
+            "spec: {type: Limited, limited: {borrowingLimitPercent: (, limitResponse: {type: Reject}}}\n"
+        ),
     ),
     "a field that only the other kind has, of another type": (
         ("check", "--isolated", "a.yaml"),
