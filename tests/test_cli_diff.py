@@ -238,6 +238,14 @@ def test_flows_make_no_difference_where_nobody_waits() -> None:
     assert not found.changed
 
 
+@pytest.mark.parametrize(("queues", "told_apart"), [(1, False), (2, True)])
+def test_flows_make_a_difference_from_two_queues_on(queues: int, told_apart: bool) -> None:
+    queuing = {"queues": queues, "handSize": 1, "queueLengthLimit": 5}
+    x = level("x", 30, {"type": "Queue", "queuing": queuing})
+    found = difference(side(x, schema("a", "x")), side(x, schema("a", "x", method=None)))
+    assert told(found) == ({("flow", "a", "a")} if told_apart else set())
+
+
 def test_dangling_and_broken() -> None:
     found = difference(
         side(level("x"), level("y"), schema("a", "x"), schema("b", "y", "ops")),

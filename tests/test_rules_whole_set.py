@@ -907,3 +907,10 @@ def test_a_built_in_level_may_come_after_its_flow_schema() -> None:
     for name, told in (("workload-low", False), ("x", True)):
         both = {"apiVersion": "v1", "kind": "List", "items": [flow_schema("a", name), level(name)]}
         assert bool(findings(both, only="APF406")) is told
+
+
+def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
+    mine = flow_schema("mine", "workload-low", 50, subjects=[group("system:authenticated")], resources=[ALL])
+    (found,) = findings(mine, only="APF507")
+    for name in ("kube-scheduler", "kube-controller-manager", "system-nodes", "system-leader-election"):
+        assert f'("{name}")' in found.message

@@ -463,6 +463,32 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     assert reach.reachable(again, service_accounts) == reach.reachable(config, service_accounts)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rules": []},
+        {"subjects": []},
+        {"resourceRules": []},
+        {"verbs": []},
+        {"apiGroups": []},
+        {"resources": []},
+        {"namespaces": []},
+        {"verbs": ["no such verb"]},
+    ],
+)
+def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
+    part = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
+    rule = {"subjects": [{"kind": "User", "user": {"name": "alice"}}], "resourceRules": [part | changes]} | changes
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": [rule]} | changes
+    config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
+    schema = next(each for each in config.order if each.name == "x")
+    assert reach.reachable(config, schema) is None
+    assert [*reach.unreachable(config, [schema])] == [Part(schema)]
+    everybody = next(each for each in config.order if each.name == "global-default")
+    assert reach.overlap(config, schema, everybody) is None
+    assert reach.shadows(config, Part(schema)) == ()
+
+
 def test_what_takes_everything_together_is_told_in_its_order() -> None:
     def rule(*verbs: str) -> dict[str, Any]:
         return {"verbs": verbs, "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
