@@ -14,6 +14,7 @@ from apflint import catalogue, engine
 from apflint.checks.repair import meant
 from apflint.checks.requests import VERBS
 from apflint.edit.fix import Mending, mend
+from apflint.finding import Cause
 from apflint.load import load
 from apflint.model import flow_schema, priority_level
 from apflint.releases import NEWEST, release
@@ -145,7 +146,7 @@ CASES = [
     schema("APF211", VERBS_LINE, "verbs: [get, GET, 'updates']", "verbs: [get, 'update']"),
     schema("APF211", "verbs: [get]", 'verbs: ["Get"]', 'verbs: ["get"]'),
     schema("APF211", VERBS_LINE, "verbs: [get, PUT, POST]", "verbs: [get, update, create]", safe=False),
-    schema("APF211", VERBS_LINE, "verbs: [Get, post]", "verbs: [get, create]", safe=False),
+    schema("APF211", VERBS_LINE, "verbs: [get, post]", "verbs: [get, create]", safe=False),
     schema("APF213", 'namespaces: ["*"]', "namespaces: [ci, Team-A]", "namespaces: [ci, team-a]", safe=False),
     schema("APF214", "[/version, '/metrics']", "['version', '/metrics']", "['/version', '/metrics']", safe=False),
     # Types of levels and of their responses.
@@ -455,10 +456,9 @@ def test_an_account_becomes_the_user_that_was_meant() -> None:
         ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:cd:deployer\n      "),
         ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:deployer\n      "),
         ("APF208", SCHEMA, "name: deployer\n      ", "name: system:serviceaccount:ci:Deployer\n      "),
-        ("APF211", SCHEMA, VERBS_LINE, "verbs: [GET, exec]"),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [deleteall]"),
         ("APF211", SCHEMA, VERBS_LINE, "verbs: [use]"),
-        ("APF211", SCHEMA, VERBS_LINE, "verbs: [GET, HEAD]"),
+        ("APF211", SCHEMA, VERBS_LINE, "verbs: [get, HEAD]"),
         ("APF211", SCHEMA, "verbs: [get]", "verbs: [get, post]"),
         ("APF213", SCHEMA, 'namespaces: ["*"]', "namespaces: [team_a]"),
         ("APF214", SCHEMA, "/version", "https://host/version"),
@@ -502,6 +502,28 @@ def test_a_level_is_not_renamed_to_its_sibling() -> None:
         levels = "".join(f"---\n{LEVEL.replace('builds', name)}" for name in there)
         report = judge({"a.yaml": (SCHEMA.replace("workload-low", wanted) + levels).encode()})
         assert [found.fix for found in report.findings if found.rule == "APF401"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("verbs", "safe", "unsafe", "left"),
+    [
+        ("[Get, head]", "[get, head]", "[get, head]", 1),
+        ("[GET, exec, use]", "[get, exec, use]", "[get, exec, use]", 1),
+        ("[DELETE, post]", "[delete, post]", "[delete, create]", 0),
+        ("[put, Updates]", "[put, update]", "[update]", 0),
+        ("[Get, put, exec, GET]", "[get, put, exec]", "[get, update, exec]", 1),
+    ],
+)
+def test_a_misspelt_verb_is_mended_whatever_is_beside_it(verbs: str, safe: str, unsafe: str, left: int) -> None:
+    before = SCHEMA.replace(VERBS_LINE, f"verbs: {verbs}")
+    report = judge({"a.yaml": before.encode()})
+    path = "spec.rules[0].resourceRules[0].verbs"
+    assert {found.apiserver for found in report.findings} == {Cause("FieldValueNotSupported", path)}
+    assert mended(before)[1] == SCHEMA.replace(VERBS_LINE, f"verbs: {safe}")
+    done, after = mended(before, unsafe=True)
+    assert after == SCHEMA.replace(VERBS_LINE, f"verbs: {unsafe}")
+    assert rules(done.report) == ["APF211"] * left
+    assert mended(after, unsafe=True)[1] == after
 
 
 @pytest.mark.parametrize(

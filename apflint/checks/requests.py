@@ -105,34 +105,37 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
 
 
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
-    """APF211. The server names the whole list in one cause, so this is one finding, at the first wrong verb."""
+    """APF211. The server names the whole list in one cause, so this is one finding, at the first wrong verb.
+
+    But those that are mended in another way than the rest are one of their own: what is misspelt need not wait for them.
+    """
     for found in _lists(workspace):
         if found.name != "verbs" or "*" in found.items:
             continue
-        wrong = [(number, verb) for number, verb in enumerate(found.items) if verb not in VERBS]
-        if wrong:
-            said = listed((quote(verb) for _, verb in wrong), "and")
-            hint = _verb_hint(wrong[0][1], resources="resourceRules" in found.path)
+        for wrong, fix in _verbs_by_fix(found):
+            said = listed((quote(found.items[number]) for number in wrong), "and")
+            hint = _verb_hint(found.items[wrong[0]], resources="resourceRules" in found.path)
             message = (
                 f"{said}: no such {'verb' if len(wrong) == 1 else 'verbs'}. Verbs are {listed(VERBS, 'and')}.{hint}"
             )
-            yield Problem(
-                Place(found.document, (*found.path, wrong[0][0])),
-                message,
-                Cause("FieldValueNotSupported", found.field),
-                fix=_verb_fix(found, dict(wrong)),
-            )
+            cause = Cause("FieldValueNotSupported", found.field)
+            yield Problem(Place(found.document, (*found.path, wrong[0])), message, cause, fix=fix)
 
 
-def _verb_fix(found: _List, wrong: dict[int, str]) -> Fix | None:
-    """Writes each wrong verb right; None where one of them can be anything."""
-    near = {number: repair.meant(verb, VERBS) for number, verb in wrong.items()}
-    right = {number: verb for number, verb in near.items() if verb is not None}
-    safe = len(right) == len(wrong)
+def _verbs_by_fix(found: _List) -> Iterator[tuple[list[int], Fix | None]]:
+    """The wrong verbs of a list, by position: those that are misspelt, those that are HTTP methods, those that can be anything."""
+    wrong = {number: verb for number, verb in enumerate(found.items) if verb not in VERBS}
+    methods: dict[int, str] = {}
     if "resourceRules" in found.path:
         # The server makes these verbs of the methods; GET and HEAD may be list and watch as well (RequestInfoFactory).
-        right |= {number: _METHODS[verb.lower()] for number, verb in wrong.items() if verb.lower() in ("post", "put")}
-    return repair.relisted(found.path, found.items, right, safe=safe) if len(right) == len(wrong) else None
+        methods = {number: _METHODS[verb.lower()] for number, verb in wrong.items() if verb.lower() in ("post", "put")}
+    near = {number: repair.meant(verb, VERBS) for number, verb in wrong.items() if number not in methods}
+    misspelt = {number: verb for number, verb in near.items() if verb is not None}
+    for right, safe in ((misspelt, True), (methods, False)):
+        if right:
+            yield list(right), repair.relisted(found.path, found.items, right, safe=safe)
+    if others := [number for number, verb in near.items() if verb is None]:
+        yield others, None
 
 
 def _verb_hint(verb: str, *, resources: bool) -> str:
