@@ -58,9 +58,9 @@ class Settings(NamedTuple):
         """What makes the findings of a file's own severities and leaves out those of per-file-ignores; None: nothing to do."""
         if not self.values["severity"] and not self.values["per-file-ignores"]:
             return None
-        from apflint.settings_file import adjustment
+        from apflint.settings_file import adjustment, home
 
-        return adjustment(self, os.path.dirname(os.path.abspath(self.path or "")))
+        return adjustment(self, home(self.path or ""))
 
 
 def effective(asked: Mapping[str, Any], config: str | None = None, *, isolated: bool = False) -> Settings:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from typing import TYPE_CHECKING, Any
 
-from apflint import catalogue
+from apflint import catalogue, settings_text
+from apflint.exclusion import Excluder, Patterns
 from apflint.finding import SEVERITIES
 from apflint.settings import DEFAULTS, FORMATS, is_severity
 
@@ -23,21 +23,22 @@ _CHOICES = {"fail-on": (*SEVERITIES, "never"), "format": FORMATS}
 def has_table(data: bytes) -> bool:
     """Whether a pyproject.toml that mentions it has `[tool.apflint]`. One that is no TOML may have: `read` says more."""
     try:
-        tool = tomllib.loads(data.decode("utf-8-sig")).get("tool")
+        tool = settings_text.table(data).get("tool")
     except ValueError:
         return True
     return isinstance(tool, dict) and "apflint" in tool
 
 
 def read(path: str) -> dict[str, Any]:
-    """The keys that a file gives, in the form of DEFAULTS: tuples, rules by id, paths and patterns from the current directory.
+    """The keys that a file gives, in the form of DEFAULTS: tuples, rules by id, paths from the current directory.
+
+    Patterns stay as they are, and count from the directory of the file.
 
     ValueError, with file and key, for what is wrong in it; OSError where it cannot be opened.
     """
-    with open(path, "rb") as file:
-        data = file.read()
+    data = settings_text.content(path)
     try:
-        table: Any = tomllib.loads(data.decode("utf-8-sig"))
+        table: Any = settings_text.table(data)
     except ValueError as error:
         raise ValueError(f"{path}: this is no TOML: {error}") from None
     where = f"{path}: "
@@ -51,8 +52,13 @@ def read(path: str) -> dict[str, Any]:
     if "context" in values:
         values["context"] = tuple(os.path.normpath(os.path.join(folder, one)) for one in values["context"])
     if "exclude" in values:
-        values["exclude"] = _from_here(values["exclude"], os.path.dirname(os.path.abspath(path)))
+        values["exclude"] = Patterns(values["exclude"], home(path))
     return values
+
+
+def home(path: str) -> str:
+    """The directory of a file of settings, as the system calls it; the file itself may be a link."""
+    return os.path.realpath(os.path.dirname(os.path.abspath(path)))
 
 
 def _value(key: str, value: Any, where: str) -> Any:
@@ -134,51 +140,15 @@ def _nearest(word: str, known: Any) -> str:
     return f' Did you mean "{near[0]}"?' if near else ""
 
 
-def _from_here(patterns: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """Patterns as `files.discover` takes them, from the current directory; those for other directories are left out."""
-    prefix = os.path.relpath(os.getcwd(), folder).replace(os.sep, "/") + "/"
-    if prefix in ("./", "../") or prefix.startswith("../"):
-        return patterns
-    return tuple(
-        pattern.removeprefix(prefix)
-        for pattern in (one.removeprefix("./") for one in patterns)
-        if "/" not in pattern.rstrip("/") or pattern.startswith((prefix, "*"))
-    )
-
-
 def adjustment(settings: Settings, folder: str) -> Callable[[Finding], Finding | None]:
     """Gives findings the severities of the file; None for those of its per-file-ignores, patterns from its `folder`."""
     severities = settings.values["severity"]
-    ignores = [(_matcher(glob), rules) for glob, rules in settings.values["per-file-ignores"].items()]
+    ignores = [(Excluder((glob,), folder), rules) for glob, rules in settings.values["per-file-ignores"].items()]
 
     def adjust(finding: Finding) -> Finding | None:
-        name = os.path.relpath(finding.file, folder).replace(os.sep, "/")
-        if any(finding.rule in rules and covers(name) for covers, rules in ignores):
+        if any(finding.rule in rules and pattern.above(finding.file) for pattern, rules in ignores):
             return None
         severity = severities.get(finding.rule, "off")
         return finding if severity == "off" else finding._replace(severity=severity)
 
     return adjust
-
-
-def _matcher(glob: str) -> Callable[[str], bool]:
-    """Whether a pattern stands for a path, or for a directory above it: the rules are those of `exclude`.
-
-    `*` also stands for slashes; a pattern without a slash is held against names alone, `**/` before a name is any depth.
-    """
-    import re
-    from fnmatch import translate
-
-    pattern = glob.removeprefix("./").rstrip("/").removesuffix("/**") or glob
-    patterns = [pattern, pattern[3:]] if pattern.startswith("**/") else [pattern]
-    matches = [("/" in one, re.compile(translate(one)).match) for one in patterns]
-
-    def covers(path: str) -> bool:
-        while path and path != "/":
-            name = path.rpartition("/")[2]
-            if any(match(path if whole else name) for whole, match in matches):
-                return True
-            path = path.rpartition("/")[0]
-        return False
-
-    return covers

@@ -195,6 +195,60 @@ def test_patterns_are_those_of_exclude(
         assert found(capsys) == ([] if covered else BOTH)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "covered"),
+    [("../a.yaml", True), ("../*.yaml", True), ("a.yaml", True), ("ci/a.yaml", False), ("../ci/a.yaml", False)],
+)
+def test_patterns_of_a_file_elsewhere_count_from_its_directory(
+    project: Path, capsys: pytest.CaptureFixture[str], pattern: str, covered: bool
+) -> None:
+    write(project / "ci", f'exclude = ["{pattern}"]')
+    assert found(capsys, "--config", "ci/apflint.toml") == ([] if covered else BOTH)
+    write(project / "ci", f'[per-file-ignores]\n"{pattern}" = ["APF"]')
+    assert found(capsys, "--config", "ci/apflint.toml") == ([] if covered else BOTH)
+
+
+def test_patterns_of_a_file_that_is_a_link_count_from_the_link(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project / "common", 'exclude = ["deep/*"]', "settings")
+    write(project / "deep", MANIFEST, "b.yaml")
+    (project / "a.yaml").unlink()
+    (project / "apflint.toml").symlink_to("common/settings")
+    assert found(capsys) == []
+    monkeypatch.chdir(project / "deep")
+    assert found(capsys) == []
+
+
+@pytest.mark.parametrize("pattern", ["deep/down", "deep", "**/down", "down", "deep/down/"])
+@pytest.mark.parametrize(
+    "arguments", [(), (".",), ("./",), ("--force-exclude", "b.yaml"), ("--force-exclude", "../down")]
+)
+def test_what_is_excluded_is_so_from_within(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    pattern: str,
+    arguments: tuple[str, ...],
+) -> None:
+    write(project / "deep" / "down", MANIFEST, "b.yaml")
+    monkeypatch.chdir(project / "deep" / "down")
+    assert found(capsys, *arguments) == BOTH
+    write(project, f'exclude = ["{pattern}"]')
+    assert found(capsys, *arguments) == []
+    assert found(capsys, "b.yaml") == BOTH  # what is named is looked at
+
+
+def test_config_shows_patterns_as_they_are_written(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, 'exclude = ["deep/down/*", "other/x"]')
+    (project / "deep").mkdir()
+    monkeypatch.chdir(project / "deep")
+    assert run(["config"]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["exclude"] == ["deep/down/*", "other/x"]
+
+
 def test_a_file_for_all_may_begin_with_a_byte_order_mark(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, '\ufeffignore = ["APF1"]')
     assert found(capsys) == BOTH[1:]

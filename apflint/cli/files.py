@@ -67,13 +67,16 @@ def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: b
     and `node_modules` are left out, and links to directories are not followed (as in `kubectl apply -R`, `grep -r`
     and git), so that a loop of links cannot trap the walk. `-` is standard input.
 
-    `exclude` holds shell patterns against the path from the current directory, where `*` also stands for slashes; a
-    pattern without a slash is held against the last part alone. They concern what is found in directories, and with
-    `force_exclude` the `paths` too.
+    `exclude` holds shell patterns as in apflint.exclusion. They concern what is found in directories, and with
+    `force_exclude` the `paths` too. The current directory is named by nobody, so they may leave it out as a whole.
 
     What does not exist or cannot be listed comes as a `Found` with a `problem`.
     """
-    excluded = _excluder(tuple(exclude))
+    excluded = None
+    if exclude:
+        from apflint.exclusion import excluder  # few runs exclude anything
+
+        excluded = excluder(exclude)
     parents: dict[str, str] = {}  # real paths of the folders of named files: pre-commit names thousands
     seen: set[str] = set()
     for path in paths:
@@ -85,7 +88,7 @@ def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: b
             continue
         shown = _shown(path)
         try:
-            if force_exclude and excluded and _is_below_excluded(path, excluded):
+            if excluded and (force_exclude or shown == ".") and excluded.above(path):
                 continue
             status = os.stat(path)
             if not stat.S_ISDIR(status.st_mode):
@@ -228,20 +231,6 @@ def _real_path(path: str, parents: dict[str, str]) -> str:
     if folder not in parents:
         parents[folder] = os.path.realpath(folder or ".").rstrip("/")
     return f"{parents[folder]}/{name}"
-
-
-def _excluder(patterns: tuple[str, ...]) -> Callable[[str], bool] | None:
-    if not patterns:
-        return None
-    from apflint.cli.exclusion import excluder  # few runs exclude anything
-
-    return excluder(patterns)
-
-
-def _is_below_excluded(path: str, excluded: Callable[[str], bool]) -> bool:
-    from apflint.cli.exclusion import excluded_upwards
-
-    return excluded_upwards(os.path.relpath(path), excluded)
 
 
 def _too_large(size: int) -> Unreadable:
