@@ -345,13 +345,18 @@ def test_what_the_settings_leave_out_is_not_fixed(folder: Path) -> None:
     }
 
 
-def test_what_the_baseline_has_is_not_fixed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [("check", "--fix"), ("fix", "--quiet"), ("fix", "--diff"), ("check", "--diff")])
+def test_what_the_baseline_has_is_not_fixed(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
     write(folder, a=BROKEN.replace("ByUsers", "ByUser"))
     assert run(["check", "--baseline", "known.json", "--write-baseline"]) == 0
     write(folder, a=BROKEN)
-    assert run(["check", "--fix", "--baseline", "known.json"]) == 0
-    assert content(folder) == {"a.yaml": BROKEN.replace("ByUsers", "ByUser")}
-    assert capsys.readouterr().out == ""
+    diff = "--diff" in command
+    assert run([*command, "--baseline", "known.json"]) == int(diff)
+    told = capsys.readouterr().out
+    assert content(folder) == {"a.yaml": BROKEN if diff else BROKEN.replace("ByUsers", "ByUser")}
+    assert told == "" if not diff else ('"ByUser"}' in told and "+  matchingPrecedence" not in told)
 
 
 def test_permissions_and_links_stay(folder: Path) -> None:

@@ -7,7 +7,14 @@ from typing import Annotated
 import typer
 
 from apflint.cli.app import app, said, selectors
-from apflint.cli.options import ConfigFile, Isolated, Kubernetes, UnsafeFixes  # noqa: TC001  # typer reads the annotations
+from apflint.cli.options import (  # noqa: TC001  # typer reads the annotations
+    ConfigFile,
+    Exclude,
+    ForceExclude,
+    Isolated,
+    Kubernetes,
+    UnsafeFixes,
+)
 
 
 @app.command()
@@ -24,16 +31,17 @@ def fix(
     ] = None,
     extend_select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="These as well.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these.")] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Files in directories to leave out; repeatable.")
-    ] = None,
-    force_exclude: Annotated[bool, typer.Option("--force-exclude", help="Leave out named files as well.")] = False,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
     stdin_filename: Annotated[
         str | None, typer.Option(metavar="FILE", help="The name that messages show for standard input.")
     ] = None,
     context: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="More manifests of the cluster: known, not changed; repeatable."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Findings that are known already, and not fixed.")
     ] = None,
     config: ConfigFile = None,
     isolated: Isolated = False,
@@ -54,6 +62,7 @@ def fix(
     flags = Flags(
         force_exclude=force_exclude,
         stdin_filename=stdin_filename,
+        baseline=baseline,
         config=config,
         isolated=isolated,
         quiet=quiet,
@@ -83,9 +92,25 @@ def migrate(
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Migrate also objects that will not mean the same.")
     ] = False,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    config: ConfigFile = None,
+    isolated: Isolated = False,
 ) -> int:
     """Move manifests to a later API version with the same meaning; prints a diff, and writes with --write."""
     from apflint.cli import migrate as command
 
-    wanted = command.Wanted(tuple(paths or ["."]), to, kubernetes, releases, write, diff, accept_changes)
+    wanted = command.Wanted(
+        tuple(paths or ["."]),
+        to,
+        kubernetes,
+        releases,
+        write,
+        diff,
+        accept_changes,
+        tuple(exclude) if exclude else None,
+        force_exclude,
+        config,
+        isolated,
+    )
     return said(lambda: command.run(wanted))

@@ -23,6 +23,7 @@ PAGES = {
                     "--extend-select",
                     "--ignore",
                     "--context",
+                    "--baseline",
                     "--exclude",
                     "--force-exclude",
                     "--stdin-filename",
@@ -52,6 +53,7 @@ PAGES = {
         groups=(
             ("To which version", ("--to", "--kubernetes", "--range")),
             ("What to do", ("--write", "--diff", "--accept-changes")),
+            ("What to read", ("--exclude", "--force-exclude", "--config", "--isolated")),
         ),
         examples=(
             Example("show what would change, as a diff", "apflint migrate --to v1 manifests/"),
