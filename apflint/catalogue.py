@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from apflint.record import NamedTuple
 from apflint.shipped import shipped
 
 if TYPE_CHECKING:

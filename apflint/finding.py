@@ -6,7 +6,9 @@ lines and columns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,9 @@ equality: an absent list and an empty one are the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.load.document import Document

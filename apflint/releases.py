@@ -8,7 +8,8 @@ is that of 1.36.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from apflint.record import NamedTuple
 
 # `1.36`, `v1.36`, `1.36.2`, and what servers of vendors call themselves: `v1.36.2-gke.100`, `v1.36.2+k3s1`.
 _SPELLING = re.compile(r"v?1\.(0|[1-9]\d{0,2})(?:\.\d+)?(?:[-+].*)?", re.ASCII)

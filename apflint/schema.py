@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.finding import TOLD
+from apflint.record import NamedTuple
 from apflint.shipped import shipped
 from apflint.timestamp import is_timestamp
 

@@ -7,9 +7,10 @@ command line says goes before what the file says.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from apflint.finding import SEVERITIES
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

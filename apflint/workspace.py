@@ -6,7 +6,7 @@ Checks and the evaluator read this and nothing else.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from apflint.model import (
     FlowSchema,
@@ -18,6 +18,7 @@ from apflint.model import (
     flow_schema,
     priority_level,
 )
+from apflint.record import NamedTuple
 from apflint.releases import api_version
 from apflint.schema import Violation, violations
 

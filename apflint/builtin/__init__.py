@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.model import flow_schema, priority_level, shares_field
+from apflint.record import NamedTuple
 from apflint.releases import API_VERSIONS, GROUP, RELEASES
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.wording import listed, quote
 from apflint.evaluate import shards
 from apflint.finding import Place, Problem
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.reachability import given
@@ -16,6 +16,7 @@ from apflint.evaluate.groups import NODES, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_a_subject, matches_flow_schema
 from apflint.evaluate.resolve import classify
 from apflint.finding import Elsewhere, Place, Problem
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

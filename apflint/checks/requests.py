@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint import names
 from apflint.checks import repair
 from apflint.checks.wording import listed, nearest, placeholder_hint, quote
 from apflint.finding import Cause, Place, Problem, field_path
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

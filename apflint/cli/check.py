@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from apflint.checks import OFF
 from apflint.cli import files
@@ -12,6 +12,7 @@ from apflint.cli.progress import watched
 from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check, enabled
 from apflint.finding import SEVERITIES
+from apflint.record import NamedTuple
 from apflint.releases import NEWEST
 from apflint.report import Style, render
 from apflint.report.summary import summary

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.cli.outcome import said
+from apflint.record import NamedTuple
 from apflint.settings import FORMATS
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ The problem is that of KEP-1040, "Seat Borrowing": everybody gets the same propo
 from __future__ import annotations
 
 from math import fsum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

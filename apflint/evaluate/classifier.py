@@ -6,10 +6,11 @@ laid out once so that a request meets only those that a subject of theirs leads 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, match_policy_rule_non_resource_url, rs_join
 from apflint.evaluate.resolve import MatchedBy, Resolution, classify
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

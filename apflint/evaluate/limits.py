@@ -10,10 +10,11 @@ Borrowing", Kubernetes `util/flowcontrol/apf_controller.go` (finishQueueSetRecon
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.allocation import Wish, allocate
 from apflint.evaluate.seats import max_seats
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,9 @@ Python's spelling and in the same order, so that the two can be read side by sid
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,13 @@ the last two are in `apflint.evaluate.records`. What was inferred is said in `Re
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import RequestInfo, request_info
 from apflint.evaluate.resources import Resource, named
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ the prefixes `api` (no group) and `apis`; held against what a kube-apiserver 1.3
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from apflint.evaluate.selectors import exact_field_match, is_label_selector
+from apflint.record import NamedTuple
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -7,7 +7,7 @@ Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go (`l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from apflint.evaluate.match import (
     matches_flow_schema,
@@ -18,6 +18,7 @@ from apflint.evaluate.match import (
 )
 from apflint.evaluate.shards import why_no_dealer
 from apflint.model import FlowSchema, PriorityLevelConfiguration
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,8 @@ storagemigration. Not recorded from a server. Also here are resources of older r
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+
+from apflint.record import NamedTuple
 
 
 class Resource(NamedTuple):

@@ -7,7 +7,9 @@ config.go) with the feature gate SizeBasedListCostEstimate on, as by default; re
 from __future__ import annotations
 
 from math import ceil
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from apflint.record import NamedTuple
 
 MINIMUM_SEATS = 1
 MAXIMUM_LIST_SEATS = 100

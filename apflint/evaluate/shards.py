@@ -8,7 +8,8 @@ requests waits in the shortest queue of that hand. Facts: KEP-1040 "Queue assign
 from __future__ import annotations
 
 from math import ceil, comb, log2
-from typing import NamedTuple
+
+from apflint.record import NamedTuple
 
 MAX_ENTROPY_BITS = 60
 """A hand may not need more bits of the hash than this (`MaxHashBits`)."""

@@ -7,11 +7,12 @@ like any other (so that overriding one is a duplicate), and aliases may only blo
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from apflint.finding import TOLD
 from apflint.load.node import Alias, Mapping, Node, Scalar, Sequence, behind
 from apflint.load.scalars import key_text
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.finding import Path

@@ -7,7 +7,9 @@ server would get.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
+
+from apflint.record import NamedTuple
 
 
 class Template(NamedTuple):

@@ -8,11 +8,12 @@ and the values as Kubernetes decodes them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from apflint.load.node import Alias, Mapping, Node, Scalar, Sequence
 from apflint.load.plain_yaml import plain_value
 from apflint.load.scalars import ScalarError, key, plain, shown, tagged
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,7 +5,9 @@ A new format is one module and one line in `FORMATS`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
+
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.finding import Report

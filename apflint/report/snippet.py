@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from apflint.record import NamedTuple
 from apflint.report.terminal import cells, commands, escaped
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
+from apflint.record import NamedTuple
 from apflint.report.snippet import UNWRAPPED, snippet
 from apflint.report.summary import counts, statistics, summary
 from apflint.report.terminal import Paint, cells, heading, indented, visible, wrap

@@ -8,7 +8,7 @@ is two assumptions, whatever comes before it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import finalize
 
 from apflint.evaluate.groups import AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED
@@ -22,6 +22,7 @@ from apflint.evaluate.reach.worlds import (
     usual_groups,
     verb_traits,
 )
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

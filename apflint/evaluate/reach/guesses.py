@@ -5,7 +5,7 @@ A guess proves nothing until the classifier has confirmed it, and that none is c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
@@ -21,6 +21,7 @@ from apflint.evaluate.reach.vocabulary import (
 )
 from apflint.evaluate.reach.witness import possible
 from apflint.evaluate.reach.worlds import HTTP_VERBS, forced_groups
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.evaluate.match import RequestDigest

@@ -14,7 +14,7 @@ server makes of HTTP methods (`requestinfo`); paths that are those of resources.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, SERVICE_ACCOUNTS
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
@@ -32,6 +32,7 @@ from apflint.evaluate.reach.worlds import (
     resource_traits,
     verb_traits,
 )
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
@@ -23,6 +23,7 @@ from apflint.evaluate.reach.worlds import (
 from apflint.evaluate.request import COLLECTION_VERBS, METHODS, from_http, from_words
 from apflint.evaluate.requestinfo import RequestInfo
 from apflint.evaluate.resources import lookup, named
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

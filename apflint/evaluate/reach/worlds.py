@@ -8,7 +8,7 @@ and Fairness never sees.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.groups import (
     ANONYMOUS,
@@ -21,6 +21,7 @@ from apflint.evaluate.groups import (
 )
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection

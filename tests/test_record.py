@@ -1,0 +1,61 @@
+"""Records are what `typing.NamedTuple` would make of them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import typing
+
+import pytest
+
+from apflint.record import NamedTuple
+
+
+class Ours(NamedTuple):
+    """Documented."""
+
+    first: int
+    second: str = "b"
+    third: tuple[Nobody, ...] = ()  # type: ignore[name-defined]  # noqa: F821  # nobody compiles it
+
+    @property
+    def both(self) -> str:
+        """The first two."""
+        return f"{self.first}{self.second}"
+
+    def _with(self, second: str) -> Ours:
+        return self._replace(second=second)
+
+
+class Theirs(typing.NamedTuple):
+    """Documented."""
+
+    first: int
+    second: str = "b"
+    third: tuple[int, ...] = ()
+
+
+def test_they_are_alike() -> None:
+    one, other = Ours(1, third=(2,)), Theirs(1, third=(2,))
+    assert tuple(one) == tuple(other) == (1, "b", (2,))
+    assert hash(one) == hash(other) == hash((1, "b", (2,)))
+    assert repr(one) == repr(other).replace("Theirs", "Ours")
+    assert (Ours._fields, Ours._field_defaults) == (Theirs._fields, Theirs._field_defaults)
+    assert (Ours.__doc__, Ours.__module__, Ours.__mro__[1:]) == (Theirs.__doc__, Theirs.__module__, Theirs.__mro__[1:])
+    assert list(Ours.__annotations__) == list(Theirs.__annotations__)
+
+
+def test_methods_and_copies() -> None:
+    one = Ours(1)
+    assert one._with("c").both == "1c"
+    assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one
+    assert type(one._replace(first=2)) is Ours
+
+
+def test_fields_that_are_missing_or_nobody_knows_are_refused() -> None:
+    with pytest.raises(TypeError, match="first"):
+        Ours()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="fourth"):
+        Ours(1, fourth=2)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        Ours(1).first = 2  # type: ignore[misc]
