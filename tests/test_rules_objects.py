@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from apflint.checks.capacity import _percent
 from apflint.checks.comparison import differences
 from apflint.checks.repair import _several
 from apflint.checks.wording import quote
@@ -637,8 +638,21 @@ def test_members_that_do_not_go_with_the_kind(subject: dict[str, Any], said: str
 def test_what_is_wrong_with_a_whole_mapping_is_shown_at_its_key() -> None:
     for rule, value, key in (
         ("APF215", schema({"name": "catch-all"}), '"spec"'),
+        ("APF508", schema(), '"resourceRules"'),
         ("APF103", schema({"annotations": {"a": "x" * 256 * 1024}}), '"annotations"'),
     ):
         text = json.dumps(value)
         (told,) = [each for each in check([("a.json", text.encode())], Options()).findings if each.rule == rule]
         assert text[told.span.column - 1 : told.span.end_column - 1] == key
+
+
+def test_probabilities_in_percent() -> None:
+    assert [_percent(each) for each in (None, 0.0, 0.0001234, 0.0999, 0.1, 0.456, 1.0)] == [
+        "0 %",
+        "0 %",
+        "0.012 %",
+        "10 %",
+        "10 %",
+        "46 %",
+        "100 %",
+    ]

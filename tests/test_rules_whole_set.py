@@ -914,3 +914,16 @@ def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
     (found,) = findings(mine, only="APF507")
     for name in ("kube-scheduler", "kube-controller-manager", "system-nodes", "system-leader-election"):
         assert f'("{name}")' in found.message
+
+
+def test_suggested_objects_are_told_wherever_they_stand() -> None:
+    told = findings(flow_schema("a"), level("workload-low", 77), level("x"), flow_schema("probes"), only="APF404")
+    assert [found.object.name for found in told if found.object] == ["workload-low", "probes"]
+
+
+def test_a_changed_protected_one_does_not_hide_a_capture() -> None:
+    changed = flow_schema("system-nodes", "workload-low", 500, subjects=[group("system:nodes")], resources=[ALL])
+    mine = flow_schema("mine", "workload-low", 60, subjects=[user("system:kube-scheduler")])
+    (found,) = findings(changed, mine, only="APF507")
+    assert found.object is not None
+    assert found.object.name == "mine"
