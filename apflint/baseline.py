@@ -65,7 +65,7 @@ def parse(text: str, name: str) -> Counter[Entry]:
         value: Any = json.loads(text)
         schema, items = value["schema"], value["findings"]
         rows = [(*(item[key] for key in Entry._fields), item["count"]) for item in items]
-    except (json.JSONDecodeError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise wrong from None
     if schema != SCHEMA:
         raise ValueError(f"{name}: this baseline has the schema {schema!r}, and this apflint knows {SCHEMA}.")

@@ -166,16 +166,20 @@ def answers(
 
 def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
     """The whole lines of each piece, without their newlines."""
-    rest = b""
+    parts: list[bytes] = []  # of a line that has not ended yet
+    size = 0
     for at, piece in enumerate(pieces):
         if at == 0 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise ValueError("the requests are in UTF-16; write them in UTF-8")
-        *lines, rest = (rest + (piece.removeprefix(b"\xef\xbb\xbf") if at == 0 else piece)).split(b"\n")
-        if len(rest) > SIZE_LIMIT:
-            raise ValueError(f"a line of the requests is longer than {SIZE_LIMIT >> 20} MiB")
-        if lines:
+        parts.append(piece.removeprefix(b"\xef\xbb\xbf") if at == 0 else piece)
+        size += len(piece)
+        if b"\n" in piece:
+            *lines, rest = b"".join(parts).split(b"\n")
+            parts, size = [rest], len(rest)
             yield lines
-    if rest:
+        if size > SIZE_LIMIT:
+            raise ValueError(f"a line of the requests is longer than {SIZE_LIMIT >> 20} MiB")
+    if rest := b"".join(parts):
         yield [rest]
 
 

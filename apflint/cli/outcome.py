@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_LONGEST = 10_000
+"""Characters of a sentence: it may have in it what somebody wrote."""
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 """What writing to a file without a name may fail with, which is standard output: other files have one."""
 
@@ -41,7 +43,7 @@ def failed(message: str) -> int:
     """One sentence on standard error; the exit status that goes with it."""
     from apflint.report.terminal import visible
 
-    sys.stderr.write(f"apflint: {visible(message)}\n")
+    sys.stderr.write(f"apflint: {visible(message if len(message) <= _LONGEST else message[:_LONGEST] + '...')}\n")
     return 2
 
 

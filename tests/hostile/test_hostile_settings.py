@@ -1,0 +1,116 @@
+"""Settings, baselines, suites and requests that are made to break their reader: one sentence each, and status 2."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from limited import HEAD, apflint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = {
+    "dotted keys": b"x." * 50_000 + b"y = 1",
+    "dotted tables": b"[" + b"x." * 50_000 + b"y]",
+    "arrays": b"select = " + b"[" * 10_000,
+    "closed arrays": b"select = " + b"[" * 10_000 + b"]" * 10_000,
+    "tables": b"select = " + b"{a = " * 10_000,
+    "a number": b"server-concurrency = " + b"9" * 100_000,
+    "NUL": b"select = ['\0']",
+    "no text": b"\xff\xfe\0",
+    "a large one": b"# comment\n" * 200_000,
+    "an open text": b'select = """' + b"x" * 900_000,
+    "thousands of rules": b"select = [" + b"'APF999'," * 50_000 + b"]",
+    "a long rule": b"select = ['" + b"x" * 500_000 + b"']",
+}
+
+
+@pytest.mark.parametrize("data", SETTINGS.values(), ids=SETTINGS)
+def test_settings(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(HEAD)
+    (tmp_path / "apflint.toml").write_bytes(data)
+    for arguments in (["check", "good.yaml"], ["config", "--config", "apflint.toml"]):
+        run = apflint(tmp_path, *arguments)
+        assert (run.status, run.out) == (2, "")
+        assert run.err.startswith("apflint: apflint.toml: ")
+        assert len(run.err.splitlines()) == 1
+        assert len(run.err) < 11_000
+
+
+@pytest.mark.parametrize("path", [".", "pipe", "/dev/zero", "missing"])
+def test_settings_that_are_no_file(path: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "good.yaml").write_text(HEAD)
+    run = apflint(tmp_path, "check", "--config", path, "good.yaml")
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith(f"apflint: {path}: ")
+
+
+def test_settings_from_another_command(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(HEAD)
+    assert apflint(tmp_path, "check", "--config", "/dev/stdin", "good.yaml", stdin=b"fail-on = 'never'\n").status == 0
+
+
+BASELINES = {
+    "nested": b"[" * 100_000,
+    "a number": b'{"schema": ' + b"9" * 100_000 + b"}",
+    "no text": b"\xff\xfe\0",
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("data", BASELINES.values(), ids=BASELINES)
+def test_baselines(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(HEAD)
+    (tmp_path / "known.json").write_bytes(data)
+    run = apflint(tmp_path, "check", "--baseline", "known.json", "good.yaml")
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith("apflint: known.json: this is no baseline.")
+
+
+SUITES = {
+    "aliases": b"a0: &a0 [x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (i, i, i - 1, i - 1) for i in range(1, 40)),
+    "nested": b"tests: " + b"[" * 100_000,
+    "a text": b"tests:\n- " + b"x" * 5_000_000,
+    "tags": b"tests: !!python/object/apply:os.system [touch pwned]\n",
+    "no text": b"\xff\xfe\0",
+}
+
+
+@pytest.mark.parametrize("data", SUITES.values(), ids=SUITES)
+def test_suites(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(HEAD)
+    (tmp_path / "suite.yaml").write_bytes(data)
+    run = apflint(tmp_path, "test", "-f", "good.yaml", "suite.yaml")
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith("error ")
+    assert sorted(os.listdir(tmp_path)) == ["good.yaml", "suite.yaml"]
+
+
+REQUEST = b'{"user": "a", "groups": [], "method": "GET", "path": "/x"}\n'
+REQUESTS = {
+    "nested": b'{"a":' * 100_000 + b"\n" + REQUEST,
+    "a number": b'{"n": ' + b"9" * 100_000 + b"}\n" + REQUEST,
+    "no text": bytes(range(256)) * 1_000 + b"\n" + REQUEST,
+    "no JSON": b"x\n" * 100_000 + REQUEST,
+    "a control character": b'"\0"\n' + REQUEST,
+}
+
+
+@pytest.mark.parametrize("data", REQUESTS.values(), ids=REQUESTS)
+def test_requests(data: bytes, tmp_path: Path) -> None:
+    """Each has an answer, and the last is answered whatever came before."""
+    (tmp_path / "good.yaml").write_text(HEAD)
+    run = apflint(tmp_path, "explain", "-f", "good.yaml", "--requests", "-", stdin=data)
+    assert run.status == 2
+    assert '"flowSchema": "catch-all"' in run.out.splitlines()[-1]
+    assert 0 < len(run.err.splitlines()) <= 11
+
+
+def test_a_line_of_requests_that_does_not_end(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(HEAD)
+    run = apflint(tmp_path, "explain", "-f", "good.yaml", "--requests", "-", stdin=b"x" * 40_000_000)
+    assert (run.status, run.out) == (2, "")
+    assert run.err == "apflint: a line of the requests is longer than 32 MiB\n"
