@@ -502,6 +502,30 @@ def test_the_diff_can_be_applied(
     assert patched != before
 
 
+def test_a_diff_of_files_elsewhere_names_them_from_the_root(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    if shutil.which("patch") is None:
+        pytest.skip("there is no patch here")
+    for name in ("here/below", "there", "far"):
+        (folder / name).mkdir(parents=True)
+    os.symlink(folder / "far", folder / "here" / "link")
+    write(
+        folder,
+        **{"here/below/a": BROKEN, "there/b": BROKEN.replace("nightly", "n2"), "c": BROKEN.replace("nightly", "n3")},
+    )
+    monkeypatch.chdir(folder / "here")
+    assert run(["fix", "--diff", "../here/below"]) == 1
+    diff = capfdbinary.readouterr().out
+    assert b"--- a/below/a.yaml\n" in diff
+    subprocess.run(["patch", "-p1"], input=diff, check=True)
+    assert run(["fix", "--diff", "../there", "link/../c.yaml"]) == 1
+    diff = capfdbinary.readouterr().out
+    assert b".." not in diff
+    subprocess.run(["patch", "-p1", "-d", "/"], input=diff, check=True)
+    assert "matchingPrecedense" not in "".join(content(folder).values())
+
+
 def test_encodings_are_kept(folder: Path) -> None:
     for codec, mark in (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
         (folder / "a.yaml").write_bytes(mark + BROKEN.replace("nightly jobs", "jöbs 🎈").encode(codec))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,18 @@ def _text(data: bytes) -> str:
 def _diff(name: str, before: str, after: str) -> Iterator[str]:
     from apflint.cli.line_diff import unified  # few runs change anything
 
-    old, new = (_shown(f"{side}/{name.lstrip('/')}") for side in "ab")
+    old, new = (_shown(f"{side}/{_downward(name)}") for side in "ab")
     return unified(_lines(before), _lines(after), old, new)
+
+
+def _downward(name: str) -> str:
+    """A path that only goes down, because `patch` and `git apply` take no other: from here, or from the root directory."""
+    if ".." not in name.split("/"):
+        return name.lstrip("/")
+    folder, file = os.path.split(name)
+    path = os.path.join(os.path.realpath(folder), file)  # `..` behind a link is not where it seems to be
+    below = os.path.relpath(path, os.path.realpath(os.curdir)).replace(os.sep, "/")
+    return path.lstrip("/") if below.startswith("../") else below
 
 
 def _shown(path: str) -> str:
