@@ -473,3 +473,35 @@ def test_nothing_to_migrate_is_said(
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     assert run(["migrate", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_settings_of_the_project_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def moved(*arguments: str) -> tuple[list[str], str]:
+        run(["migrate", *arguments])
+        said = capsys.readouterr()
+        files = [line.removeprefix("+++ b/") for line in said.out.splitlines() if line.startswith("+++ ")]
+        return files, said.err.splitlines()[-1]
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "vendor/b"):
+        (tmp_path / f"{name}.yaml").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.yaml").write_text(level("", "v1beta2"))
+    both = ["a.yaml", "vendor/b.yaml"]
+    (tmp_path / "apflint.toml").write_text('kubernetes = "1.27"\nexclude = ["vendor"]\n')
+    later = "nothing was written, --write does"
+    assert moved() == (["a.yaml"], f"apflint: 1 object moved to v1beta3 for Kubernetes 1.27; {later}")
+    assert moved("vendor/b.yaml")[0] == ["vendor/b.yaml"]
+    assert moved("--force-exclude", *both)[0] == ["a.yaml"]
+    assert moved("--exclude", "a.*") == (both[1:], f"apflint: 1 object moved to v1beta3 for Kubernetes 1.27; {later}")
+    for target in (["--to", "v1"], ["--kubernetes", "1.37"], ["--range", "1.36..1.37"]):
+        files, summary = moved(*target)
+        assert files == ["a.yaml"]
+        assert summary.startswith("apflint: 1 object moved to v1 for Kubernetes 1.3")
+    assert moved("--isolated") == (both, f"apflint: 2 objects moved to v1 for Kubernetes 1.37; {later}")
+    (tmp_path / "other.toml").write_text('exclude = ["a.yaml"]\n')
+    assert moved("--config", "other.toml")[0] == both[1:]
+    (tmp_path / "apflint.toml").write_text('exclud = ["vendor"]\n')
+    assert run(["migrate"]) == 2
+    assert "apflint.toml: exclud: there is no such key" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from apflint.edit.files import decode
 from apflint.edit.migrate import migrate
 from apflint.edit.versions import choose
 from apflint.load.source import Source
+from apflint.settings import effective
 
 if TYPE_CHECKING:
     from apflint.edit.migrate import Migration
@@ -26,16 +27,22 @@ class Wanted(NamedTuple):
     write: bool = False
     diff: bool = False
     accept_changes: bool = False
+    exclude: tuple[str, ...] | None = None
+    force_exclude: bool = False
+    config: str | None = None
+    isolated: bool = False
 
 
 def run(wanted: Wanted) -> int:
     """Migrates; the exit status: 0, 1 where something was refused, 2 where something could not be read or written.
 
-    ValueError, fit to be shown, where the target is none.
+    ValueError, fit to be shown, where the target is none, or for settings that are wrong.
     """
-    target = choose(wanted.to, wanted.kubernetes, wanted.span)
+    settings = effective({"exclude": wanted.exclude}, wanted.config, isolated=wanted.isolated).values
+    told = any(one is not None for one in (wanted.to, wanted.kubernetes, wanted.span))
+    target = choose(wanted.to, wanted.kubernetes if told else settings["kubernetes"], wanted.span)
     status, moved, seen = 0, 0, 0
-    for found in files.discover(wanted.paths):
+    for found in files.discover(wanted.paths, settings["exclude"], wanted.force_exclude):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
             say(f"apflint: {found.name}: {data.reason}")

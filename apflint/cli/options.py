@@ -113,4 +113,8 @@ Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuratio
 ConfigFile = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="Settings, in place of the closest apflint.toml.")
 ]
+Exclude = Annotated[
+    list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Files in directories to leave out; repeatable.")
+]
+ForceExclude = Annotated[bool, typer.Option("--force-exclude", help="Leave out named files as well.")]
 UnsafeFixes = Annotated[bool, typer.Option("--unsafe-fixes", help="Make also fixes that change what the objects mean.")]

@@ -14,7 +14,9 @@ from apflint.cli.options import (
     Colour,
     ConfigFile,
     DefaultsFormat,
+    Exclude,
     FailOn,
+    ForceExclude,
     Isolated,
     Kubernetes,
     PageFormat,
@@ -46,10 +48,8 @@ def check(
     fail_on: Annotated[
         FailOn | None, typer.Option(help="The mildest severity that makes the exit status 1 (default error).")
     ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Files in directories to leave out; repeatable.")
-    ] = None,
-    force_exclude: Annotated[bool, typer.Option("--force-exclude", help="Leave out named files as well.")] = False,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
     stdin_filename: Annotated[
         str | None, typer.Option(metavar="FILE", help="The name that findings show for standard input.")
     ] = None,

@@ -53,7 +53,8 @@ PAGES = {
         groups=(
             ("To which version", ("--to", "--kubernetes", "--range")),
             ("What to do", ("--write", "--diff", "--accept-changes")),
-            ("What to read", ("--exclude", "--force-exclude", "--config", "--isolated")),
+            ("What to read", ("--exclude", "--force-exclude")),
+            ("Configuration", ("--config", "--isolated")),
         ),
         examples=(
             Example("show what would change, as a diff", "apflint migrate --to v1 manifests/"),
