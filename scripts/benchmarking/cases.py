@@ -185,12 +185,12 @@ def growth(setting: Setting) -> Iterator[Row]:
         commands = {str(size): [setting.tools.apflint, *one.prepare(setting.folder, size)] for size in sizes}
         cost = in_turn(commands, setting.folder, setting.few)
         first, second, third = (cost[str(size)] for size in sizes)
-        clock = (third.seconds - second.seconds) / max(second.seconds - first.seconds, 1e-6)
+        # By the clock this would be a difference of differences of what other work makes of it.
         processor = (third.processor - second.processor) / max(second.processor - first.processor, 1e-6)
         yield Row(
             f"{one.what}: {', '.join(f'{size:,}' for size in sizes)}",
             "; ".join(map(_took, (first, second, third))),
-            f"{clock:.1f}",
+            "",
             f"{processor:.1f}",
             "2: as the input; 4 would be its square",
             processor <= _STEEP,
