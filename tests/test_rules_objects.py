@@ -656,3 +656,10 @@ def test_probabilities_in_percent() -> None:
         "46 %",
         "100 %",
     ]
+
+
+def test_each_rule_that_misses_lists_over_all_namespaces_is_told() -> None:
+    pods = {"verbs": ["list"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
+    parts = [pods | {"verbs": ["get"]}, pods | {"clusterScope": True}, pods | {"namespaces": ["a"]}, pods]
+    told = found("APF505", schema(rules=[{"subjects": [ALICE], "resourceRules": parts}]))
+    assert [each.field for each in told] == ["spec.rules[0].resourceRules[3].namespaces"]

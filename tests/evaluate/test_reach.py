@@ -463,6 +463,14 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     assert reach.reachable(again, service_accounts) == reach.reachable(config, service_accounts)
 
 
+@pytest.mark.parametrize("resource", ["-x", "a.b", "x"])
+def test_what_looks_like_an_option_or_has_a_dot_is_said_as_a_url(resource: str) -> None:
+    found = witness(Point("alice", ("system:authenticated",), True, "list", "a.io", resource, "dev"))
+    assert found.words is not None
+    assert (found.words[0] == "--method") is (resource != "x")
+    assert spoken(found.words).request_info.resource == resource
+
+
 @pytest.mark.parametrize(
     "changes",
     [
