@@ -161,6 +161,20 @@ def test_what_changes_in_meaning_is_told_with_its_line() -> None:
     assert said(move(level("    assuredConcurrencyShares: 3\n", "v1beta2"))) == []
 
 
+@pytest.mark.parametrize("old", ["v1alpha1", "v1beta1", "v1beta2"])
+def test_the_annotation_said_nothing_about_shares_before_v1beta3(old: str) -> None:
+    outcome = move(level("    assuredConcurrencyShares: 7\n", old, annotated=True))
+    assert outcome.text == level("    nominalConcurrencyShares: 7\n", "v1")
+    assert said(outcome)[0] == (
+        f"6: the annotation {PRESERVE_ZERO} meant nothing in {old}, and v1 refuses it: it is removed"
+    )
+
+
+def test_a_comment_on_the_line_of_the_annotation_stays() -> None:
+    text = level("", annotated=True).replace(": ''\n", ": ''  # why\n    other: z\n")
+    assert "  annotations:\n    # why\n    other: z\nspec:" in move(text).text
+
+
 def test_the_annotation_does_not_begin_to_count_in_v1beta3() -> None:
     text = level("    assuredConcurrencyShares: 0\n", "v1beta2", annotated=True)
     assert PRESERVE_ZERO not in move(text, "v1beta3").text

@@ -102,7 +102,7 @@ def _operations(document: Document, target: Target, notes: list[Note]) -> Iterat
     before = {_shares(document, source(document.version, release), release) for release in target.releases}
     written = None if limited is None else limited.get(old)
     if annotated and _annotation_harms(document.version, target, written):
-        notes.append(Note(_ANNOTATION, _annotation_told(target.version), "note"))
+        notes.append(Note(_ANNOTATION, _annotation_told(document.version, target.version), "note"))
         yield Operation("remove", _ANNOTATION)
         annotated = False
     if limited is None:
@@ -174,11 +174,13 @@ def _annotation_harms(version: str, target: Target, written: int | None) -> bool
     return version != "v1beta3" and target.version == "v1beta3" and newest >= PRESERVE_ZERO_MINOR and not written
 
 
-def _annotation_told(version: str) -> str:
+def _annotation_told(old: str, new: str) -> str:
     name = f"the annotation {PRESERVE_ZERO}"
-    if version == "v1beta3":
-        return f"{name} meant nothing up to now, and would make 0 or absent shares 0 in {version}: it is removed"
-    return f"{name} is refused in {version} from Kubernetes 1.29 on: it is removed, and the shares say what it said"
+    if new == "v1beta3":
+        return f"{name} meant nothing up to now, and would make 0 or absent shares 0 in {new}: it is removed"
+    if old == "v1beta3":
+        return f"{name} is refused in {new} from Kubernetes 1.29 on: it is removed, and the shares say what it said"
+    return f"{name} meant nothing in {old}, and {new} refuses it: it is removed"
 
 
 def _differences(before: Document, after: Document, release: Release) -> Iterator[Note]:
