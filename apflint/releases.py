@@ -61,6 +61,13 @@ ZERO_SHARES = 30
 """A limited level may have 0 shares. Source: feature gate ZeroLimitedNominalConcurrencyShares, off in 1.29, locked on
 since 1.30 (kubernetes/kubernetes issue 121510, pull request 123001); recorded: refused in 1.29, accepted in 1.31."""
 
+MAX_REQUESTS_INFLIGHT = 400
+"""Default of the flag `--max-requests-inflight` of kube-apiserver, in every release."""
+MAX_MUTATING_REQUESTS_INFLIGHT = 200
+"""Default of the flag `--max-mutating-requests-inflight`."""
+SERVER_CONCURRENCY = MAX_REQUESTS_INFLIGHT + MAX_MUTATING_REQUESTS_INFLIGHT
+"""Seats of an API server that is started without these flags: their sum."""
+
 
 class Deprecation(NamedTuple):
     """What a server's warning says about an API version: releases as `1.29`, the replacement as `v1`."""

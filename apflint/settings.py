@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.finding import SEVERITIES
 from apflint.record import NamedTuple
+from apflint.releases import SERVER_CONCURRENCY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,12 +29,11 @@ DEFAULTS: dict[str, Any] = {
     "exclude": (),
     "context": (),
     "complete": False,
-    "server-concurrency": 600,
+    "server-concurrency": SERVER_CONCURRENCY,
     "format": "text",
 }
 """Every key of the file, with what holds where nobody gives it: all rules that are on, and the newest release known."""
 
-FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown")
 _COMMAND_LINE, _DEFAULT = "command line", "default"
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from apflint import catalogue, settings_text
 from apflint.exclusion import Excluder, Patterns
 from apflint.finding import SEVERITIES
-from apflint.settings import DEFAULTS, FORMATS, is_severity
+from apflint.report import FORMATS
+from apflint.settings import DEFAULTS, is_severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.settings import Settings
 
 _LISTS = ("select", "extend-select", "ignore", "exclude", "context")
-_CHOICES = {"fail-on": (*SEVERITIES, "never"), "format": FORMATS}
+_CHOICES = {"fail-on": (*SEVERITIES, "never"), "format": tuple(FORMATS)}
 
 
 def has_table(data: bytes) -> bool:

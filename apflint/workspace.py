@@ -19,7 +19,7 @@ from apflint.model import (
     priority_level,
 )
 from apflint.record import NamedTuple
-from apflint.releases import api_version
+from apflint.releases import SERVER_CONCURRENCY, api_version
 from apflint.schema import Violation, violations
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
-
-SERVER_CONCURRENCY = 600
-"""Seats of an API server that is started without its two inflight flags: 400 and 200."""
 
 
 class Manifest(NamedTuple):

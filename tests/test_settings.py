@@ -14,7 +14,8 @@ from conftest import UNMEASURED
 
 from apflint.cli.app import run
 from apflint.cli.options import CheckFormat, FailOn
-from apflint.settings import DEFAULTS, FORMATS, effective, find
+from apflint.report import FORMATS
+from apflint.settings import DEFAULTS, effective, find
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from apflint.checks import CHECKS
 from apflint.cli import files
 from apflint.engine import STDIN, load_inputs, report
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST, SERVER_CONCURRENCY, release
 from apflint.report.terminal import visible
 from apflint.settings import effective
-from apflint.workspace import SERVER_CONCURRENCY, Workspace, World, workspace
+from apflint.workspace import Workspace, World, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from apflint.cli.outcome import said
 from apflint.record import NamedTuple
-from apflint.settings import FORMATS
+from apflint.report import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

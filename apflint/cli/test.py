@@ -12,8 +12,7 @@ from apflint.engine import STDIN
 from apflint.finding import Span
 from apflint.policy.reading import Mistake, read
 from apflint.policy.results import FileResult, Run
-from apflint.releases import NEWEST
-from apflint.workspace import SERVER_CONCURRENCY
+from apflint.releases import NEWEST, SERVER_CONCURRENCY
 
 if TYPE_CHECKING:
     from apflint.load.source import Source

@@ -15,19 +15,13 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.allocation import Wish, allocate
 from apflint.evaluate.seats import max_seats
 from apflint.record import NamedTuple
+from apflint.releases import MAX_MUTATING_REQUESTS_INFLIGHT, MAX_REQUESTS_INFLIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from apflint.model import FlowSchema, PriorityLevelConfiguration
     from apflint.releases import Release
-
-MAX_REQUESTS_INFLIGHT = 400
-"""Default of the flag `--max-requests-inflight` of kube-apiserver."""
-MAX_MUTATING_REQUESTS_INFLIGHT = 200
-"""Default of the flag `--max-mutating-requests-inflight`."""
-DEFAULT_SERVER_CONCURRENCY = MAX_REQUESTS_INFLIGHT + MAX_MUTATING_REQUESTS_INFLIGHT
-"""Seats of a server that is started without these flags: their sum."""
 
 
 class LevelLimits(NamedTuple):

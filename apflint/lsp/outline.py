@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.edit.lines import line_start
 from apflint.lsp.flow import Entry, Scan, unquoted
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def piece(text: str, offset: int, *, json: bool = False) -> Piece | None:
     """The document around an offset, from one `---` to the next; None where it is longer than what is looked at."""
     if json:
         return Piece(0, len(text)) if len(text) <= LONGEST else None
-    line = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    line = line_start(text, offset)
     start = text.rfind("---", 0, line + 3)
     while start >= 0 and not _is_marker(text, start):
         start = text.rfind("---", 0, start + 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.edit.lines import line_start
 from apflint.load.document import GROUP, KINDS
 from apflint.lsp.flow import Scan
 from apflint.lsp.outline import DASHES, KEY, outline, piece, texts
@@ -98,7 +99,7 @@ def entry_at(entries: Sequence[Entry], offset: int) -> tuple[Entry, bool] | None
 
 def comment_start(text: str, part: Piece, offset: int) -> int | None:
     """Where the comment starts that an offset is in, or None. A text of several lines may look as if it had one."""
-    line = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    line = line_start(text, offset)
     for entry in outline(text, part):
         if entry.text is not None and entry.value[0] <= offset <= entry.value[1] and entry.value[1] > line:
             return None
@@ -140,7 +141,7 @@ def _in_flow(text: str, offset: int, whole: Entry, entries: tuple[Entry, ...]) -
 
 
 def _in_block(text: str, offset: int, part: Piece, entries: tuple[Entry, ...]) -> Spot | None:
-    line = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset), part.start - 1) + 1
+    line = max(line_start(text, offset), part.start)
     line_end = min((at for mark in "\r\n" if (at := text.find(mark, offset)) >= 0), default=len(text))
     dashes = DASHES.match(text, line, line_end)
     body = dashes.end() if dashes is not None else line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.edit.lines import line_start
 from apflint.lsp.outline import piece
 from apflint.lsp.spot import comment_start
 
@@ -68,8 +69,9 @@ def ordered(ids: Collection[str], first: Collection[str]) -> list[str]:
 
 
 def _line(text: str, offset: int) -> tuple[int, int]:
-    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    return start, min((at for mark in "\r\n" if (at := text.find(mark, offset)) >= 0), default=len(text))
+    return line_start(text, offset), min(
+        (at for mark in "\r\n" if (at := text.find(mark, offset)) >= 0), default=len(text)
+    )
 
 
 def _is_comment(text: str, offset: int) -> bool:

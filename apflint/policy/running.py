@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from apflint.policy.suite import Destination, Expectation, Reachability, Suite
     from apflint.releases import Release
 
-SERVER_CONCURRENCY = 600
-
 
 class Outcome(NamedTuple):
     """What became of one expectation."""

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from apflint.evaluate import limits
 from apflint.evaluate.allocation import Wish, allocate
 from apflint.model import flow_schema, priority_level
-from apflint.releases import release
+from apflint.releases import SERVER_CONCURRENCY, release
+from apflint.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,7 +237,7 @@ def test_limits_stay_where_seats_cannot_be_shared_out() -> None:
 
 
 def test_server_concurrency() -> None:
-    assert limits.server_concurrency() == limits.DEFAULT_SERVER_CONCURRENCY == 600
+    assert limits.server_concurrency() == SERVER_CONCURRENCY == DEFAULTS["server-concurrency"] == 600
     assert limits.server_concurrency(1000) == 1200
     assert limits.server_concurrency(0, 7) == 7
     with pytest.raises(ValueError, match="both 0"):

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WIDEST = 100
-"""Columns: longer lines are hard to read, whatever the terminal has."""
-
 
 class Example(NamedTuple):
     """A command line that can be pasted into a shell, and what it is for."""
