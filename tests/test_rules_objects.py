@@ -635,6 +635,13 @@ def test_members_that_do_not_go_with_the_kind(subject: dict[str, Any], said: str
     assert len(others) == len(subject) - 1
 
 
+def test_a_member_of_another_kind_is_shown_at_its_key() -> None:
+    text = json.dumps(schema(rules=[{"subjects": [ALICE | {"group": {"name": "dev"}}], "resourceRules": [ALL]}]))
+    (told,) = [each for each in check([("a.json", text.encode())], Options()).findings if each.rule == "APF207"]
+    assert text[told.span.column - 1 : told.span.end_column - 1] == '"group"'
+    assert told.fix is None
+
+
 def test_what_is_wrong_with_a_whole_mapping_is_shown_at_its_key() -> None:
     for rule, value, key in (
         ("APF215", schema({"name": "catch-all"}), '"spec"'),

@@ -469,6 +469,8 @@ def test_what_looks_like_an_option_or_has_a_dot_is_said_as_a_url(resource: str) 
     assert found.words is not None
     assert (found.words[0] == "--method") is (resource != "x")
     assert spoken(found.words).request_info.resource == resource
+    own = witness(Point("alice", ("system:authenticated",), True, "get", "", "namespaces", "dev"))
+    assert own.words == ("get", "namespaces", "dev", "--as", "alice")
 
 
 @pytest.mark.parametrize(
