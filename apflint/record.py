@@ -23,7 +23,7 @@ else:
                 return super().__new__(cls, name, bases, body)
             fields = body.get("__annotations__", {})
             defaults = [body[field] for field in fields if field in body]
-            made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024
+            made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024  # without types: that is the point
             for key, value in body.items():
                 if key not in fields:
                     setattr(made, key, value)

@@ -34,7 +34,7 @@ class Judge:
 
     def __init__(self, fix: Callable[[Finding], Fix | None], **options: object) -> None:
         self.fix = fix
-        self.options = Options(**options)  # type: ignore[arg-type]
+        self.options = Options(**options)  # type: ignore[arg-type]  # its own fields
         self.calls = 0
 
     def __call__(self, inputs: Mapping[str, bytes]) -> Report:

@@ -54,8 +54,8 @@ def test_methods_and_copies() -> None:
 
 def test_fields_that_are_missing_or_nobody_knows_are_refused() -> None:
     with pytest.raises(TypeError, match="first"):
-        Ours()  # type: ignore[call-arg]
+        Ours()  # type: ignore[call-arg]  # the mistake
     with pytest.raises(TypeError, match="fourth"):
-        Ours(1, fourth=2)  # type: ignore[call-arg]
+        Ours(1, fourth=2)  # type: ignore[call-arg]  # the mistake
     with pytest.raises(AttributeError):
-        Ours(1).first = 2  # type: ignore[misc]
+        Ours(1).first = 2  # type: ignore[misc]  # the mistake
