@@ -670,3 +670,24 @@ def test_each_rule_that_misses_lists_over_all_namespaces_is_told() -> None:
     parts = [pods | {"verbs": ["get"]}, pods | {"clusterScope": True}, pods | {"namespaces": ["a"]}, pods]
     told = found("APF505", schema(rules=[{"subjects": [ALICE], "resourceRules": parts}]))
     assert [each.field for each in told] == ["spec.rules[0].resourceRules[3].namespaces"]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("name", "Write `{name: name}`"),
+        ("name:x", "Is a blank missing after the colon?"),
+        ("x:y", "Write `{name: x:y}`"),
+        ("name:", "Write `{name: name:}`"),
+    ],
+)
+def test_a_text_in_place_of_a_mapping_of_one_field(written: str, said: str) -> None:
+    (told,) = found("APF102", schema(priorityLevelConfiguration=written))
+    assert told.message.endswith(f". {said}")
+
+
+@pytest.mark.parametrize(("level_type", "fields"), [("Exempt", ["spec.exempt.lendablePercent"]), ("Limited", [])])
+def test_percentages_of_a_member_that_does_not_count(level_type: str, fields: list[str]) -> None:
+    spec = {"type": level_type, "limited": {"limitResponse": {"type": "Reject"}}, "exempt": {"lendablePercent": 200}}
+    told = found("APF310", manifest("PriorityLevelConfiguration", spec, name="exempt"))
+    assert [each.field for each in told] == fields

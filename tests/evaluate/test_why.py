@@ -328,6 +328,15 @@ def test_non_resource_rules(url: str, change: dict[str, Any], because: str, fiel
     assert miss == ("verb" if field == "verbs" else "path", because, found.path)
 
 
+def test_only_of_requests_for_no_resource_the_verb_is_the_method() -> None:
+    hint = "; the verb of a request for no resource is its HTTP method"
+    impersonate = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["impersonate"]}]}
+    assert tried(PODS, impersonate).because == 'verb "list" is not among ["impersonate"]'
+    for verb, said in (("post", ""), ("list", hint), ("impersonate", hint)):
+        rule = {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS | {"verbs": [verb]}]}
+        assert tried("/version", rule).because == f'verb "get" is not among ["{verb}"]{said}'
+
+
 def test_rules_of_the_other_type_and_no_rules_at_all() -> None:
     assert tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]}).because == (
         "it has no resourceRules, and the request is for a resource"
