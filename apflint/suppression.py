@@ -16,8 +16,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import catalogue
-from apflint.checks.wording import listed, quote
+from apflint.checks.wording import quote
 from apflint.finding import TOLD, Edit, Fix, Operation, Place, Problem
+from apflint.load import helm_templates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -60,6 +61,8 @@ class Suppression(NamedTuple):
     explained: bool
     listed: Listed | None = None
     """Where it stands, if in a comment."""
+    also: tuple[tuple[int, int], ...] = ()
+    """More of the text that it is about: the other documents of a template."""
 
 
 class Read(NamedTuple):
@@ -144,10 +147,11 @@ def _covered(one: Suppression, places: _Places) -> Iterator[int]:
         yield from (number for _, number in places.get((one.rule, f"{id(one.document)}"), ()))
         return
     entries = places.get((one.rule, id(one.source)), [])
-    for at in range(bisect_left(entries, (one.start, -1)), len(entries)):
-        if entries[at][0] >= one.end:
-            return
-        yield entries[at][1]
+    for start, end in ((one.start, one.end), *one.also):
+        for at in range(bisect_left(entries, (start, -1)), len(entries)):
+            if entries[at][0] >= end:
+                break
+            yield entries[at][1]
 
 
 def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
@@ -156,10 +160,12 @@ def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
         # Rules of one comment go together, because the comment goes with the last of them.
         comment = (id(one.source), one.listed.comment) if one.listed else (id(one), (0, 0))
         gone.setdefault(comment, []).append(one)
+    from apflint.suppression_removal import removal
+
     told: Counter[int] = Counter()
     for (source, _), together in gone.items():
         told[source] += 1
-        fix = _removal(together) if told[source] <= TOLD else None  # no more findings of one rule are told of a file
+        fix = removal(together) if told[source] <= TOLD else None  # no more findings of one rule are told of a file
         for one in together:
             what = "on this object" if one.document is not None else "where this suppression applies"
             if one.rule in RULES:
@@ -167,39 +173,6 @@ def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
             else:
                 message = f'"{one.written}" is not found {what}, so the suppression does nothing. Remove it'
             yield Problem(one.place, message, fix=fix)
-
-
-def _removal(suppressions: list[Suppression]) -> Fix:
-    """Takes suppressions of one comment out of it, and the comment away if it names no other; or one annotation."""
-    place, parts = suppressions[0].place, [one.listed for one in suppressions if one.listed is not None]
-    if isinstance(place, Place):
-        return Fix(f"remove the annotation {quote(place.path[-1])}", True, (Operation("remove", place.path),))
-    source, numbers = place[0], {one.number for one in parts}
-    if len(numbers) == len(parts[0].rules):
-        return Fix("remove the comment", safe=True, edits=(_without_comment(source, *parts[0].comment),))
-    names = listed((quote(one.written) for one in suppressions), "and")
-    edits = tuple(_without(parts[0].rules, numbers))
-    return Fix(f"remove {names} from the comment", safe=True, edits=edits)
-
-
-def _without_comment(source: Source, start: int, end: int) -> Edit:
-    """A comment of its own line goes with the line, another one with the blanks before it."""
-    text, line = source.text, source.line_starts[source.position(start)[0] - 1]
-    before = text[line:start].rstrip(" \t")
-    tail = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)").match(text, end)
-    if tail is None:  # a line end that only YAML 1.1 knows
-        return Edit(line + len(before), end, "")
-    return Edit(line + len(before), tail.start(1), "") if before else Edit(line, tail.end(), "")
-
-
-def _without(rules: tuple[tuple[int, int], ...], gone: Collection[int]) -> Iterator[Edit]:
-    """Names of a list with their commas: up to the next that stays, or at the end from the last that stays."""
-    last = max(number for number in range(len(rules)) if number not in gone)
-    for number, (start, _) in enumerate(rules):
-        if number in gone and number < last:
-            yield Edit(start, rules[number + 1][0], "")
-    if last + 1 < len(rules):
-        yield Edit(rules[last][1], rules[-1][1], "")
 
 
 def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | Problem]:
@@ -231,13 +204,17 @@ def _comments(source: Source) -> Iterator[Suppression | Problem]:
         return  # JSON has no comments
     from apflint.load.comments import comments
 
+    file: _File | None = None
     for comment in comments(source, "apflint:"):
         form = _FORM.match(comment.text)
         place = (source, comment.start, comment.end)
         if form is None or not form[2].strip():
             yield Problem(place, _misspelt(comment.text), fix=_respelled(source, comment))
             continue
-        scope = (0, len(source.text) + 1) if form[1] == "file-ignore" else comment.scope
+        scopes: tuple[tuple[int, int], ...] = (comment.scope,)
+        if form[1] == "file-ignore":
+            file = file or _File(source.text)
+            scopes = file.scopes(comment.start)
         explained = bool(form[3].strip(_SEPARATOR))
         at = comment.text_start + form.start(2)
         rules = tuple(
@@ -250,7 +227,25 @@ def _comments(source: Source) -> Iterator[Suppression | Problem]:
                 yield rule
                 continue
             part = Listed((comment.start, comment.end), rules, number)
-            yield Suppression(rule, written, here, source, *scope, None, explained=explained, listed=part)
+            yield Suppression(rule, written, here, source, *scopes[0], None, explained, part, scopes[1:])
+
+
+class _File:
+    """What `file-ignore` is about: a text as a whole, or each template in the output of `helm template`."""
+
+    def __init__(self, text: str) -> None:
+        parts = helm_templates(text) if "# Source: " in text else {}
+        self._whole = ((0, len(text) + 1),)
+        # What is missing at the very end is found behind it.
+        ends = {len(text): len(text) + 1}
+        scopes = [tuple((start, ends.get(end, end)) for start, end in part) for part in parts.values()]
+        self._starts = sorted((start, number) for number, part in enumerate(scopes) for start, _ in part)
+        self._scopes = scopes
+
+    def scopes(self, offset: int) -> tuple[tuple[int, int], ...]:
+        """Start and end of each stretch; above the first template it is the whole text."""
+        at = bisect_left(self._starts, (offset, 0)) - 1
+        return self._scopes[self._starts[at][1]] if at >= 0 else self._whole
 
 
 def _misspelt(text: str) -> str:

@@ -235,3 +235,42 @@ def test_thousands_of_comments_take_no_more_than_their_lines() -> None:
     start = time.process_time()
     assert "APF207" not in found(comments + MANIFEST.replace("        - kind: Nobody", subjects))
     assert time.process_time() - start < 10
+
+
+def rendered(*documents: tuple[str, str], head: str = "") -> str:
+    """What `helm template` prints for documents, each with the file of its template."""
+    return head + "".join(f"---\n# Source: chart/templates/{name}.yaml\n{text}" for name, text in documents)
+
+
+IGNORED = "# apflint: file-ignore[APF203] our own\n" + MANIFEST
+OTHER = MANIFEST.replace("nightly", "daily").replace("870", "871")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (rendered(("a", MANIFEST), ("b", IGNORED)), 1),
+        (rendered(("a", IGNORED), ("b", OTHER)), 1),
+        (rendered(("a", OTHER), ("b", MANIFEST)), 2),
+        (rendered(("a", OTHER), ("a", IGNORED)), 0),
+        (rendered(("a", OTHER), ("b", FLAWLESS), ("a", IGNORED)), 0),
+        (rendered(("a", FLAWLESS), ("b", OTHER + "# apflint: file-ignore[APF203] at the end\n")), 0),
+        (rendered(("a", OTHER), ("b", OTHER)).replace("# Source", "# source") + "---\n" + IGNORED, 0),
+    ],
+)
+def test_a_template_of_a_chart_is_a_file(text: str, count: int) -> None:
+    for name in ("<stdin>", "<standard input>", "rendered.yaml"):
+        rules = found(text, name)
+        assert rules.count("APF203") == count, name
+        assert "APF901" not in rules
+
+
+def test_above_the_first_template_the_file_is_the_whole_text() -> None:
+    text = rendered(("a", MANIFEST), ("b", OTHER), head="# apflint: file-ignore[APF203] our own\n")
+    assert "APF203" not in found(text, "rendered.yaml")
+
+
+def test_a_file_suppression_that_does_nothing_in_its_template_is_told() -> None:
+    text = rendered(("a", MANIFEST), ("b", "# apflint: file-ignore[APF203] our own\n" + FLAWLESS))
+    for name in ("<stdin>", "<standard input>"):
+        assert [rule for rule in found(text, name) if rule in ("APF203", "APF901")] == ["APF203", "APF901"]

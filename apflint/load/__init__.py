@@ -17,7 +17,7 @@ from apflint.load.templates import is_script
 if TYPE_CHECKING:
     from apflint.load.document import Document
 
-__all__ = ["Loaded", "Trouble", "helm_sources", "load", "load_text"]
+__all__ = ["Loaded", "Trouble", "helm_sources", "helm_templates", "load", "load_text"]
 
 # Helm writes it right below a document's `---`; anywhere else it is somebody's comment.
 _HELM_SOURCE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
@@ -70,19 +70,39 @@ def helm_sources(text: str) -> list[Source] | None:
 
     A template that renders several documents is one source with all of them, in order.
     """
+    parts = helm_templates(text)
+    if not parts:
+        return None
+    first = _HELM_SOURCE.search(text)
+    head = text[: first.start()] if first else ""
+    extra = [Source("<stdin>", head)] if head.strip().strip("-").strip() else []
+    return extra + [Source(name, _joined(text, stretches)) for name, stretches in parts.items()]
+
+
+def helm_templates(text: str) -> dict[str, list[tuple[int, int]]]:
+    """Where the templates of a chart are in the output of `helm template`; empty for any other text.
+
+    By file, start and end of each stretch below one of its `# Source: FILE`, in order. Those of two templates may alternate:
+    Helm sorts documents by kind.
+    """
     starts = list(_HELM_SOURCE.finditer(text))
     if not 0 < len(starts) <= _TEMPLATES:
-        return None
-    parts: dict[str, list[str]] = {}
+        return {}
+    parts: dict[str, list[tuple[int, int]]] = {}
     for match, following in zip(starts, [*starts[1:], None], strict=True):
         end = following.start() if following else len(text)
-        body = text[match.end() : end].removeprefix("\r").removeprefix("\n")
-        if following and (marker := _LAST_MARKER.search(body)):
+        parts.setdefault(match.group(1).strip(), []).append((match.end(), end))
+    return parts
+
+
+def _joined(text: str, stretches: list[tuple[int, int]]) -> str:
+    bodies = []
+    for start, end in stretches:
+        body = text[start:end].removeprefix("\r").removeprefix("\n")
+        if end < len(text) and (marker := _LAST_MARKER.search(body)):
             body = body[: marker.start()]
-        parts.setdefault(match.group(1).strip(), []).append(body)
-    before = text[: starts[0].start()].strip().strip("-").strip()
-    extra = [Source("<stdin>", text[: starts[0].start()])] if before else []
-    return extra + [Source(name, "---\n".join(bodies)) for name, bodies in parts.items()]
+        bodies.append(body)
+    return "---\n".join(bodies)
 
 
 def _too_many_lines(source: Source) -> Loaded:
