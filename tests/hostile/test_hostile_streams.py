@@ -139,6 +139,15 @@ def test_a_file_of_a_report_that_takes_nothing(folder: Path) -> None:
         assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1)
 
 
+def test_a_summary_of_a_job_that_takes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands for GitHub's log are printed all the same."""
+    monkeypatch.setitem(UNMEASURED, "GITHUB_STEP_SUMMARY", "/dev/full")
+    ended = redirected(folder, "check --format github bad.yaml", "")
+    assert 'apflint: The summary of the job cannot be written to "/dev/full": No space left on device.\n' in ended.err
+    assert "APF201" in ended.out
+    assert ended.status == 2
+
+
 @pytest.mark.parametrize("line", ["check many.yaml", "check --format json many.yaml", "rule --format json", "defaults"])
 def test_a_reader_who_has_had_enough_is_no_failure(line: str, folder: Path) -> None:
     command = f'{{ "$0" -m apflint {line}; echo "status $?" >&2; }} | head -c 10'
