@@ -51,6 +51,29 @@ def objects(values: list[dict[str, Any]]) -> Objects:
     return Objects(tuple(schemas), tuple(levels))
 
 
+def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowSchema:
+    """One for a subject, for all resources or all paths but for what `more` says."""
+    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]} | more
+    what = (
+        {"nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]} | more]} if path else {"resourceRules": [rule]}
+    )
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [{"subjects": [subject], **what}]}
+    (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
+    return made
+
+
+def user(name: str) -> dict[str, Any]:
+    return {"kind": "User", "user": {"name": name}}
+
+
+def group(name: str) -> dict[str, Any]:
+    return {"kind": "Group", "group": {"name": name}}
+
+
+def account(namespace: str, name: str) -> dict[str, Any]:
+    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
+
+
 def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
     """A recorded configuration: the defaults, less what was removed, plus what was added or replaced."""
     gone = {("FlowSchema", name) for name in row["removed_flow_schemas"]}

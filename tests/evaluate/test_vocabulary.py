@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,7 +24,7 @@ from apflint.evaluate.reach.witness import digest as digest_of
 from apflint.evaluate.reach.worlds import HTTP_VERBS, authentic_user, usual_groups
 from apflint.evaluate.requestinfo import RequestInfo, request_info
 
-from .configurations import objects
+from .configurations import account, group, schema, user
 
 if TYPE_CHECKING:
     from apflint.evaluate.reach import World
@@ -32,28 +32,6 @@ if TYPE_CHECKING:
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"
-
-
-def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowSchema:
-    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]} | more
-    what = (
-        {"nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]} | more]} if path else {"resourceRules": [rule]}
-    )
-    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [{"subjects": [subject], **what}]}
-    (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
-    return made
-
-
-def user(name: str) -> dict[str, Any]:
-    return {"kind": "User", "user": {"name": name}}
-
-
-def group(name: str) -> dict[str, Any]:
-    return {"kind": "Group", "group": {"name": name}}
-
-
-def account(namespace: str, name: str) -> dict[str, Any]:
-    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
 
 
 def rules(*schemas: FlowSchema) -> list[PolicyRulesWithSubjects]:

@@ -31,11 +31,10 @@ from apflint.evaluate.reach.worlds import (
 )
 from apflint.evaluate.requestinfo import NoRequestInfoError, request_info
 
-from .configurations import DIGESTS, FLOW_SCHEMAS, objects
+from .configurations import DIGESTS, FLOW_SCHEMAS, account, group, objects, schema, user
 
 if TYPE_CHECKING:
     from apflint.evaluate.reach import World
-    from apflint.model import FlowSchema
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"
@@ -178,28 +177,6 @@ def test_requests_that_there_are(point: Point, there_is: bool) -> None:
 
 
 # What two FlowSchemas can have in common
-
-
-def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowSchema:
-    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]} | more
-    what = (
-        {"nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]} | more]} if path else {"resourceRules": [rule]}
-    )
-    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [{"subjects": [subject], **what}]}
-    (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
-    return made
-
-
-def user(name: str) -> dict[str, Any]:
-    return {"kind": "User", "user": {"name": name}}
-
-
-def group(name: str) -> dict[str, Any]:
-    return {"kind": "Group", "group": {"name": name}}
-
-
-def account(namespace: str, name: str) -> dict[str, Any]:
-    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
 
 
 @given(FLOW_SCHEMAS, FLOW_SCHEMAS, DIGESTS)
