@@ -7,6 +7,7 @@ the classifier says, not the solver.
 
 from __future__ import annotations
 
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES
@@ -95,10 +96,12 @@ def _things(point: Point) -> Iterator[Point]:
     known = [(each.group, point.resource) for each in RESOURCES if each.name == name]
     known += [(each.group, each.name) for each in RESOURCES if each.group == point.api_group][:_MANY]
     # Of groups that are not Kubernetes' own: a plain word rather than whatever the solver came upon.
-    made_up = [(group, thing) for group in (point.api_group, "example.com") for thing in (point.resource, "widgets")][
-        1:
+    pairs = product((point.api_group, "example.com"), (point.resource, "widgets"))
+    made_up = [
+        pair
+        for pair in islice(pairs, 1, None)
+        if "*" not in pair[0] and "*" not in pair[1] and not lookup(pair[1], pair[0])
     ]
-    made_up = [pair for pair in made_up if "*" not in pair[0] and "*" not in pair[1] and not lookup(pair[1], pair[0])]
     for group, resource in dict.fromkeys((*_ORDINARY, *known, *made_up, (point.api_group, point.resource))):
         other = point._replace(api_group=group, resource=resource)
         yield from dict.fromkeys((_in_scope(other), _in_scope(other, "kube-system"), other))
