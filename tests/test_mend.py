@@ -120,6 +120,22 @@ def test_of_two_fixes_that_make_the_same_key_one_is_made() -> None:
     assert reason.startswith("then there would be APF002 in line 8: ")
 
 
+def test_what_is_refused_is_tried_again_when_another_fix_has_made_way_for_it() -> None:
+    limited = ("spec", "limited")
+
+    def fix(found: Finding) -> Fix | None:
+        if "bbb" in found.message:
+            steps = (Operation("rename", (*limited, "bbb"), "borrowingLimitPercent"),)
+            return Fix("make way", True, (Operation("remove", (*limited, "lendablePercent")), *steps))
+        return rename("stillWrong" if "ccc" in found.message else "lendablePercent")(found)
+
+    # The third makes all fail, so the first is tried alone, and would make a key that is still there.
+    outcome = mended(fix, a=level(field="aaa", extra="    lendablePercent: 6\n    bbb: 7\n    ccc: 8\n"))
+    assert [found.message[:5] for found in outcome.made] == ['"bbb"', '"aaa"']
+    assert [found.message[:5] for found, _ in outcome.refused] == ['"ccc"']
+    assert outcome.inputs == {"a": level(extra="    borrowingLimitPercent: 7\n    ccc: 8\n").encode()}
+
+
 @pytest.mark.parametrize("bad", [set(), {5}, {1, 2, 150, 299}, set(range(300))])
 def test_the_checks_of_many_files_do_not_grow_with_their_number(bad: set[int]) -> None:
     def fix(found: Finding) -> Fix | None:
