@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from apflint import catalogue
 from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION
@@ -12,7 +12,7 @@ from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, World, workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from apflint.finding import Path, Problem, Severity, Span
     from apflint.load import Loaded
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 STDIN = "<stdin>"
+
+T = TypeVar("T")
 
 
 class Options(NamedTuple):
@@ -37,6 +39,8 @@ class Options(NamedTuple):
     """Ids of rules that do not run, whatever is selected."""
     adjust: Callable[[Finding], Finding | None] | None = None
     """Gives a finding another severity, or leaves it out (None): what a project has settled for itself."""
+    most: int = TOLD
+    """So many findings of a rule, a file and a gravity are told one by one."""
 
 
 def enabled(options: Options) -> tuple[str, ...]:
@@ -73,7 +77,7 @@ def check(
     target = release(options.kubernetes)
     loaded = load_inputs(inputs)
     known = workspace(loaded, target, load_inputs(context), options.world)
-    answer = report(loaded, known, rules, suppressions=options.suppressions)
+    answer = report(loaded, known, rules, suppressions=options.suppressions, most=options.most)
     if options.adjust is None:
         return answer
     return answer._replace(findings=tuple(kept for found in answer.findings if (kept := options.adjust(found))))
@@ -92,24 +96,38 @@ def _load(name: str, data: bytes) -> Iterator[Loaded]:
         yield from map(load_text, sources)
 
 
-def report(loaded: Iterable[Loaded], known: Workspace, rules: Collection[str], *, suppressions: bool = False) -> Report:
-    """The findings of the rules on a workspace, sorted by place; those that the files suppress set aside if asked to."""
+def report(
+    loaded: Iterable[Loaded],
+    known: Workspace,
+    rules: Collection[str],
+    *,
+    suppressions: bool = False,
+    most: int = TOLD,
+) -> Report:
+    """The findings of the rules on a workspace, sorted by place; those that the files suppress set aside if asked to.
+
+    `most` is `Options.most`.
+    """
     loaded = list(loaded)
     follow_ups = _follow_ups(known)
     said = {rule: list(CHECKS[rule](known)) for rule in CHECKS if rule in VALIDATION}
     rejected = _rejected(said)
     accepted = known.without(rejected)
-    found = _told(
+    problems = (
         (rule, problem)
         for rule in rules
         for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
         if not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
     )
+    found = _told(problems, most)
     suppressed = 0
     if suppressions and any("apflint" in part.source.text for part in loaded):
+        from apflint.suppression import set_aside
+
         # What is rejected was not analysed, so nobody knows what a suppression of such a rule would do there.
         judged = set(rules) - ANALYSIS if rejected else rules
-        findings, suppressed = _set_aside(loaded, found, judged, rules)
+        kept, suppressed, unused = set_aside(loaded, found, judged, rules)
+        findings = [*kept, *(finding for _, finding in _told(unused, most))]
     else:
         findings = [finding for _, finding in found]
     findings.sort(key=lambda found: (found.file, found.span, found.rule, found.message))
@@ -124,39 +142,49 @@ def report(loaded: Iterable[Loaded], known: Workspace, rules: Collection[str], *
     )
 
 
-def _told(problems: Iterable[tuple[str, Problem]]) -> list[tuple[Problem, Finding]]:
-    """The problems of the rules with their findings: `TOLD` of each rule, file and gravity, the last of which counts the others."""
-    told: list[tuple[Problem, Finding]] = []
-    counts: dict[tuple[object, ...], int] = {}
-    last: dict[tuple[object, ...], int] = {}
-    for rule, problem in problems:
+def limited(report: Report) -> Report:
+    """The same report with `TOLD` findings of each rule, file and gravity, as `check` has it by itself."""
+    kept, more = _first(
+        report.findings, lambda found: (found.rule, found.file, found.severity, found.apiserver is None)
+    )
+    findings = tuple(_closing(found, more[at]) if at in more else found for at, found in enumerate(kept))
+    return report._replace(findings=findings)
+
+
+def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[tuple[Problem, Finding]]:
+    """The problems of the rules with their findings: `most` of each rule, file and gravity, the last of which counts the others."""
+
+    def kind(told: tuple[str, Problem]) -> Hashable:
+        rule, problem = told
         place = problem.place
         source = place.document.source if isinstance(place, Place) else place[0]
-        kind = (rule, source.name, problem.severity, problem.apiserver is None)
-        counts[kind] = count = counts.get(kind, 0) + 1
-        if count <= TOLD:
-            last[kind] = len(told)
-            told.append((problem, _finding(rule, problem)))
-    for many, count in counts.items():
-        if count > TOLD:
-            problem, finding = told[last[many]]
-            told[last[many]] = problem, _closing(finding, count - TOLD)
-    return told
+        return rule, source.name, problem.severity, problem.apiserver is None
+
+    kept, more = _first(problems, kind, most)
+    return [
+        (problem, _closing(_finding(rule, problem), more[at]) if at in more else _finding(rule, problem))
+        for at, (rule, problem) in enumerate(kept)
+    ]
+
+
+def _first(items: Iterable[T], kind: Callable[[T], Hashable], most: int = TOLD) -> tuple[list[T], dict[int, int]]:
+    """The first `most` of each kind, and how many more there are, by the number of the last of those that are kept."""
+    kept: list[T] = []
+    counts: dict[Hashable, int] = {}
+    last: dict[Hashable, int] = {}
+    for item in items:
+        of = kind(item)
+        counts[of] = count = counts.get(of, 0) + 1
+        if count <= most:
+            last[of] = len(kept)
+            kept.append(item)
+    return kept, {last[of]: count - most for of, count in counts.items() if count > most}
 
 
 def _closing(finding: Finding, more: int) -> Finding:
     """A finding that stands for others as well. Of one object not all may have been counted, so this is the least."""
     message = f"{finding.message}. At least {more:,} more findings of {finding.rule} in this file are left out"
     return finding._replace(message=message, more=more)
-
-
-def _set_aside(
-    loaded: list[Loaded], found: list[tuple[Problem, Finding]], judged: Collection[str], rules: Collection[str]
-) -> tuple[list[Finding], int]:
-    from apflint.suppression import set_aside
-
-    kept, suppressed, problems = set_aside(loaded, found, judged, rules)
-    return [*kept, *(finding for _, finding in _told(problems))], suppressed
 
 
 def _rejected(said: Mapping[str, list[Problem]]) -> set[int]:

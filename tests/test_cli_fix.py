@@ -10,11 +10,16 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from apflint import engine
 from apflint.cli.app import run
+from apflint.finding import TOLD
+
+if TYPE_CHECKING:
+    from apflint.finding import Report
 
 FIXED = """\
 # The nightly jobs.
@@ -552,3 +557,35 @@ def test_no_line_begins_with_a_command_of_githubs_runner(
     told = capsys.readouterr().err.splitlines()
     assert [line for line in told if line.startswith("./::error file=x::y.yaml:")]
     assert not [line for line in told if line.lstrip().startswith("::")]
+
+
+def test_more_findings_than_check_tells_are_fixed_in_one_go(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds of a thousand would read the file again for each of them, so that twice as much would take four times as long."""
+    number = TOLD + 100
+    bad = "---\n".join(FIXED.replace(": nightly", f": n{at}\n  namespace: x") for at in range(number))
+    write(folder, a=bad)
+    reports = []
+    check = engine.check
+
+    def counted(*arguments: Any, **options: Any) -> Report:
+        reports.append(check(*arguments, **options))
+        return reports[-1]
+
+    monkeypatch.setattr(engine, "check", counted)
+    assert run(["fix", "--select", "APF104"]) == 0
+    assert f"apflint: fixed {number} findings in 1 file\n" in capsys.readouterr().err
+    assert content(folder) == {"a.yaml": bad.replace("  namespace: x\n", "")}
+    assert len(reports) == 2
+
+
+def test_check_fix_tells_as_many_findings_as_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a="---\n".join(WRONG.replace(": nightly", f": n{at}") for at in range(TOLD + 100)))
+    said = []
+    for arguments in (["check"], ["check", "--fix"]):
+        assert run([*arguments, "--format", "json", "--select", "APF201"]) == 1
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["findings"][-1]["message"].endswith("At least 100 more findings of APF201 in this file are left out")
+    assert len(said[0]["findings"]) == TOLD
+    assert said[0] == said[1]

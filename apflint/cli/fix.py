@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
 
 
+_MOST = 10_000
+"""Findings of a rule in one file that are mended in one go: each takes some 30 kB until then. What is left of more goes in rounds."""
+
+
 class _Outcome(NamedTuple):
     """What was found in the files as they were, what became of them, and what could not be read or written."""
 
@@ -68,7 +72,7 @@ def check(request: Request, flags: Flags) -> int:
         _tell(outcome, flags)
         return status(report, request.printing.fail_on, failed=bool(outcome.failures) or failed)
     printing = request.printing._replace(fixes=False)
-    result = show(report, printing, wanted, outcome.failures, require_objects=flags.require_objects)
+    result = show(engine.limited(report), printing, wanted, outcome.failures, require_objects=flags.require_objects)
     _tell(outcome, flags)
     return result
 
@@ -98,14 +102,15 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
 
 
 def _judge(request: Request, context: list[tuple[str, bytes]]) -> Callable[[Mapping[str, bytes]], Report]:
-    """Checks inputs as `apflint check` would, and leaves out what the baseline has."""
+    """Checks inputs as `apflint check` would, but tells all there is, and leaves out what the baseline has."""
+    options = request.options._replace(most=_MOST)
     if request.baseline is None:
-        return lambda inputs: engine.check(inputs.items(), request.options, context)
+        return lambda inputs: engine.check(inputs.items(), options, context)
     from apflint.baseline import compare
     from apflint.cli.baselines import known
 
     entries, rules = known(request.baseline.path), engine.enabled(request.options)
-    return lambda inputs: compare(engine.check(inputs.items(), request.options, context), entries, rules).report
+    return lambda inputs: compare(engine.check(inputs.items(), options, context), entries, rules).report
 
 
 def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:

@@ -61,7 +61,8 @@ def whole(root: Node) -> Any:
 
 
 def _roots(loaded: Loaded) -> list[Node]:
-    return list({id(document.root): document.root for document in loaded.documents}.values())
+    """The lists of a text that hold objects of ours."""
+    return list({id(document.root): document.root for document in loaded.documents if document.prefix}.values())
 
 
 def _bare(value: Any) -> str:
