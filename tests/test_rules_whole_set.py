@@ -717,6 +717,24 @@ def test_among_many_levels_the_one_that_is_a_letter_off_is_named(written: str) -
     assert "Did you mean" not in other.message
 
 
+def test_up_to_a_hundred_levels_are_compared_with_a_name_whatever_is_wrong_with_it() -> None:
+    own = 100 - len(known().configuration.levels)
+    for count, hint in ((own, True), (own + 1, False)):
+        levels = (level("payment-processing", 1), *(level(f"team-{number:03}", 1) for number in range(count - 1)))
+        (found,) = findings(*levels, flow_schema("a", "payment-processing-eu"), only="APF401")
+        assert ('Did you mean "payment-processing"?' in found.message) is hint
+
+
+# Ties.
+
+
+@pytest.mark.parametrize(("between", "told"), [(49, 1), (50, 0)])
+def test_a_flow_schema_is_compared_with_the_fifty_before_it(between: int, told: int) -> None:
+    others = [flow_schema(f"b{number:02}", subjects=[user(f"user-{number}")]) for number in range(between)]
+    ends = [flow_schema(name, subjects=[user("alice")]) for name in ("a", "c")]
+    assert ids(findings(*others, *ends, only="APF503")) == ["APF503"] * told
+
+
 # Ties of the system's own users.
 
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from apflint.evaluate import limits
-from apflint.evaluate.allocation import Wish, allocate
+from apflint.evaluate.allocation import Allocation, Wish, allocate
 from apflint.model import flow_schema, priority_level
 from apflint.releases import SERVER_CONCURRENCY, release
 from apflint.settings import DEFAULTS
@@ -167,6 +167,30 @@ def test_what_is_shared_out_adds_up_and_keeps_its_bounds(
         assert sum(given_out) == pytest.approx(required, rel=1e-9, abs=1e-6)
         for wish, seats in zip(wishes, given_out, strict=True):
             assert wish.lower <= seats <= wish.upper
+
+
+# Sums of bounds may be off by rounding: `epsilon` of computeConcurrencyAllocation is 1e-7.
+
+
+@pytest.mark.parametrize("off", [-0.9e-7, 0.0, 0.9e-7])
+def test_bounds_that_leave_no_room_but_for_rounding_are_what_levels_get(off: float) -> None:
+    assert allocate(3, [Wish(2, 8, 4), Wish(1 + off, 8, 4)]) == Allocation((2, 1 + off), (1 + off) / 4)
+    assert allocate(3, [Wish(0, 2, 4), Wish(0, 1 + off, 4)]) == Allocation((2, 1 + off), 0.5)
+
+
+@pytest.mark.parametrize("bounds", [(1 + 1.1e-7, 8), (0, 1 - 1.1e-7)])
+def test_bounds_that_are_off_by_more_than_rounding_cannot_be_met(bounds: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="1 seats cannot be shared out"):
+        allocate(1, [Wish(*bounds, 4)])
+
+
+@pytest.mark.parametrize("bounds", [(1 - 1.1e-7, 8), (0, 1 + 1.1e-7)])
+def test_bounds_that_leave_more_room_than_rounding_share_it_out(bounds: tuple[float, float]) -> None:
+    assert allocate(1, [Wish(*bounds, 4)]).allocations == pytest.approx((1.0,), abs=1e-12)
+
+
+def test_of_no_seats_nobody_gets_any() -> None:
+    assert allocate(0, [Wish(1e-7, 8, 4), Wish(0, 8, 0)]) == Allocation((0.0, 0.0), 0.0)
 
 
 def test_before_borrowing_a_level_has_its_assured_part() -> None:
