@@ -6,7 +6,7 @@ lines and columns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from apflint.record import NamedTuple
 
@@ -71,7 +71,7 @@ class Operation(NamedTuple):
 
     what: Literal["rename", "set", "insert", "remove", "nest", "wrap"]
     path: Path
-    value: Any = None
+    value: str | int | bool | tuple[str, ...] | None = None
     """`rename`: the new key. `set`: the text, number or truth to write. `insert`: the same, for a key that is not there; the
     mappings above it are made where they are missing. `remove`: nothing; of a mapping's entry or a list's item.
     `nest`: the keys beside `path` that move into a new mapping there. `wrap`: the key under which the value at `path` becomes

@@ -7,7 +7,7 @@ command line says goes before what the file says.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from apflint.finding import SEVERITIES
 from apflint.record import NamedTuple
@@ -15,10 +15,30 @@ from apflint.releases import SERVER_CONCURRENCY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Literal, TypedDict
 
-    from apflint.finding import Finding
+    from apflint.finding import Finding, Severity
 
-DEFAULTS: dict[str, Any] = {
+    Values = TypedDict(
+        "Values",
+        {
+            "select": tuple[str, ...] | None,
+            "extend-select": tuple[str, ...],
+            "ignore": tuple[str, ...],
+            "severity": dict[str, Severity | Literal["off"]],
+            "per-file-ignores": dict[str, tuple[str, ...]],
+            "fail-on": str,
+            "kubernetes": str | None,
+            "exclude": tuple[str, ...],
+            "context": tuple[str, ...],
+            "complete": bool,
+            "server-concurrency": int,
+            "format": str,
+        },
+    )
+    """What the keys of a file hold."""
+
+DEFAULTS: Values = {
     "select": None,
     "extend-select": (),
     "ignore": (),
@@ -40,7 +60,7 @@ _COMMAND_LINE, _DEFAULT = "command line", "default"
 class Settings(NamedTuple):
     """What holds for a run, by the keys of DEFAULTS. `origins` says of each key where its value comes from."""
 
-    values: Mapping[str, Any]
+    values: Values
     origins: Mapping[str, str]
     path: str | None
     """The file that was read; None where there is none."""
@@ -64,7 +84,7 @@ class Settings(NamedTuple):
         return adjustment(self, home(self.path or ""))
 
 
-def effective(asked: Mapping[str, Any], config: str | None = None, *, isolated: bool = False) -> Settings:
+def effective(asked: Mapping[str, object], config: str | None = None, *, isolated: bool = False) -> Settings:
     """What holds: the command line (`asked`, None where it says nothing), then the file, then the defaults.
 
     With `--select` on the command line the rules are what it says: the file's `extend-select`, `ignore` and severities `off`
@@ -73,7 +93,7 @@ def effective(asked: Mapping[str, Any], config: str | None = None, *, isolated: 
     if config is not None and isolated:
         raise ValueError("--config names a file and --isolated says to read none. Give one of them.")
     path = config if config is not None else None if isolated else find(os.getcwd())
-    from_file: dict[str, Any] = {}
+    from_file: dict[str, object] = {}
     if path is not None:
         from apflint.settings_file import read
 
@@ -81,9 +101,9 @@ def effective(asked: Mapping[str, Any], config: str | None = None, *, isolated: 
     if asked.get("select") is not None:
         from_file.pop("extend-select", None)
         from_file.pop("ignore", None)
-        if "severity" in from_file:
-            from_file["severity"] = {rule: level for rule, level in from_file["severity"].items() if level != "off"}
-    values: dict[str, Any] = {}
+        if isinstance(levels := from_file.get("severity"), dict):
+            from_file["severity"] = {rule: level for rule, level in levels.items() if level != "off"}
+    values: dict[str, object] = {}
     origins: dict[str, str] = {}
     for key, default in DEFAULTS.items():
         if asked.get(key) is not None:
@@ -92,7 +112,7 @@ def effective(asked: Mapping[str, Any], config: str | None = None, *, isolated: 
             values[key], origins[key] = from_file[key], path or ""
         else:
             values[key], origins[key] = default, _DEFAULT
-    return Settings(values, origins, path)
+    return Settings(cast("Values", values), origins, path)  # `read` has held the file against this form
 
 
 def find(folder: str) -> str | None:

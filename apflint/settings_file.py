@@ -30,7 +30,7 @@ def has_table(data: bytes) -> bool:
     return isinstance(tool, dict) and "apflint" in tool
 
 
-def read(path: str) -> dict[str, Any]:
+def read(path: str) -> dict[str, object]:
     """The keys that a file gives, in the form of DEFAULTS: tuples, rules by id, paths from the current directory.
 
     Patterns stay as they are, and count from the directory of the file.
@@ -48,7 +48,7 @@ def read(path: str) -> dict[str, Any]:
         table, where = tool.get("apflint") if isinstance(tool, dict) else None, f"{path}: tool.apflint."
         if not isinstance(table, dict):
             raise ValueError(f"{path}: there is no table [tool.apflint] in it.")
-    values = {key: _value(key, value, where) for key, value in table.items()}
+    values: dict[str, Any] = {key: _value(key, value, where) for key, value in table.items()}
     folder = os.path.relpath(os.path.dirname(os.path.abspath(path)))
     if "context" in values:
         values["context"] = tuple(os.path.normpath(os.path.join(folder, one)) for one in values["context"])

@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import tomllib
-from typing import Any
 
 LARGEST = 1 << 20
 """Bytes of a file of settings."""
@@ -39,7 +38,7 @@ def content(path: str) -> bytes:
     return data
 
 
-def table(data: bytes) -> dict[str, Any]:
+def table(data: bytes) -> dict[str, object]:
     """What a TOML text says. ValueError, fit to be shown, for what is none, and for what is nested too deeply."""
     text = data.decode("utf-8-sig")
     if text.count(".") > DEEPEST and any(line.count(".") > DEEPEST for line in _QUOTED.sub("", text).splitlines()):

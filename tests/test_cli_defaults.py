@@ -82,17 +82,17 @@ def test_a_difference_says_all_that_changes(old: Release, new: Release) -> None:
     wanted = {e: v["spec"] for e, v in zip(builtin.objects(new), builtin.manifest(new, version), strict=True)}
     for change in changes(old, new):
         if change.what == "removed":
-            del specs[change.object]
+            del specs[change.entry]
         elif change.what == "added":
-            specs[change.object] = change.spec
+            specs[change.entry] = change.spec
         else:
             assert change.fields
-            assert specs[change.object] != change.spec
-            specs[change.object] = change.spec
+            assert specs[change.entry] != change.spec
+            specs[change.entry] = change.spec
     assert specs == wanted
-    back = {(c.object, c.what) for c in changes(new, old)}
+    back = {(c.entry, c.what) for c in changes(new, old)}
     opposite = {"added": "removed", "removed": "added", "changed": "changed"}
-    assert back == {(c.object, opposite[c.what]) for c in changes(old, new)}
+    assert back == {(c.entry, opposite[c.what]) for c in changes(old, new)}
 
 
 def test_what_changes_from_1_33_to_1_36() -> None:
@@ -116,9 +116,10 @@ API versions served by default, as before: v1.
 
 def test_fields_are_compared_one_by_one() -> None:
     (change,) = (c for c in changes(release("1.23"), release("1.24")) if c.what == "changed")
-    assert change.object.name == "system-leader-election"
+    assert change.entry.name == "system-leader-election"
     (field,) = change.fields
     assert field.field == "spec.rules[0].resourceRules[0]"
+    assert isinstance(field.old, dict)
     assert field.old["resources"] == ["endpoints", "configmaps"]
     assert field.new is ABSENT
     text = run(diff=("1.19", "1.20"))

@@ -252,7 +252,7 @@ def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> 
         asked = from_record(record)
     except ValueError:
         return
-    found = as_json(by.explain(asked), by.limits)
+    found: Any = as_json(by.explain(asked), by.limits)
     *missed, last = found["considered"]
     assert not any(tried["matched"] for tried in missed)
     if found["matchedBy"] is None:

@@ -257,7 +257,7 @@ def test_rows() -> None:
 
 
 def test_a_recommendation() -> None:
-    found = shards_text.recommendation_json(0.001, 16, 300)
+    found: Any = shards_text.recommendation_json(0.001, 16, 300)
     assert [(row["handSize"], row["queues"]) for row in found["rows"]] == [(7, 239), (6, 251), (5, 274)]
     assert found["best"] is None
     assert shards_text.render_recommendation(0.001, 16, 300).startswith(
@@ -267,7 +267,7 @@ def test_a_recommendation() -> None:
 
 
 def test_a_wish_that_cannot_be_met() -> None:
-    found = shards_text.recommendation_json(1e-9, 16, 512)
+    found: Any = shards_text.recommendation_json(1e-9, 16, 512)
     assert (found["rows"], found["best"]["handSize"], found["best"]["queues"]) == ([], 6, 512)
     assert shards_text.render_recommendation(1e-9, 16, 512) == (
         "No hand and deck within 512 queues and 60 bits give a probability of at most 1e-09 that 16 elephants squish a"

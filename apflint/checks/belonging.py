@@ -63,7 +63,7 @@ def is_subject(document: Document, path: Path) -> bool:
     return document.kind == "FlowSchema" and len(path) == 6 and path[3] == "subjects"
 
 
-def kind_of(subject: Any) -> str | None:
+def kind_of(subject: object) -> str | None:
     """The kind that a subject is meant to be, misspelt perhaps; None where that is not plain."""
     kind = subject.get("kind") if isinstance(subject, dict) else None
     return repair.meant(kind, MEMBERS) if isinstance(kind, str) else None

@@ -14,7 +14,7 @@ _SPELLING = {
 }
 
 
-def differences(mine: Any, fixed: Any, version: str) -> str:
+def differences(mine: object, fixed: object, version: str) -> str:
     """The fields of two typed values of the same kind that differ: `matchingPrecedence (10000 there, 5 here) and rules`."""
     return listed(_paths(mine, fixed, "", version), "and")
 

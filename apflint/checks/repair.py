@@ -68,7 +68,7 @@ def changed(path: Path, old: str, new: str, *, safe: bool) -> Fix:
     return Fix(f"change {quote(old)} to {quote(new)}", safe, (Operation("set", path, new),))
 
 
-def given(document: Document, path: Path, value: Any, title: str, *, safe: bool) -> Fix:
+def given(document: Document, path: Path, value: str | int | bool | tuple[str, ...], title: str, *, safe: bool) -> Fix:
     """Gives the field at `path` a value: anew where it is missing."""
     owner: Any = document.value
     for step in path[:-1]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint.load import templates
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LONGEST = 80
 
 
-def quote(value: Any) -> str:
+def quote(value: object) -> str:
     """A value as a message shows it: texts in double quotes, all on one line, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) <= _LONGEST:

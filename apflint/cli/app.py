@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,6 +15,7 @@ from apflint.cli.usage import nonsense, sentence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from typer._click.exceptions import UsageError
     from typer.models import CommandFunctionType, CommandInfo
 
 __all__ = ["app", "print_text", "run", "said", "selectors"]
@@ -93,9 +94,10 @@ def _run(arguments: list[str]) -> int:
         # typer brings its own copy of click, so its usage errors are known by what they have, not by their class.
         if not hasattr(error, "format_message"):
             raise
+        problem = sentence(cast("UsageError", error))
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "apflint"
-        return failed(f"{sentence(error)} Try `{command} --help`.")
+        return failed(f"{problem} Try `{command} --help`.")
     if not arguments:
         return 2
     return status if isinstance(status, int) else 0

@@ -64,7 +64,7 @@ class ServerSize(NamedTuple):
         ValueError where the options contradict each other or make no server.
         """
         if not any(part is not None for part in self):
-            return int(effective({}).values["server-concurrency"])
+            return effective({}).values["server-concurrency"]
         if self.total is None:
             return server_concurrency(self.max_requests_inflight, self.max_mutating_requests_inflight)
         if self.max_requests_inflight is not None or self.max_mutating_requests_inflight is not None:

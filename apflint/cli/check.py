@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint.checks import OFF
 from apflint.cli import files
@@ -104,7 +104,7 @@ class Request(NamedTuple):
     baseline: Baseline | None
 
 
-def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> int:
+def command(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags) -> int:
     """The whole of `apflint check`: `asked` has what the command line says of the settings, by their keys, None for nothing.
 
     ValueError, fit to be shown, for what cannot be.
@@ -125,7 +125,7 @@ def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> i
     return _run(request, flags)
 
 
-def requested(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> Request:
+def requested(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags) -> Request:
     """What a command line asks for, with the settings of the project. ValueError, fit to be shown, for what cannot be."""
     settings = effective(asked, flags.config, isolated=flags.isolated)
     given = settings.values

@@ -10,6 +10,8 @@ from apflint.finding import field_path
 from apflint.releases import API_VERSIONS, GROUP, NEWEST, api_version, release
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from apflint.finding import Path
     from apflint.releases import Release
 
@@ -23,16 +25,16 @@ class FieldChange(NamedTuple):
     """
 
     field: str
-    old: Any
-    new: Any
+    old: object
+    new: object
 
 
 class Change(NamedTuple):
     """What becomes of one built-in object; `fields` where it is changed."""
 
     what: Literal["added", "removed", "changed"]
-    object: builtin.BuiltIn
-    spec: dict[str, Any]
+    entry: builtin.BuiltIn
+    spec: Mapping[str, object]
     """The new spec, or of a removed object the old one."""
     fields: tuple[FieldChange, ...]
 
@@ -190,7 +192,7 @@ def _diff_json(old: Release, new: Release) -> str:
         "changed": [],
     }
     for change in changes(old, new):
-        entry: dict[str, Any] = change.object._asdict()
+        entry: dict[str, Any] = change.entry._asdict()
         if change.what == "changed":
             entry["fields"] = [_field_json(field) for field in change.fields]
         else:
@@ -209,7 +211,7 @@ def _diff_text(old: Release, new: Release) -> str:
     found = changes(old, new)
     lines = [f"From Kubernetes {old.name} to {new.name}:"]
     for change in found:
-        entry = change.object
+        entry = change.entry
         lines += ["", f"{change.what}: {entry.role} {entry.kind} {entry.name}"]
         lines += [f"  {line}" for line in _details(change)]
     if not found:
@@ -223,8 +225,8 @@ def _diff_text(old: Release, new: Release) -> str:
 def _details(change: Change) -> list[str]:
     if change.what == "changed":
         return [_in_words(field) for field in change.fields]
-    spec = change.spec
-    if change.object.kind == "FlowSchema":
+    spec: Mapping[str, Any] = change.spec
+    if change.entry.kind == "FlowSchema":
         level = spec["priorityLevelConfiguration"]["name"]
         return [f'matchingPrecedence {spec["matchingPrecedence"]}, priority level "{level}"']
     limited = spec.get("limited", {})
@@ -258,7 +260,7 @@ def _consequences(old: Release, new: Release, found: list[Change]) -> list[str]:
     does = []
     if any(change.what == "removed" for change in found):
         does.append("deletes a removed object that is still there")
-    if any(change.what == "changed" and change.object.role == "suggested" for change in found):
+    if any(change.what == "changed" and change.entry.role == "suggested" for change in found):
         does.append("gives a changed suggested object its new spec")
     own = f'unless the object is marked as an administrator\'s own ({builtin.AUTOUPDATE}: "false")'
     return [f"A {new.name} server {' and '.join(does)}, {own}."] if does else []

@@ -75,7 +75,7 @@ def place(schema: FlowSchema) -> tuple[str, int] | None:
     return schema.document.source.name, schema.document.span(("metadata", "name"), True).line
 
 
-def as_json(answer: Explanation, limits: Limits) -> dict[str, Any]:
+def as_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     """The object of DESIGN: what is asked, where it goes, as which flow, with how many seats, and what was tried.
 
     `apflint.cli.answers` joins the same parts for many requests.
@@ -91,7 +91,7 @@ def as_json(answer: Explanation, limits: Limits) -> dict[str, Any]:
     }
 
 
-def request_json(info: RequestInfo) -> dict[str, Any]:
+def request_json(info: RequestInfo) -> dict[str, str | bool]:
     """The attributes of a request, under Kubernetes' names."""
     return {
         "isResourceRequest": info.is_resource_request,
@@ -108,12 +108,12 @@ def request_json(info: RequestInfo) -> dict[str, Any]:
     }
 
 
-def user_json(user: UserInfo) -> dict[str, Any]:
+def user_json(user: UserInfo) -> dict[str, object]:
     """Who asks, with all groups that count."""
     return {"name": user.name, "groups": list(user.groups)}
 
 
-def resolution_json(resolution: Resolution) -> dict[str, Any]:
+def resolution_json(resolution: Resolution) -> dict[str, object]:
     """Where the request goes and what matched; `matchedBy` is null where nothing did."""
     found = resolution.matched_by
     return {
@@ -130,7 +130,7 @@ def resolution_json(resolution: Resolution) -> dict[str, Any]:
     }
 
 
-def outcome_json(answer: Explanation, limits: Limits) -> dict[str, Any]:
+def outcome_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     """What follows from the FlowSchema and its level alone: seats, and where it was written."""
     level, where = answer.level, place(answer.resolution.flow_schema)
     return {
@@ -148,12 +148,12 @@ def outcome_json(answer: Explanation, limits: Limits) -> dict[str, Any]:
     }
 
 
-def remarks_json(answer: Explanation) -> dict[str, Any]:
+def remarks_json(answer: Explanation) -> dict[str, object]:
     """What was inferred, and why API Priority and Fairness does not see the request (null: it does)."""
     return {"unseenBecause": answer.unseen, "notes": list(answer.request.notes)}
 
 
-def reasons_json(answer: Explanation) -> dict[str, Any]:
+def reasons_json(answer: Explanation) -> dict[str, object]:
     """The FlowSchemas that were tried, in order, and what may become of the request."""
     return {
         "fates": [

@@ -35,7 +35,7 @@ class _Outcome(NamedTuple):
     failures: list[str]
 
 
-def command(paths: tuple[str, ...], asked: Mapping[str, Any], flags: Flags) -> int:
+def command(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags) -> int:
     """The whole of `apflint fix`; the exit status: 0, 1 where something that can be fixed is not, 2 for failures.
 
     ValueError, fit to be shown, for what cannot be.

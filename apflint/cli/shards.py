@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.shards import Sharding
 
 
-def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int) -> dict[str, Any]:
+def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int) -> dict[str, object]:
     """The hash of a flow (decimal, as JSON numbers do not hold 64 bits everywhere) and the queues that it is dealt."""
     hashed = flow_hash(flow_schema, distinguisher)
     return {
@@ -60,7 +60,7 @@ _LABEL = 7
 """Cells that a label takes with the blanks after it."""
 
 
-def rows_json(rows: Sequence[Sharding]) -> dict[str, Any]:
+def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
     """The table: `squish` maps a number of elephants to a probability; `problem` says why the server refuses the pair."""
     return {"rows": [_row_json(row) for row in rows]}
 
@@ -131,7 +131,7 @@ def _probability(value: float | None, *, narrow: bool = False) -> str:
     return "-" if value is None else f"{value:.2g}" if narrow else f"{value:.4g}"
 
 
-def recommendation_json(probability: float, elephants: int, max_queues: int = 1024) -> dict[str, Any]:
+def recommendation_json(probability: float, elephants: int, max_queues: int = 1024) -> dict[str, object]:
     """The pairs that keep a mouse's risk at or below `probability`, the fewest queues first.
 
     `best` is what comes closest when there are none, otherwise null.

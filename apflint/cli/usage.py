@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, Parameter
+    from typer._click.exceptions import UsageError
 
 MAY_BE_EMPTY = frozenset({"distinguisher"})
 """Parameters for which an empty text means something: an anonymous flow has an empty distinguisher."""
@@ -13,7 +17,7 @@ _NO_NUMBER = re.compile(r" is not a valid (int|float)(?:eger)?(?: range)?\.")
 _RANGE = re.compile(r" is not in the range (?:(\d+)<=)?x<=(\d+)\.")
 
 
-def sentence(error: Any) -> str:
+def sentence(error: UsageError) -> str:
     """What a usage error of the option parser says, as sentences on one line.
 
     typer brings its own copy of click, so its errors are known by what they have, not by their class.
@@ -28,13 +32,13 @@ def sentence(error: Any) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
-def nonsense(command: Any, context: Any, arguments: list[str]) -> str | None:
+def nonsense(command: Command, context: Context, arguments: list[str]) -> str | None:
     """What the option parser lets pass, and nobody can mean: a value that is empty, an option that counts once given twice.
 
     `context` has the values of the command line, parsed. None where all is well.
     """
     for parameter in command.params:
-        if parameter.name not in MAY_BE_EMPTY and _has_empty(context.params.get(parameter.name)):
+        if parameter.name not in MAY_BE_EMPTY and _has_empty(context.params.get(parameter.name or "")):
             name = parameter.opts[0] if parameter.param_type_name == "option" else "An argument"
             return f"{name} is empty: is a variable not set? Give it a value, or leave it out."
     _, _, order = command.make_parser(context).parse_args(list(arguments))
@@ -44,10 +48,10 @@ def nonsense(command: Any, context: Any, arguments: list[str]) -> str | None:
     return None
 
 
-def _has_empty(value: Any) -> bool:
+def _has_empty(value: object) -> bool:
     return value == "" or (isinstance(value, list | tuple) and "" in value)
 
 
-def _counts_once(parameter: Any) -> bool:
+def _counts_once(parameter: Parameter) -> bool:
     """Whether it is an option with a value of which only the last one would hold."""
-    return parameter.param_type_name == "option" and not parameter.multiple and not parameter.is_flag
+    return parameter.param_type_name == "option" and not parameter.multiple and not getattr(parameter, "is_flag", False)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     """Everything, a file, or an object of a file: what a reason against a fix has to do with."""
 
 
-def identity(finding: Finding) -> tuple[Any, ...]:
+def identity(finding: Finding) -> tuple[object, ...]:
     """What a finding is known by when its line has moved."""
     return finding.rule, finding.file, finding.object, finding.field, finding.message
 

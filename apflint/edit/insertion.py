@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
         return f"{keys}: {literal(self.value)}" + "}" * (len(self.names) - 1)
 
 
-def inserted(text: str, root: Node, path: Path, value: Any) -> tuple[Edit, ...]:
+def inserted(text: str, root: Node, path: Path, value: object) -> tuple[Edit, ...]:
     """A new key in its mapping, within new mappings where those above it are missing.
 
     It goes behind the fields that by custom stand before it, and behind all where there is no custom. CannotEditError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from apflint.edit import insertion, nesting, places, removal
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from apflint.finding import Edit, Operation, Path
     from apflint.load.document import Document
+
+T = TypeVar("T")
 
 
 def edits(document: Document, operations: Iterable[Operation]) -> tuple[Edit, ...]:
@@ -22,21 +24,21 @@ def edits(document: Document, operations: Iterable[Operation]) -> tuple[Edit, ..
         path = (*document.prefix, *operation.path)
         match operation.what:
             case "rename":
-                found.append(places.renamed(text, root, path, operation.value))
+                found.append(places.renamed(text, root, path, _name(operation)))
             case "set":
                 found.append(places.written(text, root, path, operation.value))
             case "insert":
                 found += insertion.inserted(text, root, path, operation.value)
             case "nest":
-                found += nesting.nested(text, root, path, operation.value)
+                found += nesting.nested(text, root, path, _names(operation))
             case "wrap":
-                found.append(places.wrapped(text, root, path, operation.value))
+                found.append(places.wrapped(text, root, path, _name(operation)))
             case "remove":
                 gone.append(path)
     return (*found, *removal.removed(text, root, gone))
 
 
-def carried_out(value: dict[str, Any], operations: Iterable[Operation]) -> dict[str, Any]:
+def carried_out(value: dict[str, object], operations: Iterable[Operation]) -> dict[str, object]:
     """A copy of an object with the operations made on it. KeyError or IndexError where they are about what is not there."""
     copy: dict[str, Any] = unshared(value)
     made = sorted(dict.fromkeys(operations), key=lambda operation: _ORDER.index(operation.what))
@@ -47,15 +49,15 @@ def carried_out(value: dict[str, Any], operations: Iterable[Operation]) -> dict[
         last: Any = operation.path[-1]
         match operation.what:
             case "rename":
-                owner[-1][operation.value] = owner[-1].pop(last)
+                owner[-1][_name(operation)] = owner[-1].pop(last)
             case "set":
                 owner[-1][last] = _plain(operation.value)
             case "wrap":
-                owner[-1][last] = {operation.value: owner[-1][last]}
+                owner[-1][last] = {_name(operation): owner[-1][last]}
             case "insert":
                 _insert(copy, operation)
             case "nest":
-                owner[-1][last] = {name: owner[-1].pop(name) for name in operation.value}
+                owner[-1][last] = {name: owner[-1].pop(name) for name in _names(operation)}
             case "remove" if isinstance(owner[-1], list):
                 items.append((owner[-1], last))
             case "remove":
@@ -68,14 +70,17 @@ def carried_out(value: dict[str, Any], operations: Iterable[Operation]) -> dict[
 _ORDER = ("set", "wrap", "insert", "nest", "remove", "rename")
 
 
-def unshared(value: Any) -> Any:
+def unshared(value: T) -> T:
     """A copy without the sharing that aliases make, which `copy.deepcopy` would keep."""
+    made: Any = value
     if isinstance(value, dict):
-        return {key: unshared(item) for key, item in value.items()}
-    return [unshared(item) for item in value] if isinstance(value, list) else value
+        made = {key: unshared(item) for key, item in value.items()}
+    elif isinstance(value, list):
+        made = [unshared(item) for item in value]
+    return cast("T", made)
 
 
-def ordered(value: Any) -> Any:
+def ordered(value: object) -> object:
     """With the keys of mappings in order, so that `repr` compares values and their types."""
     if isinstance(value, dict):
         return [(key, ordered(value[key])) for key in sorted(value)]
@@ -109,5 +114,15 @@ def _remove(owners: list[Any], last: Any) -> None:
         del outer[next(key for key, item in outer.items() if item is inner)]
 
 
-def _plain(value: Any) -> Any:
+def _name(operation: Operation) -> str:
+    assert isinstance(operation.value, str)
+    return operation.value
+
+
+def _names(operation: Operation) -> tuple[str, ...]:
+    assert isinstance(operation.value, tuple)
+    return operation.value
+
+
+def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value

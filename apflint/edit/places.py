@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint.edit import CannotEditError
 from apflint.edit.lines import body
@@ -33,7 +33,7 @@ def renamed(text: str, root: Node, path: Path, new: str) -> Edit:
     return _replaced(text, entry(root, path)[0], str(path[-1]), new)
 
 
-def written(text: str, root: Node, path: Path, new: Any) -> Edit:
+def written(text: str, root: Node, path: Path, new: object) -> Edit:
     """The value at `path` written anew: `literal`, in the quotes of the old one where both are texts."""
     scalar = _scalar(root, path)
     start = body(text, scalar)
@@ -61,7 +61,7 @@ def wrapped(text: str, root: Node, path: Path, name: str) -> Edit:
     return Edit(start, scalar.end, f"{{{quote}{name}{quote}: {inner}}}")
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """A value as both YAML and JSON read it: a text, number, truth, null, or a list of such."""
     if isinstance(value, tuple):
         return "[" + ", ".join(map(literal, value)) + "]"

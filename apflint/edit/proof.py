@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from apflint.load.node import Node
 
 
-def position(document: Document) -> tuple[Any, ...]:
+def position(document: Document) -> tuple[object, ...]:
     """Which one of a text's objects it is."""
     return document.root.start, document.prefix
 
 
-def prove(source: Source, text: str, wanted: Mapping[tuple[Any, ...], list[Operation]], *, more: bool) -> None:
+def prove(source: Source, text: str, wanted: Mapping[tuple[object, ...], list[Operation]], *, more: bool) -> None:
     """ValueError unless the text holds just what the operations make of the objects; with `more` perhaps others as well."""
     before, after = load_text(source), load_text(Source(source.name, text))
     left = iter(after.documents)
@@ -42,7 +42,7 @@ def prove(source: Source, text: str, wanted: Mapping[tuple[Any, ...], list[Opera
         raise ValueError("it could not be read any more")
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two decoded values are the same, types included: a truth and a number are not, though 1 == True in Python."""
     return repr(ordered(one)) == repr(ordered(other))
 
@@ -55,7 +55,7 @@ def others_same(before: Loaded, after: Loaded) -> bool:
     )
 
 
-def whole(root: Node) -> Any:
+def whole(root: Node) -> object:
     """The decoded value of a whole document, a list of objects perhaps."""
     return decode(root).value
 

@@ -79,4 +79,4 @@ class Veils:
 def _made(operation: Operation) -> str:
     """The field in which the outcome of an operation is."""
     renamed = operation.what == "rename"
-    return field_path((*operation.path[:-1], operation.value) if renamed else operation.path)
+    return field_path((*operation.path[:-1], str(operation.value)) if renamed else operation.path)

@@ -6,7 +6,7 @@ Facts: KEP-1040, Kubernetes `util/flowcontrol/apf_filter.go` (computeFlowDisting
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint.evaluate.shards import deal, flow_hash
 
@@ -64,7 +64,7 @@ def whose(schema: FlowSchema, user: str, namespace: str) -> str:
     return user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
 
 
-def flow_json(each: Flow) -> dict[str, Any]:
+def flow_json(each: Flow) -> dict[str, object]:
     """The flow as `explain --format json` prints it; `hash` and `hand` are null where there is nothing to choose among."""
     return {
         "distinguisherMethod": each.method,

@@ -54,7 +54,7 @@ class Field(NamedTuple):
     description: str
     type: str
     """`text`, `number`, `true or false`, `list`, `object`; "" where anything goes."""
-    default: Any
+    default: object
     """What a server makes of its absence; None: nothing."""
     values: tuple[str, ...]
     """Texts that make sense there: all there are, or some."""

@@ -90,7 +90,7 @@ class Server(LanguageServer):
         """Logs a message in the editor."""
         self.window_log_message(types.LogMessageParams(_MESSAGES[severity], message))
 
-    def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ARG002  # as pygls calls it
+    def report_server_error(self, error: Exception, source: object) -> None:  # noqa: ARG002  # as pygls calls it
         """What went wrong is logged: the next change may go well, and a window would be in the way."""
         self.say("error", f"{type(error).__name__}: {error}")
 

@@ -164,7 +164,8 @@ def _subjects(fields: Fields, path: Path) -> Iterator[Subject]:
     for each in paths:
         if not fields.keys(each, SUBJECT_KEYS, _RBAC):
             continue
-        if len(fields.value(each)) != 1 and all(key in SUBJECT_KEYS for key in fields.value(each)):
+        subject = fields.value(each)
+        if isinstance(subject, dict) and len(subject) != 1 and all(key in SUBJECT_KEYS for key in subject):
             message = "a subject is a user, a group or a service account; for several write a list of subjects"
             fields.wrong(each, message)
         for key in SUBJECT_KEYS:

@@ -107,7 +107,7 @@ class Fields:
         """Notes a mistake about a piece of the text."""
         self.mistakes.append(Mistake(message, self.document.source.span(start, end)))
 
-    def value(self, path: Path) -> Any:
+    def value(self, path: Path) -> object:
         """The value at `path`; None where there is none."""
         value: Any = self.document.value
         for step in path:

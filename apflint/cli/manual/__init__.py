@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from typer._click import Command, Context, HelpFormatter
+    from typer.core import TyperGroup
 
 
 class Example(NamedTuple):
@@ -26,12 +29,12 @@ class Page(NamedTuple):
     """Options under headings, by their long names. Those in no group come last, as "Other options"."""
 
 
-def write_command(command: Any, context: Any, formatter: Any) -> None:
+def write_command(command: Command, context: Context, formatter: HelpFormatter) -> None:
     """Writes the help of one command. The arguments are those of click's `Command.format_help`."""
     from apflint.cli.manual.pages import PAGES
 
     command.format_usage(context, formatter)
-    page = PAGES.get(command.name, Page("", (), ()))
+    page = PAGES.get(command.name or "", Page("", (), ()))
     with formatter.section("Description"):
         formatter.write_text("\n\n".join(filter(None, [command.help, page.about])))
     _write_parameters(command, context, formatter, page)
@@ -42,13 +45,13 @@ def write_command(command: Any, context: Any, formatter: Any) -> None:
             formatter.write_dl(page.exit_status)
 
 
-def write_program(group: Any, context: Any, formatter: Any) -> None:
+def write_program(group: TyperGroup, context: Context, formatter: HelpFormatter) -> None:
     """Writes the help of apflint itself: its commands by what one wants. As click's `Command.format_help`."""
     from apflint.cli.manual.pages import COMMANDS, PROGRAM
 
     group.format_usage(context, formatter)
     with formatter.section("Description"):
-        formatter.write_text(group.help)
+        formatter.write_text(group.help or "")
     grouped = {name for _, names in COMMANDS for name in names}
     headings = [*COMMANDS, ("Other commands", tuple(name for name in group.commands if name not in grouped))]
     width = max(len(name) for name in group.commands)
@@ -65,11 +68,11 @@ def write_program(group: Any, context: Any, formatter: Any) -> None:
     formatter.write_text(PROGRAM.about)
 
 
-def _in_short(command: Any) -> str:
+def _in_short(command: Command) -> str:
     return str(command.help).split("\n\n", 1)[0].rstrip(".")
 
 
-def _write_parameters(command: Any, context: Any, formatter: Any, page: Page) -> None:
+def _write_parameters(command: Command, context: Context, formatter: HelpFormatter, page: Page) -> None:
     rows: dict[str, tuple[str, str]] = {}
     arguments = []
     for parameter in command.get_params(context):
@@ -93,7 +96,7 @@ def _write_parameters(command: Any, context: Any, formatter: Any, page: Page) ->
                 formatter.write_dl(shown)
 
 
-def _write_examples(formatter: Any, examples: Iterable[Example]) -> None:
+def _write_examples(formatter: HelpFormatter, examples: Iterable[Example]) -> None:
     """A comment and a command line each. Never wrapped, so that they can be pasted."""
     with formatter.section("Examples"):
         indent = " " * formatter.current_indent
