@@ -8,6 +8,7 @@ equality: an absent list and an empty one are the same.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.record import NamedTuple
@@ -201,18 +202,31 @@ def shares_field(version: str) -> str:
 
 def _texts(value: list[Any] | None) -> tuple[str, ...]:
     # A null item of a list of strings is decoded to "" (encoding/json leaves the zero value).
-    return tuple(item or "" for item in value or ())
+    return _shared(tuple([item or "" for item in value])) if value else ()
+
+
+@lru_cache(maxsize=1024)
+def _shared(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The same verbs, groups and resources come again and again: they are kept once."""
+    return texts
 
 
 def _metadata(value: dict[str, Any]) -> ObjectMeta:
     return ObjectMeta(
         name=value.get("name") or "",
         generate_name=value.get("generateName") or "",
-        labels={key: text or "" for key, text in (value.get("labels") or {}).items()},
-        annotations={key: text or "" for key, text in (value.get("annotations") or {}).items()},
+        labels=_words(value.get("labels")),
+        annotations=_words(value.get("annotations")),
         finalizers=_texts(value.get("finalizers")),
         owner_references=tuple(_owner(owner or {}) for owner in value.get("ownerReferences") or ()),
     )
+
+
+def _words(value: dict[str, Any] | None) -> dict[str, str]:
+    return {key: text or "" for key, text in value.items()} if value else _NO_WORDS
+
+
+_NO_WORDS: dict[str, str] = {}
 
 
 def _owner(value: dict[str, Any]) -> OwnerReference:

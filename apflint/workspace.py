@@ -181,9 +181,10 @@ def _of(kind: type[T], manifests: Iterable[Manifest]) -> tuple[T, ...]:
 def _manifest(document: Document, release: Release) -> Manifest:
     if api_version(document.version) is None:  # there is no such version, so there is nothing to hold it against
         return Manifest(document, (), None)
-    found = violations(document.value, document.kind, document.version, release)
+    value = document.value
+    found = violations(value, document.kind, document.version, release)
     if any(violation.what != "unknown" for violation in found) or document.not_finite:
         return Manifest(document, found, None)
     if document.kind == "FlowSchema":
-        return Manifest(document, found, flow_schema(document.value, document))
-    return Manifest(document, found, priority_level(document.value, document, release))
+        return Manifest(document, found, flow_schema(value, document))
+    return Manifest(document, found, priority_level(value, document, release))

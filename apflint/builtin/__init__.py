@@ -111,9 +111,10 @@ def workspace_objects(release: Release) -> WorkspaceObjects:
     lines = ",\n".join(json.dumps(value) for value in values)
     text = Source(f"{_SOURCE}{release.name}>", f'{{"kind": "List", "apiVersion": "v1", "items": [\n{lines}\n]}}\n')
     documents = [Document(text, value, partial(_tree, text.text), ("items", i)) for i, value in enumerate(values)]
+    pairs = list(zip(values, documents, strict=True))
     return WorkspaceObjects(
-        tuple(flow_schema(doc.value, doc) for doc in documents if doc.kind == "FlowSchema"),
-        tuple(priority_level(doc.value, doc, release) for doc in documents if doc.kind == "PriorityLevelConfiguration"),
+        tuple(flow_schema(value, doc) for value, doc in pairs if doc.kind == "FlowSchema"),
+        tuple(priority_level(value, doc, release) for value, doc in pairs if doc.kind == "PriorityLevelConfiguration"),
     )
 
 

@@ -24,8 +24,10 @@ _IDLE = Fix("remove distinguisherMethod", safe=False, operations=(Operation("rem
 def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
     """APF509."""
     for schema in workspace.own_flow_schemas:
-        if not (schema.document.value.get("spec") or {}).get("matchingPrecedence"):
-            written = (schema.document.value.get("spec") or {}).get("matchingPrecedence")
+        if schema.spec.matching_precedence != 1000:
+            continue
+        written = (schema.document.value.get("spec") or {}).get("matchingPrecedence")
+        if not written:
             said = "0 counts as not given" if written == 0 else "matchingPrecedence is not given"
             message = (
                 f"{said}, so it is 1000: before service-accounts (9000) and global-default (9900),"

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from apflint import names
 from apflint.checks.wording import placeholder_hint, quote
 from apflint.finding import Cause, Elsewhere, Fix, Operation, Place, Problem
+from apflint.model import FlowSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Path, Severity
     from apflint.load.document import Document
-    from apflint.model import FlowSchema, ObjectMeta, OwnerReference, PriorityLevelConfiguration
+    from apflint.model import ObjectMeta, OwnerReference, PriorityLevelConfiguration
     from apflint.workspace import Workspace
 
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -143,6 +144,8 @@ def _finalizers(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
 def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
     """APF104."""
     for found in objects(workspace):
+        if not found.document.more:
+            continue
         namespace = (found.document.value.get("metadata") or {}).get("namespace")
         if namespace:
             message = (
@@ -167,6 +170,8 @@ _SERVER_FIELDS = {
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105."""
     for found in objects(workspace):
+        if not found.document.more:
+            continue
         value = found.document.value
         metadata = value.get("metadata") or {}
         for name, why in _SERVER_FIELDS.items():
@@ -189,6 +194,8 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     """APF106. The lists are those with `x-kubernetes-list-type: set` in the API."""
     for found in objects(workspace):
         document = found.document
+        if not (document.more or _repeats(found)):
+            continue
         for path, items in _sets(document):
             if "*" in items and path[-1] != "finalizers":
                 continue  # APF210 says that `*` is alone
@@ -205,6 +212,16 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
                     related=(Elsewhere(Place(document, (*path, first_at[key])), "the first one"),),
                     fix=Fix(f"remove the second {quote(item)}", True, (Operation("remove", (*path, number)),)),
                 )
+
+
+def _repeats(found: FlowSchema | PriorityLevelConfiguration) -> bool:
+    """Whether one of the lists in its rules may have something twice: here null and the empty text are one."""
+    return isinstance(found, FlowSchema) and any(
+        items.__class__ is tuple and len(items) > 1 and len(set(items)) < len(items)
+        for rule in found.spec.rules
+        for part in (*rule.resource_rules, *rule.non_resource_rules)
+        for items in part
+    )
 
 
 def _sets(document: Document) -> Iterator[tuple[Path, list[Any]]]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from apflint import builtin, names
 from apflint.checks import repair
 from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Fix, Path, Place, Problem
+from apflint.model import FlowSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.load.document import Document
     from apflint.model import PriorityLevelConfiguration
-    from apflint.workspace import Workspace
+    from apflint.workspace import Manifest, Workspace
 
 _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
@@ -23,7 +24,8 @@ _NAME: Path = ("metadata", "name")
 
 def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
     """APF401."""
-    written = {doc.name for doc in _documents(workspace) if doc.kind == "PriorityLevelConfiguration"}
+    documents = (manifest.document for manifest in _manifests(workspace))
+    written = {document.name for document in documents if document.kind == "PriorityLevelConfiguration"}
     for schema in workspace.flow_schemas:
         name = schema.spec.priority_level_configuration
         if not name or names.dns_subdomain(name) or name in workspace.configuration.levels:
@@ -88,14 +90,16 @@ def _alike(one: str, other: str) -> int:
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _documents(workspace: Workspace) -> Iterator[Document]:
-    """All manifests, those too that the server cannot decode: what they mean to be is there all the same."""
-    return (manifest.document for manifest in (*workspace.context, *workspace.manifests))
+def _manifests(workspace: Workspace) -> Iterator[Manifest]:
+    """All of them, those too that the server cannot decode: what they mean to be is there all the same."""
+    return chain(workspace.context, workspace.manifests)
 
 
-def _reference(document: Document) -> str:
+def _reference(manifest: Manifest) -> str:
     """The level that a FlowSchema names, as it is written."""
-    value: Any = document.value
+    if isinstance(manifest.object, FlowSchema):
+        return manifest.object.spec.priority_level_configuration
+    value: Any = manifest.document.value
     for step in _LEVEL:
         value = value.get(step) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
@@ -139,7 +143,7 @@ def _near(name: str, levels: list[str]) -> str:
 def unused_priority_level(workspace: Workspace) -> Iterator[Problem]:
     """APF403."""
     led_to = {schema.spec.priority_level_configuration for schema in workspace.configuration.order}
-    led_to |= {_reference(document) for document in _documents(workspace) if document.kind == "FlowSchema"}
+    led_to |= {_reference(found) for found in _manifests(workspace) if found.document.kind == "FlowSchema"}
     for level in workspace.priority_levels:
         if (
             not level.name

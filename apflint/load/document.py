@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from marshal import dumps, loads
+from sys import intern
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from apflint.load.node import Mapping, Node, Scalar, Sequence, walk
 
@@ -20,8 +21,35 @@ LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "Prio
 """The lists of the group, and what their items are."""
 
 
+_TOP = frozenset(("apiVersion", "kind", "metadata", "spec"))
+_META = frozenset(("name", "labels", "annotations"))
+_LARGE = 1 << 16
+"""Bytes of a packed value that is kept as it is instead: to unpack it would take a millisecond each time."""
+
+
 class Document:
-    """One object. `value` is its decoded manifest; the tree with the places is built again when a place is asked for."""
+    """One object. The tree with its places is built again when a place is asked for.
+
+    Its decoded manifest is kept packed: as mappings and lists it takes five times the memory, and few rules look at it
+    once it is a typed object.
+    """
+
+    __slots__ = (
+        "_compose",
+        "_root",
+        "_value",
+        "api_version",
+        "duplicates",
+        "kind",
+        "more",
+        "name",
+        "not_finite",
+        "prefix",
+        "source",
+        "version",
+    )
+    _last: ClassVar[tuple[bytes, dict[str, Any]]] = (b"", {})
+    """What was unpacked last, from what: rules ask for the same again and again."""
 
     def __init__(
         self,
@@ -34,30 +62,44 @@ class Document:
         duplicates: tuple[Duplicate, ...] = (),
         not_finite: tuple[Path, ...] = (),
     ) -> None:
+        metadata = value.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        packed = dumps(value)
+        self._value: bytes | dict[str, Any] = packed if len(packed) < _LARGE else value
         self.source = source
-        self.value = value
         self.api_version: str = api_version or str(value.get("apiVersion") or "")
         self.kind: Literal["FlowSchema", "PriorityLevelConfiguration"] = kind or value.get("kind")  # type: ignore[assignment]  # no other is loaded
-        self.version = self.api_version.rpartition("/")[2]
+        self.version = intern(self.api_version.rpartition("/")[2])
+        self.name: str = name if isinstance(name, str) else ""
+        """`metadata.name`, or "" where it is no text."""
+        self.more = not (value.keys() <= _TOP and isinstance(metadata, dict) and metadata.keys() <= _META)
+        """Whether there is more in it than a spec, a name, labels and annotations."""
         self.prefix = prefix
         """Where the object is in its text: `("items", 3)` inside a list, empty elsewhere."""
         self.duplicates = duplicates
         self.not_finite = not_finite
         self._compose = compose
+        self._root: Node | None = None
 
     @property
-    def name(self) -> str:
-        """`metadata.name`, or "" where it is no text."""
-        metadata = self.value.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        return name if isinstance(name, str) else ""
+    def value(self) -> dict[str, Any]:
+        """The decoded manifest. Nobody may change it."""
+        packed = self._value
+        if isinstance(packed, dict):
+            return packed
+        last, value = Document._last
+        if last is not packed:
+            value = loads(packed)  # noqa: S302  # bytes of our own making, of this process
+            Document._last = packed, value
+        return value
 
-    @cached_property
+    @property
     def root(self) -> Node:
         """The tree of the document."""
-        root = self._compose()
-        assert root is not None, "the text was read once already"
-        return root
+        if self._root is None:
+            self._root = self._compose()
+            assert self._root is not None, "the text was read once already"
+        return self._root
 
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """Start and end of the value at `path`, as a person would point at it.

@@ -16,7 +16,7 @@ from typing import Any
 from apflint.load.scalars import key, plain
 
 DEEPEST = 100
-_REMEMBERED = 4096  # lines: most of them come again in every document
+_REMEMBERED = 1024  # lines: most of them come again in every document
 
 _LONGEST = 1000  # characters of a line: what the pattern takes may grow with the square of them
 
