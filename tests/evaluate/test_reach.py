@@ -40,6 +40,7 @@ from apflint.evaluate.requestinfo import request_info, seen_by_apf
 from apflint.evaluate.resolve import Configuration, classify, configuration
 from apflint.releases import RELEASES, release
 
+from . import configurations
 from .configurations import BUILT_IN, FIXTURES, FLOW_SCHEMAS, RELEASE, Objects, lines, objects, recorded
 
 if TYPE_CHECKING:
@@ -497,6 +498,17 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
     everybody = next(each for each in config.order if each.name == "global-default")
     assert reach.overlap(config, schema, everybody) is None
     assert reach.shadows(config, Part(schema)) == ()
+
+
+@pytest.mark.parametrize("name", ["system:serviceaccount:builder", "system:serviceaccount:"])
+def test_users_that_authentication_never_gives_reach_nothing(name: str) -> None:
+    mine = configurations.schema(configurations.user(name))
+    before = configuration(Objects(), BUILT_IN)
+    after = configuration(Objects((mine,)), BUILT_IN)
+    assert [*reach.unreachable(after, [mine])] == [Part(mine)]
+    assert [*reach.moved(before, after)] == []
+    assert [*reach.unreachable(after, [mine], "any")] == []
+    assert {move.to_schema.name for move in reach.moved(before, after, "any")} == {"x"}
 
 
 def test_what_takes_everything_together_is_told_in_its_order() -> None:
