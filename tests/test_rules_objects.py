@@ -294,6 +294,7 @@ def test_a_star_among_finalizers_is_a_name_like_others() -> None:
         ("'true'", '"clusterScope" takes true or false; this is the text "true". Write it without quotes: true.'),
         ("'false'", '"clusterScope" takes true or false; this is the text "false". Write it without quotes: false.'),
         ("[]", '"clusterScope" takes true or false; this is a list.'),
+        ("{}", '"clusterScope" takes true or false; this is a mapping.'),
     ],
 )
 def test_what_is_no_boolean(written: str, said: str) -> None:
@@ -437,6 +438,13 @@ def test_what_is_nearly_ours_is_corrected_where_that_is_plain(api_version: str, 
     assert (told.fix is not None) is fixed
 
 
+def test_what_is_nearly_ours_is_corrected_in_its_own_document() -> None:
+    nearly = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: {}\nmetadata: {{name: x}}\n---\n"
+    text = nearly.format("FlowSchem") + nearly.format('"Flow\\x53chem"')
+    told = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF005"]
+    assert [each.fix is not None for each in told] == [True, False]
+
+
 def test_a_tab_is_said_to_be_one() -> None:
     text = f"{json.dumps(schema())}\n---\napiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n\tname: x\n"
     (told,) = [each for each in check([("a.yaml", text.encode())], Options()).findings if each.rule == "APF001"]
@@ -455,10 +463,12 @@ def test_what_goes_with_another_type_is_removed_when_asked_for() -> None:
     (told,) = found("APF302", manifest("PriorityLevelConfiguration", spec))
     assert told.fix is not None
     assert not told.fix.safe
+    assert told.field == "spec.exempt"
     assert [operation.path for operation in told.fix.operations] == [("spec", "exempt")]
     (told,) = found("APF302", manifest("PriorityLevelConfiguration", spec | {"type": "Exempt"}, name="exempt"))
     assert told.fix is not None
     assert not told.fix.safe
+    assert told.field == "spec.limited"
     assert [operation.path for operation in told.fix.operations] == [("spec", "limited")]
 
 

@@ -306,15 +306,14 @@ def test_a_level_that_is_refused_is_not_missing() -> None:
 
 def test_all_that_shadow_are_named() -> None:
     reads = flow_schema("reads", precedence=1100, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
-    writes = flow_schema("writes", precedence=1200, resources=[{**ALL, "verbs": ["create", "update", "patch"]}])
+    changes = flow_schema("changes", precedence=1200, resources=[{**ALL, "verbs": ["create", "update", "patch"]}])
     other = flow_schema(
         "bystander", precedence=1300, subjects=[account("ci", "deployer")], resources=[ALL], paths=[PATHS]
     )
     dead = flow_schema("dead", resources=[{**READ_PODS, "verbs": ["get", "create"]}])
-    (found,) = findings(dead, other, writes, reads)
+    (found,) = findings(dead, other, changes, reads)
     assert found.rule == "APF501"
-    assert '"reads" (1100)' in found.message
-    assert '"writes" (1200)' in found.message
+    assert '"reads" (1100) and the FlowSchema "changes" (1200)' in found.message
     assert "bystander" not in found.message
     assert [related.file for related in found.related] == ["3.json", "2.json"]
 
@@ -686,7 +685,10 @@ def test_zero_shares_are_refused_before_they_are_a_jail() -> None:
     ],
 )
 def test_broad_exemptions(subject: dict[str, Any], broad: bool) -> None:
-    assert bool(findings(flow_schema("a", "exempt", subjects=[subject]), only="APF601")) == broad
+    told = findings(flow_schema("a", "exempt", subjects=[subject]), only="APF601")
+    named = subject.get("group", {}).get("name", "*")
+    who = "everybody" if named == "*" else f'the group "{named}"'
+    assert [found.message.partition(" from all limits")[0] for found in told] == [f"this exempts {who}"] * broad
     assert not findings(flow_schema("a", "workload-low", subjects=[subject]), only="APF601")
     health = {"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/livez", "/version"]}
     assert not findings(flow_schema("a", "exempt", subjects=[subject], paths=[health]), only="APF601")
@@ -797,6 +799,21 @@ def test_a_mandatory_level_that_was_changed_is_shown_at_the_word_spec() -> None:
     assert text[found.span.column - 1 : found.span.end_column - 1] == '"spec"'
 
 
+def test_a_distinguisher_that_makes_no_difference_is_shown_at_its_field() -> None:
+    ours = flow_schema("a", "exempt", by="ByUser")
+    text = json.dumps(ours)
+    (found,) = findings(ours, only="APF511")
+    assert text[found.span.column - 1 : found.span.end_column - 1] == '"distinguisherMethod"'
+
+
+def test_weak_isolation_is_told_wherever_the_level_stands() -> None:
+    weak, good = {"queues": 2, "handSize": 1}, {"queues": 128, "handSize": 6}
+    as_built_in = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}
+    queues = {"a": weak, "b": {"queues": 1, "handSize": 1}, "c": good, "leader-election": as_built_in, "d": weak}
+    told = findings(*(level(name, 11, {"queueLengthLimit": 50} | each) for name, each in queues.items()), only="APF605")
+    assert [found.object.name for found in told if found.object] == ["a", "d"]
+
+
 def test_weak_isolation_is_shown_at_the_word_queuing() -> None:
     ours = level("x", 10, {"queues": 4, "handSize": 2, "queueLengthLimit": 5})
     text = json.dumps(ours)
@@ -845,7 +862,7 @@ def test_names_of_levels_are_compared_word_for_word() -> None:
 def test_only_the_level_of_that_name_may_be_as_weak_as_the_built_in_one() -> None:
     queuing = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}  # of leader-election
     assert findings(level("x", 10, queuing), only="APF605")
-    assert not findings(level("leader-election", 10, queuing), only="APF605")
+    assert not findings(level("leader-election", 11, queuing), only="APF605")
     assert findings(level("leader-election", 10, {**queuing, "handSize": 3}), only="APF605")
 
 
