@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from mutating.mistakes import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import libcst as cst
 
     from mutating.mistakes import Mutant
@@ -65,8 +67,16 @@ def _exchange_defaults(text: str, functions: list[FunctionType]) -> bool:
     return done
 
 
-def forget() -> None:
-    """What was worked out while test modules were imported: otherwise no test would do it again."""
-    for each in gc.get_objects():
-        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith("apflint"):
-            each.cache_clear()
+def caches() -> list[_lru_cache_wrapper[object]]:
+    """The caches of this process."""
+    return [
+        each
+        for each in gc.get_objects()
+        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith("apflint")
+    ]
+
+
+def forget(remembering: Iterable[_lru_cache_wrapper[object]]) -> None:
+    """Otherwise no test would do again what an earlier one, or a test module that was imported, has done."""
+    for each in remembering:
+        each.cache_clear()

@@ -11,6 +11,7 @@ from mutmut.mutation.mutators import operator_string
 from mutmut.mutation.pragma_handling import IgnoredCode
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+_COMPOUND = cst.If | cst.For | cst.While | cst.With
 
 
 class Mutant(NamedTuple):
@@ -91,14 +92,20 @@ class Visitor(file_mutation.MutationVisitor):
             return None
         function = scopes[outer]
         inside = self.stack[self.stack.index(scopes[-1]) :]
-        within = next((each for each in reversed(inside) if isinstance(each, cst.SimpleStatementLine)), node)
+        statements = (each for each in reversed(inside) if isinstance(each, cst.SimpleStatementLine | _COMPOUND))
+        within = next(statements, node)
         if any(isinstance(each, cst.Parameters) for each in inside):
             within = function
         position, own = (self.get_metadata(file_mutation.PositionProvider, each, None) for each in (within, node))
         if position is None:
             return None
+        first, last = position.start.line, position.end.line
+        if within is not function and isinstance(within, _COMPOUND):
+            # Its head may be of many lines, and those with nothing but constants are never seen to be executed.
+            body = self.get_metadata(file_mutation.PositionProvider, within.body.body[0])
+            last = max(first, body.start.line - 1)
         name = ".".join(each.name.value for each in scopes[: outer + 1])
-        return function, name, (own or position).start.line, (position.start.line, position.end.line)
+        return function, name, (own or position).start.line, (first, last)
 
 
 def mutants(file: str) -> tuple[cst.Module, list[Mutant]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import coverage
 
-from mutating.exchange import exchange, forget, living
+from mutating.exchange import caches, exchange, forget, living
 from mutating.mistakes import ROOT, mutants
 from mutating.records import DEAD, SAME, key, records
 
@@ -76,7 +76,7 @@ class Run:
             if law is not None:
                 few = settings(law, max_examples=min(EXAMPLES, law.max_examples))
                 setattr(function, LAW, few)
-        forget()
+        forget(caches())
         measured = Path(self.options.measured or f"{self.options.out}.tests")
         if not self.options.measured:
             pid = os.fork()  # what the tests leave behind in caches must not be there when the mutants run
@@ -96,7 +96,11 @@ class Run:
         counted = coverage.Coverage(data_file=None, include=[f"{ROOT}/apflint/*"], config_file=False)
         counted.start()
         number = {item.nodeid: at for at, item in enumerate(self.items)}
+        remembering, modules = caches(), len(sys.modules)
         for item, following in zip(self.items, [*self.items[1:], None], strict=True):
+            if len(sys.modules) != modules:  # to look for caches takes as long as a quick test
+                remembering, modules = caches(), len(sys.modules)
+            forget(remembering)
             counted.switch_context(item.nodeid)
             self.failed = ""
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
