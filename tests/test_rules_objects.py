@@ -193,9 +193,10 @@ def test_lists_in_which_an_entry_is_there_twice() -> None:
         assert told.fix is not None
         assert told.fix.title == 'remove the second "get"'
         assert not found("APF106", covering(**{name: ["*", "*"]}))  # that a star is alone is another rule's
-    paths = {"verbs": ["get"], "nonResourceURLs": ["/a", "/a"]}
-    (told,) = found("APF106", schema(rules=[{"subjects": [ALICE], "nonResourceRules": [paths]}]))
-    assert told.field == "spec.rules[0].nonResourceRules[0].nonResourceURLs[1]"
+    paths = {"verbs": ["get", "get"], "nonResourceURLs": ["/a", "/a"]}
+    assert [
+        each.field for each in found("APF106", schema(rules=[{"subjects": [ALICE], "nonResourceRules": [paths]}]))
+    ] == ["spec.rules[0].nonResourceRules[0].verbs[1]", "spec.rules[0].nonResourceRules[0].nonResourceURLs[1]"]
 
 
 def test_a_status_that_says_nothing_is_no_status() -> None:

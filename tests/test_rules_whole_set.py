@@ -408,6 +408,15 @@ def test_a_level_that_is_taken_to_be_elsewhere_is_said(level: str, told: bool) -
     assert ('if the priority level "elsewhere" is defined elsewhere' in found.message) == told
 
 
+@pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-high", False)])
+def test_a_rule_that_is_dead_if_a_level_is_elsewhere(level: str, told: bool) -> None:
+    first = flow_schema("first", level, 840, subjects=[user("alice")])
+    mine = flow_schema("mine", precedence=850)
+    rules = [{"subjects": [user(name)], "resourceRules": [READ_PODS]} for name in ("alice", "bob")]
+    (found,) = findings(first, {**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
+    assert ('if the priority level "elsewhere" is defined elsewhere' in found.message) == told
+
+
 def test_of_very_many_dead_rules_only_the_first_hundred_name_who_comes_first() -> None:
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
     mine = flow_schema("mine", "workload-low", 850)
@@ -884,10 +893,12 @@ def test_which_names_are_a_letter_off(written: str, fixed: bool) -> None:
     assert (found.fix is not None) is fixed
 
 
-@pytest.mark.parametrize(("written", "fixed"), [("ba-tests", False), ("bac-tests", True), ("abd-tests", False)])
-def test_short_words_are_other_names_rather_than_wrong_ones(written: str, fixed: bool) -> None:
-    ours = level("ab-tests" if written == "ba-tests" else "abc-tests")
-    (found,) = findings(ours, flow_schema("a", written), only="APF401")
+@pytest.mark.parametrize(
+    ("known", "written", "fixed"),
+    [("ab", "ba", False), ("abc", "bac", True), ("abc", "abd", False), ("abcd", "abce", True), ("abcd", "abc", False)],
+)
+def test_short_words_are_other_names_rather_than_wrong_ones(known: str, written: str, fixed: bool) -> None:
+    (found,) = findings(level(f"{known}-tests"), flow_schema("a", f"{written}-tests"), only="APF401")
     assert (found.fix is not None) is fixed
 
 
