@@ -470,6 +470,10 @@ def test_what_looks_like_an_option_or_has_a_dot_is_said_as_a_url(resource: str) 
     assert found.words is not None
     assert (found.words[0] == "--method") is (resource != "x")
     assert spoken(found.words).request_info.resource == resource
+    for verb, resource_, namespace in (("", "pods", "dev"), ("list", "pods", "-dev"), ("create", "", "dev")):
+        found = witness(Point("alice", ("system:authenticated",), True, verb, "", resource_, namespace))
+        assert found.words is not None
+        assert found.words[0] == "--method"
     own = witness(Point("alice", ("system:authenticated",), True, "get", "", "namespaces", "dev"))
     assert own.words == ("get", "namespaces", "dev", "--as", "alice")
 
@@ -498,6 +502,21 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
     everybody = next(each for each in config.order if each.name == "global-default")
     assert reach.overlap(config, schema, everybody) is None
     assert reach.shadows(config, Part(schema)) == ()
+
+
+@pytest.mark.parametrize(
+    ("verbs", "resources", "asked"),
+    [
+        (["get", "watch", "list"], ["pods/log"], "watch"),  # a log that is not watched is long-running, and not seen
+        (["get", "list"], ["pods/log"], None),
+        (["list", "get", "deletecollection"], [""], "get"),
+        (["list", "deletecollection"], [""], None),
+    ],
+)
+def test_a_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources: list[str], asked: str | None) -> None:
+    mine = configurations.schema(configurations.user("alice"), verbs=verbs, resources=resources)
+    found = reach.reachable(configuration(Objects((mine,)), BUILT_IN), mine)
+    assert (found and found.digest.request_info.verb) == asked
 
 
 @pytest.mark.parametrize("name", ["system:serviceaccount:builder", "system:serviceaccount:"])

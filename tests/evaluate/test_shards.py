@@ -238,6 +238,12 @@ def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, 
         shards.squish_probability(hand, queues, elephants)
 
 
+def test_how_much_work_a_probability_may_take() -> None:
+    assert shards.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # one hand of all of them
+    with pytest.raises(ValueError, match="a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
+        shards.squish_ratio(2_000, 10_000_000, 2)
+
+
 @pytest.mark.parametrize(("wish", "elephants"), [(0.0, 1), (1.5, 1), (float("nan"), 1), (0.5, 0)])
 def test_wishes_out_of_range_are_errors(wish: float, elephants: int) -> None:
     with pytest.raises(ValueError, match=r"must be"):

@@ -158,6 +158,7 @@ def test_what_is_matched_is_the_least_that_it_takes() -> None:
         ("deletecollection", "", "pods/x", "", "DELETE", "/api/v1/pods//x"),
         ("create", "apps", "deployments", "dev", "POST", "/apis/apps/v1/namespaces/dev/deployments"),
         ("get", "", "nodes", "", "GET", "/api/v1/nodes/example"),
+        ("", "", "nodes", "", "OPTIONS", "/api/v1/nodes/example"),
         (
             "list",
             "autoscaling",
