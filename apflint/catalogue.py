@@ -105,7 +105,7 @@ def names() -> dict[str, str]:
 
 def find(text: str) -> Rule:
     """The rule with this id (in any case) or name. ValueError with the nearest ones for a text that is neither."""
-    found = _known(text)
+    found = known(text)
     if found is None:
         raise ValueError(f'There is no rule "{text}".{_nearest(text)} `apflint rule` lists them all.')
     return rule(found)
@@ -114,16 +114,16 @@ def find(text: str) -> Rule:
 def matching(selector: str) -> tuple[str, ...]:
     """Ids that an id, a prefix of ids (`APF2`) or a name stands for. ValueError with the nearest for any other text."""
     prefix = selector.upper()
-    if prefix.startswith("APF") and (found := tuple(known for known in ids() if known.startswith(prefix))):
+    if prefix.startswith("APF") and (found := tuple(one for one in ids() if one.startswith(prefix))):
         return found
-    named = _known(selector)
+    named = known(selector)
     if named is None:
         raise ValueError(f'No rule has the id, the prefix or the name "{selector}".{_nearest(selector)}')
     return (named,)
 
 
-def _known(text: str) -> str | None:
-    """The id that an id or a name stands for."""
+def known(text: str) -> str | None:
+    """The id that an id (in any case) or a name stands for."""
     return text.upper() if text.upper() in ids() else names().get(text.lower())
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from apflint import catalogue
-from apflint.checks.wording import quote
-from apflint.finding import TOLD, Edit, Fix, Operation, Place, Problem
+from apflint.finding import TOLD, Place, Problem
 from apflint.load import helm_templates
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from apflint.finding import Finding
     from apflint.load import Loaded
-    from apflint.load.comments import Comment
     from apflint.load.document import Document
     from apflint.load.source import Source
 
@@ -36,7 +36,12 @@ RULES = frozenset({UNUSED, UNKNOWN, UNEXPLAINED})
 _ANNOTATION = "apflint/ignore"
 _FORM = re.compile(r"(ignore|file-ignore)[ \t]*\[([^\]]*)\](.*)")
 _SEPARATOR = " \t-:,."
-_HOW = "Write `# apflint: ignore[APF203] reason`, or `file-ignore` for the whole file"
+MOST = 50_000
+"""Suppressions of one file that are read: three for each object of the largest file that is."""
+_TOO_MANY = (
+    f"this file has more suppressions than the {MOST:,} that apflint reads of one: from here on they do nothing."
+    " Set the rules aside with `file-ignore` or in the settings, or split the file"
+)
 
 
 class Listed(NamedTuple):
@@ -84,12 +89,16 @@ def read(part: Loaded) -> Read:
     """The suppressions in one input."""
     suppressions: list[Suppression] = []
     problems: list[Problem] = []
-    if "apflint" in part.source.text:
-        for found in (*_annotations(part.documents), *_comments(part.source)):
-            if isinstance(found, Problem):
-                problems.append(found)
-            else:
-                suppressions.append(found)
+    found = chain(_annotations(part.documents), _comments(part.source)) if "apflint" in part.source.text else ()
+    for one in found:
+        if not isinstance(one, Suppression):
+            # No more of one rule are told of a file: the others need no hint, which takes 0.1 ms.
+            problems.append(one(hints=len(problems) < TOLD))
+        elif len(suppressions) == MOST:
+            problems.insert(0, Problem(one.place, _TOO_MANY))
+            break
+        else:
+            suppressions.append(one)
     return Read(tuple(suppressions), tuple(problems))
 
 
@@ -107,6 +116,8 @@ def set_aside(
     aside: set[int] = set()
     places = _by_place(pairs)
     unused: list[Suppression] = []
+    # Where not all findings of a rule were told, nobody knows which of its suppressions do nothing.
+    untold = {(finding.rule, finding.file) for _, finding in pairs if finding.more}
     hits: dict[tuple[str, int, int, int, int], bool] = {}  # a thousand comments before one node are looked at once
     for one in suppressions:
         scope = (one.rule, id(one.source), id(one.document), one.start, one.end)
@@ -114,7 +125,7 @@ def set_aside(
             hit = list(_covered(one, places))
             hits[scope] = bool(hit)
             aside.update(hit)
-        if not hits[scope] and one.rule in judged:
+        if not hits[scope] and one.rule in judged and (one.rule, one.source.name) not in untold:
             unused.append(one)
         if not one.explained:
             message = f'the suppression of "{one.written}" has no reason. Write after it why the finding is no mistake'
@@ -175,7 +186,14 @@ def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
             yield Problem(one.place, message, fix=fix)
 
 
-def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | Problem]:
+class _Mistake(Protocol):
+    """What was meant to be a suppression, and is none."""
+
+    def __call__(self, *, hints: bool) -> Problem:
+        """What is wrong, with `hints` also how it was probably meant."""
+
+
+def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | _Mistake]:
     for document in documents:
         metadata = document.value.get("metadata")
         annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
@@ -185,21 +203,19 @@ def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | Proble
             place = Place(document, ("metadata", "annotations", key), key=True)
             written = key.removeprefix(_ANNOTATION).removeprefix(".")
             if key[len(_ANNOTATION) :][:1] != "." or not written:
-                message = (
-                    f'the annotation "{key}" names no rule, so it does nothing. Write `{_ANNOTATION}.APF203: "reason"`'
-                )
-                yield Problem(place, message)
-                continue
-            rule = _rule(written, place)
-            explained = isinstance(reason, str) and bool(reason.strip())
-            yield (
-                rule
-                if isinstance(rule, Problem)
-                else Suppression(rule, written, place, document.source, 0, 0, document, explained)
-            )
+                from apflint.suppression_mistakes import no_names
+
+                yield partial(no_names, place, f'{_ANNOTATION}.APF203: "reason"')
+            elif (rule := catalogue.known(written)) is None:
+                from apflint.suppression_mistakes import no_rule
+
+                yield partial(no_rule, written, place, f"{_ANNOTATION}.")
+            else:
+                explained = isinstance(reason, str) and bool(reason.strip())
+                yield Suppression(rule, written, place, document.source, 0, 0, document, explained)
 
 
-def _comments(source: Source) -> Iterator[Suppression | Problem]:
+def _comments(source: Source) -> Iterator[Suppression | _Mistake]:
     if source.name.endswith(".json"):
         return  # JSON has no comments
     from apflint.load.comments import comments
@@ -207,9 +223,10 @@ def _comments(source: Source) -> Iterator[Suppression | Problem]:
     file: _File | None = None
     for comment in comments(source, "apflint:"):
         form = _FORM.match(comment.text)
-        place = (source, comment.start, comment.end)
         if form is None or not form[2].strip():
-            yield Problem(place, _misspelt(comment.text), fix=_respelled(source, comment))
+            from apflint.suppression_mistakes import no_suppression
+
+            yield partial(no_suppression, source, comment, _FORM)
             continue
         scopes: tuple[tuple[int, int], ...] = (comment.scope,)
         if form[1] == "file-ignore":
@@ -222,12 +239,13 @@ def _comments(source: Source) -> Iterator[Suppression | Problem]:
         )
         for number, (start, end) in enumerate(rules):
             written, here = source.text[start:end], (source, start, end)
-            rule = _rule(written, here)
-            if isinstance(rule, Problem):
-                yield rule
-                continue
-            part = Listed((comment.start, comment.end), rules, number)
-            yield Suppression(rule, written, here, source, *scopes[0], None, explained, part, scopes[1:])
+            if (rule := catalogue.known(written)) is None:
+                from apflint.suppression_mistakes import no_rule
+
+                yield partial(no_rule, written, here, "")
+            else:
+                part = Listed((comment.start, comment.end), rules, number)
+                yield Suppression(rule, written, here, source, *scopes[0], None, explained, part, scopes[1:])
 
 
 class _File:
@@ -246,52 +264,3 @@ class _File:
         """Start and end of each stretch; above the first template it is the whole text."""
         at = bisect_left(self._starts, (offset, 0)) - 1
         return self._scopes[self._starts[at][1]] if at >= 0 else self._whole
-
-
-def _misspelt(text: str) -> str:
-    word = re.split(r"[\s\[]", text, maxsplit=1)[0]
-    if word in ("ignore", "file-ignore"):
-        return f"the suppression names no rule, so it does nothing. {_HOW}"
-    from difflib import get_close_matches
-
-    near = get_close_matches(word.lower(), ("ignore", "file-ignore"), 1)
-    hint = f' Did you mean "{near[0]}"?' if near else ""
-    return f'"{word}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
-
-
-def _respelled(source: Source, comment: Comment) -> Fix | None:
-    """The first word as it is meant, where that makes a suppression of the comment."""
-    from apflint.checks import repair  # only misspelt ones need it
-
-    word = re.split(r"[\s\[]", comment.text, maxsplit=1)[0]
-    near = repair.meant(word, ("ignore", "file-ignore"))
-    form = _FORM.match(f"{near}{comment.text[len(word) :]}") if near else None
-    if not near or form is None or not form[2].strip():
-        return None
-    return _replaced((source, comment.text_start, comment.text_start + len(word)), word, near)
-
-
-def _rule(written: str, place: Place | tuple[Source, int, int]) -> str | Problem:
-    try:
-        return catalogue.find(written).id
-    except ValueError as error:
-        said = str(error).removesuffix(" `apflint rule` lists them all.")
-        near = _meant(written)
-        fix = _replaced(place, written, near) if near else None
-        return Problem(place, f"{said} This suppression does nothing", fix=fix)
-
-
-def _meant(written: str) -> str | None:
-    """The rule that a misspelt one must be. Of ids only the letters may be wrong: any other number is another rule."""
-    from apflint.checks import repair  # only misspelt ones need it
-
-    if number := re.fullmatch(r"[APFapf]{0,3}[-_ ]?([0-9]{3})", written):
-        return f"APF{number[1]}" if f"APF{number[1]}" in catalogue.ids() else None
-    return repair.meant(written, catalogue.names())
-
-
-def _replaced(place: Place | tuple[Source, int, int], old: str, new: str) -> Fix:
-    title = f"change {quote(old)} to {quote(new)}"
-    if isinstance(place, Place):
-        return Fix(title, True, (Operation("rename", place.path, f"{_ANNOTATION}.{new}"),))
-    return Fix(title, safe=True, edits=(Edit(place[1], place[2], new),))

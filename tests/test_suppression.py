@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from apflint import suppression
 from apflint.cli.app import run
 from apflint.engine import Options, check
 
@@ -235,6 +236,26 @@ def test_thousands_of_comments_take_no_more_than_their_lines() -> None:
     start = time.process_time()
     assert "APF207" not in found(comments + MANIFEST.replace("        - kind: Nobody", subjects))
     assert time.process_time() - start < 10
+
+
+def test_so_many_suppressions_of_a_file_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = put("Somebody", "# apflint: ignore[APF207] x")
+    text = put("Nobody", "# apflint: ignore[APF207] x", first)
+    monkeypatch.setattr(suppression, "MOST", 2)
+    assert found(text) == ["APF203", "APF211"]
+    monkeypatch.setattr(suppression, "MOST", 1)
+    assert found(text) == ["APF203", "APF207", "APF211", "APF902"]
+    told = next(one for one in report(text).findings if one.rule == "APF902")
+    assert told.span.line == 14
+    assert told.message == (
+        "this file has more suppressions than the 50,000 that apflint reads of one: from here on they do nothing."
+        " Set the rules aside with `file-ignore` or in the settings, or split the file"
+    )
+
+
+def test_where_not_all_findings_are_told_no_suppression_is_called_unused() -> None:
+    spec = "spec:\n" + "".join(f"  k{number}: 1  # apflint: ignore[APF101] x\n" for number in range(1_005))
+    assert found(MANIFEST[: MANIFEST.index("spec:")] + spec, select=("APF101", "APF901")) == []
 
 
 def rendered(*documents: tuple[str, str], head: str = "") -> str:

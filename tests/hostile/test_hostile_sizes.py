@@ -151,8 +151,20 @@ def test_what_is_beyond_a_bound_is_told(name: str, text: str, message: str, tmp_
             "APF005",
         ),
         ("bad.yaml", HEAD + "  # apflint: ignore[APF201] x\n" * 50_000 + "  a: 1\n", "APF901"),
+        ("bad.yaml", HEAD + "  # apflint: ignore[APF201] x\n" * 200_000 + "  a: 1\n", "APF902"),
+        ("bad.yaml", HEAD + "  # apflint: ignore[APF999] x\n" * 200_000 + "  a: 1\n", "APF902"),
+        ("bad.yaml", HEAD + "  # apflint: ignor[APF201] x\n" * 200_000 + "  a: 1\n", "APF902"),
     ],
-    ids=["mistakes", "strings", "a list", "near misses", "suppressions"],
+    ids=[
+        "mistakes",
+        "strings",
+        "a list",
+        "near misses",
+        "suppressions",
+        "more suppressions",
+        "suppressions of no rule",
+        "misspelt suppressions",
+    ],
 )
 def test_many_mistakes(name: str, text: str, rule: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
