@@ -375,6 +375,26 @@ def test_the_version_of_an_owner(version: str, good: bool) -> None:
     assert [each.field for each in told] == ([] if good else ["metadata.ownerReferences[0].apiVersion"])
 
 
+@pytest.mark.parametrize("controllers", [0, 1, 2, 3])
+def test_one_owner_may_be_the_controller(controllers: int) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
+    owners = [owner | {"uid": str(at), "controller": at < controllers} for at in range(3)]
+    told = found("APF103", schema({"ownerReferences": owners}))
+    assert [each.field for each in told] == ["metadata.ownerReferences[1].controller"] * (controllers > 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("deployments/*", "Name them: deployments/scale and deployments/status"),
+        ("widgets/*", "Name each subresource"),
+    ],
+)
+def test_a_star_for_subresources(name: str, hint: str) -> None:
+    (told,) = found("APF504", covering(resources=["pods", name]))
+    assert told.message == f'"{name}" matches nothing: `*` stands for all resources only alone. {hint}'
+
+
 def test_what_is_no_number_of_json_is_told_once_wherever_it_is() -> None:
     text = (
         json.dumps(schema(matchingPrecedence=-11.0, more={"x": -22.0}))

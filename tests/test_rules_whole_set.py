@@ -281,8 +281,12 @@ def test_an_object_of_a_later_release_is_like_any_other() -> None:
 
 
 def test_a_missing_level_of_another_release_is_named() -> None:
-    (found,) = findings(flow_schema("a", "node-high", version="v1beta1"), kubernetes="1.21", only="APF401")
-    assert "in Kubernetes 1.22 to" in found.message
+    ours = flow_schema("a", "node-high", version="v1beta1")
+    for world, advice in ((CLOSED, ""), (OPEN, ". If the level is defined elsewhere, name its file with --context")):
+        (found,) = findings(ours, kubernetes="1.21", only="APF401", world=world)
+        assert found.message.endswith(
+            f" Servers create a level of this name in Kubernetes 1.22 to {NEWEST.name}{advice}"
+        )
 
 
 def test_a_missing_level_with_a_near_one() -> None:
@@ -761,11 +765,11 @@ def test_a_user_of_the_system_in_a_group_of_somebody_makes_no_tie(order: int) ->
 
 
 def test_a_missing_level_of_another_release_with_a_near_one_has_no_fix() -> None:
-    ours = level("node-hig", version="v1beta1")
+    ours = level("node-highs", version="v1beta1")
     (found,) = findings(ours, flow_schema("a", "node-high", version="v1beta1"), kubernetes="1.21", only="APF401")
-    assert 'Did you mean "node-hig"' in found.message
+    assert 'Did you mean "node-highs"' in found.message
     assert found.fix is None
-    (other,) = findings(ours, flow_schema("a", "nodehig", version="v1beta1"), kubernetes="1.21", only="APF401")
+    (other,) = findings(ours, flow_schema("a", "node-hihgs", version="v1beta1"), kubernetes="1.21", only="APF401")
     assert other.fix is not None
 
 
@@ -963,13 +967,17 @@ def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
 
 
 def test_suggested_objects_are_told_wherever_they_stand() -> None:
-    told = findings(flow_schema("a"), level("workload-low", 77), level("x"), flow_schema("probes"), only="APF404")
-    assert [found.object.name for found in told if found.object] == ["workload-low", "probes"]
+    kept = flow_schema("service-accounts")
+    kept["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "false"}
+    objects = (flow_schema("a"), kept, flow_schema("probes"), level("x"), level("workload-low", 77))
+    told = findings(*objects, only="APF404")
+    assert [found.object.name for found in told if found.object] == ["probes", "workload-low"]
 
 
-def test_a_changed_protected_one_does_not_hide_a_capture() -> None:
+@pytest.mark.parametrize("precedence", [60, 600])
+def test_a_changed_protected_one_does_not_hide_a_capture(precedence: int) -> None:
     changed = flow_schema("system-nodes", "workload-low", 500, subjects=[group("system:nodes")], resources=[ALL])
-    mine = flow_schema("mine", "workload-low", 60, subjects=[user("system:kube-scheduler")])
+    mine = flow_schema("mine", "workload-low", precedence, subjects=[user("system:kube-scheduler")])
     (found,) = findings(changed, mine, only="APF507")
     assert found.object is not None
     assert found.object.name == "mine"

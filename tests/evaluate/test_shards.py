@@ -240,7 +240,7 @@ def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, 
 
 def test_how_much_work_a_probability_may_take() -> None:
     assert shards.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # one hand of all of them
-    with pytest.raises(ValueError, match="a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
+    with pytest.raises(ValueError, match=r"a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
         shards.squish_ratio(2_000, 10_000_000, 2)
 
 
