@@ -355,7 +355,10 @@ def test_a_search_that_ends_early_says_so(
     status, out, _ = command(capsys, *paths)
     assert status == 1
     assert "the search ends after 3 requests" in out
-    assert json.loads(command(capsys, *paths, "--format", "json")[1])["complete"] is False
+    found = json.loads(command(capsys, *paths, "--format", "json")[1])
+    assert found["complete"] is False
+    moves = [one for group in found["changes"] if group["change"] != "limits" for one in group["requests"]]
+    assert sum(len(one["witnesses"]) for one in moves) == 3
 
 
 # Names from manifests

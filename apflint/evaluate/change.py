@@ -10,13 +10,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint.evaluate import reach
+from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compare
 from apflint.evaluate.object_changes import ObjectChange, object_changes
-from apflint.evaluate.resolve import CATCH_ALL, classify
+from apflint.evaluate.resolve import CATCH_ALL
 from apflint.model import PolicyRulesWithSubjects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
     from apflint.evaluate.reach import Witness, World
@@ -103,17 +104,22 @@ class Difference(NamedTuple):
 def difference(old: Side, new: Side, world: World = "authenticated") -> Difference:
     """All that changes from `old` to `new`; `world` says which requests there are, as in `apflint.evaluate.reach`."""
     pairs: dict[tuple[int, int], list[Example]] = {}
-    moving = list(islice(_moving(old, new, world), MOST + 1))
-    for example in (*moving[:MOST], *_staying(old, new, world)):
+    before, after = classifier(old.configuration), classifier(new.configuration)
+
+    def example_of(witness: Witness) -> Example:
+        return Example(before(witness.digest), after(witness.digest), witness)
+
+    moving = list(islice(_moving(old, new, world, example_of), MOST + 1))
+    for example in (*moving[:MOST], *map(example_of, _staying(old, new, world))):
         pairs.setdefault((example.old.position, example.new.position), []).append(example)
     found: dict[tuple[What, str, str], list[Way]] = {}
     for examples in pairs.values():
         way = Way(tuple(sorted(examples, key=_matched)))
         found.setdefault((_what(way), way.old.priority_level.name, way.new.priority_level.name), []).append(way)
-    before = {level.name: level for level in old.limits.levels}
-    after = {level.name: level for level in new.limits.levels}
+    sources = {level.name: level for level in old.limits.levels}
+    targets = {level.name: level for level in new.limits.levels}
     groups = [
-        Group(what, before[source], after[target], tuple(sorted(ways, key=_positions)))
+        Group(what, sources[source], targets[target], tuple(sorted(ways, key=_positions)))
         for (what, source, target), ways in found.items()
     ]
     return Difference(
@@ -146,10 +152,9 @@ def tells_flows_apart(level: LevelLimits) -> bool:
     return (level.queues or 0) > 1
 
 
-def _moving(old: Side, new: Side, world: World) -> Iterator[Example]:
-    before, after = _taken_apart(old.configuration, new.configuration)
-    for move in reach.moved(before, after, world):
-        example = _example(old, new, move.witness)
+def _moving(old: Side, new: Side, world: World, example_of: Callable[[Witness], Example]) -> Iterator[Example]:
+    for move in reach.moved(*_taken_apart(old.configuration, new.configuration), world):
+        example = example_of(move.witness)
         # From one part of a FlowSchema to another part of it: not a move.
         if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
             yield example
@@ -199,13 +204,10 @@ def _parts(schema: FlowSchema) -> tuple[FlowSchema, ...]:
     )
 
 
-def _example(old: Side, new: Side, witness: Witness) -> Example:
-    return Example(classify(old.configuration, witness.digest), classify(new.configuration, witness.digest), witness)
-
-
-def _staying(old: Side, new: Side, world: World) -> Iterator[Example]:
-    """The FlowSchemas of both sides whose level has other limits, or that tell flows apart by something else."""
+def _staying(old: Side, new: Side, world: World) -> Iterator[Witness]:
+    """Requests to the FlowSchemas of both sides whose level has other limits, or that tell flows apart by something else."""
     there = {_identity(schema): schema for schema in new.configuration.order}
+    goes = classifier(new.configuration)
     limits = {
         change.name: change
         for change in compare(old.limits, new.limits)
@@ -218,25 +220,18 @@ def _staying(old: Side, new: Side, world: World) -> Iterator[Example]:
         change = limits[before.spec.priority_level_configuration]
         if not (_felt(change) or _other_flows(before, after, change)):
             continue
-        witness = _stays(old.configuration, new.configuration, before, after, world)
+        witness = reach.reachable(old.configuration, before, world)
+        if witness is not None and goes(witness.digest).flow_schema is not after:
+            # Dearer: asks about both configurations at once.
+            witness = reach.captures(new.configuration, old.configuration, after, before, world)
         if witness is not None:
-            yield _example(old, new, witness)
+            yield witness
 
 
 def _felt(change: LevelChange) -> bool:
     # Requests of an exempt level never wait, whatever seats it has to lend.
     exempt = all(side is not None and side.type == "Exempt" for side in (change.old, change.new))
     return is_changed(change) and not exempt
-
-
-def _stays(
-    old: Configuration, new: Configuration, before: FlowSchema, after: FlowSchema, world: World
-) -> Witness | None:
-    """A request that the FlowSchema takes on both sides; None if there is none."""
-    witness = reach.reachable(old, before, world)
-    if witness is None or classify(new, witness.digest).flow_schema is after:
-        return witness
-    return reach.captures(new, old, after, before, world)  # dearer: asks about both configurations at once
 
 
 def _other_flows(before: FlowSchema, after: FlowSchema, level: LevelChange) -> bool:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.reach.analysis import shown
 from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.guesses import CORNERS, fresh, guesses
+from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, rules_of
+from apflint.evaluate.reach.pairs import meeting, targets
 from apflint.evaluate.reach.parts import Move
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Generator, Iterator, Sequence
 
     from apflint.evaluate.reach.encode import Point
     from apflint.evaluate.reach.parts import Witness, World
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
+
+_MISSES = 8
+"""So many pairs of one FlowSchema are guessed in vain before the rest is left to the solver."""
+_HITS = 32
+"""So many pairs of each FlowSchema are guessed first, so that a search that ends early has seen them all."""
 
 
 def moved(
@@ -27,75 +34,166 @@ def moved(
     """See `apflint.evaluate.reach.moved`."""
     if [(each.name, each.spec) for each in old.order] == [(each.name, each.spec) for each in new.order]:
         return
-    before, after = Resolver(old), Resolver(new)
-    sources = range(len(old.order)) if leaving is None else sorted({before.position(schema) for schema in leaving})
-    found: set[tuple[int, int]] = set()
-    for point in _moving(old, new, world, (before, after), sources, found):
-        pair = (before(point).position, after(point).position)
-        source, target = old.order[pair[0]], new.order[pair[1]]
-        if pair in found or pair[0] not in sources or _where(source) == _where(target):
+    both = _Both(old, new, world)
+    search = _Search(both, leaving)
+    for point in search.points():
+        pair = both.pair(point)
+        if not search.is_news(pair):
             raise NotReplayedError(str(point))
-        found.add(pair)
+        search.found.add(pair)
 
         def holds(point: Point, pair: tuple[int, int] = pair) -> bool:
-            return (before(point).position, after(point).position) == pair
+            return both.pair(point) == pair
 
+        source, target = old.order[pair[0]], new.order[pair[1]]
         levels = (source.spec.priority_level_configuration, target.spec.priority_level_configuration)
         yield Move(source, target, *levels, shown(point, holds, world))
 
 
-def _moving(
-    old: Configuration,
-    new: Configuration,
-    world: World,
-    resolvers: tuple[Resolver, Resolver],
-    sources: Collection[int],
-    found: set[tuple[int, int]],
-) -> Iterator[Point]:
-    """A request for each pair of positions that is not in `found` yet, which the caller adds to; guesses first."""
-    before, after = resolvers
-    rules = (*rules_of(old.order), *rules_of(new.order))
-    unheard = fresh(rules)
-    # Guesses find most pairs at a hundredth of the cost, and in the order of the FlowSchemas.
-    for schema in (*new.order, *old.order):
-        for point in (guess for corner in CORNERS for guess in guesses(schema, unheard, world, corner)):
-            pair = (before(point).position, after(point).position)
-            same = _where(old.order[pair[0]]) == _where(new.order[pair[1]])
-            if not same and pair[0] in sources and pair not in found:
+class _Search:
+    """The search for the pairs of positions between which requests move: guesses first, as long as they pay."""
+
+    def __init__(self, both: _Both, leaving: Collection[FlowSchema] | None) -> None:
+        self._both = both
+        self._old, self._new, _ = both.asked
+        position = both.resolvers[0].position
+        self._everything = leaving is None
+        sources = range(len(self._old.order)) if leaving is None else sorted(map(position, leaving))
+        self._sources = dict.fromkeys(sources)
+        self.found: set[tuple[int, int]] = set()
+        """What was found; who asks for points adds to it."""
+
+    def is_news(self, pair: tuple[int, int]) -> bool:
+        """Whether a request that goes from one position to the other is a move that was not found yet."""
+        at, to = pair
+        if pair in self.found or at not in self._sources:
+            return False
+        return _where(self._old.order[at]) != _where(self._new.order[to])
+
+    def points(self) -> Iterator[Point]:
+        """A request for each pair that is not in `found` yet."""
+        # Guesses find most pairs at a hundredth of the cost, and in the order of the FlowSchemas. What they find of a
+        # FlowSchema is often all that there can be; only of the others the solver has to say that there is no more.
+        for schema in (*self._new.order, *self._old.order):
+            for point in self._both.guesses(schema):
+                if self.is_news(self._both.pair(point)):
+                    yield point
+        if self._everything:
+            more: set[int] = set()
+            for at, positions in self._targets():
+                if (yield from self._paired(at, positions, _HITS)) == _HITS:
+                    more.add(at)
+            for at, positions in self._targets() if more else ():
+                if at in more:
+                    yield from self._paired(at, positions, None)
+        left = [at for at, positions in self._targets() if any(self.is_news((at, to)) for to in positions)]
+        if left:
+            yield from self._solved(left if self._everything else self._sources)
+
+    def _targets(self) -> Iterator[tuple[int, Sequence[int]]]:
+        """Each source, with all positions that its requests may go to."""
+        return ((at, to) for at, to in enumerate(targets(self._old.order, self._new.order)) if at in self._sources)
+
+    def _paired(self, source: int, positions: Sequence[int], enough: int | None) -> Generator[Point, None, int]:
+        """What users do who are subjects of two FlowSchemas: how many pairs that found."""
+        hits = misses = 0
+        for at in positions:
+            if (source, at) in self.found:
+                continue
+            if misses > _MISSES + hits or hits == enough:
+                break
+            points = self._both.meeting(self._old.order[source], self._new.order[at])
+            point = next((each for each in points if self.is_news(self._both.pair(each))), None)
+            if point is None:
+                misses += 1
+            else:
+                hits += 1
                 yield point
-    encoding = Encoding(vocabulary(rules, world))
-    formula = encoding.formula
-    goes_before, goes_after = Goes(encoding, old), Goes(encoding, new)
-    there = {_where(schema): at for at, schema in enumerate(new.order)}
-    kept = ((at, there[_where(old.order[at])]) for at in sources if _where(old.order[at]) in there)
-    blocked: set[tuple[int, int]] = set()
-    formula.clause(*(goes_before.to(at) for at in sources))
-    for pair in kept:
-        formula.clause(-goes_before.to(pair[0]), -goes_after.to(pair[1]))
-    while True:
-        for pair in found - blocked:
-            formula.clause(-goes_before.to(pair[0]), -goes_after.to(pair[1]))
-        blocked |= found
-        if not formula.solve(()):
-            return
-        yield encoding.point()
+        return hits
+
+    def _solved(self, sources: Collection[int]) -> Iterator[Point]:
+        encoding, before, after = self._both.formula
+        formula, there = encoding.formula, {_where(schema): at for at, schema in enumerate(self._new.order)}
+        formula.clause(*(before.to(at) for at in sources))
+        kept = ((at, there.get(_where(self._old.order[at]))) for at in sources)
+        blocked = [*self.found, *((at, to) for at, to in kept if to is not None)]
+        while True:
+            for at, to in blocked:
+                formula.clause(-before.to(at), -after.to(to))
+            if not formula.solve(()):
+                return
+            point = encoding.point()
+            blocked = [self._both.pair(point)]
+            yield point
 
 
 def captures(
     configuration: Configuration, without: Configuration, schema: FlowSchema, protected: FlowSchema, world: World
 ) -> Witness | None:
     """See `apflint.evaluate.reach.captures`."""
-    with_it, without_it = Resolver(configuration), Resolver(without)
-    here, there = with_it.position(schema), without_it.position(protected)
-    encoding = Encoding(vocabulary((*rules_of(configuration.order), *rules_of(without.order)), world))
-    wanted = (Goes(encoding, configuration).to(here), Goes(encoding, without).to(there))
-    if not encoding.formula.solve(wanted):
-        return None
-    return shown(
-        encoding.point(),
-        lambda point: (with_it(point).position, without_it(point).position) == (here, there),
-        world,
-    )
+    both = _both(configuration, without, world)
+    with_it, without_it = both.resolvers
+    pair = with_it.position(schema), without_it.position(protected)
+
+    def holds(point: Point) -> bool:
+        return both.pair(point) == pair
+
+    tried = (*both.guesses(schema), *both.guesses(protected), *both.meeting(schema, protected))
+    found = next(filter(holds, tried), None) or both.solved(pair)
+    return None if found is None else shown(found, holds, world)
+
+
+class _Both:
+    """Two configurations that are asked about together, many times: one formula of both."""
+
+    def __init__(self, first: Configuration, second: Configuration, world: World) -> None:
+        self.asked = first, second, world
+        self.resolvers = Resolver(first), Resolver(second)
+        self._rules = (*rules_of(first.order), *rules_of(second.order))
+
+    def pair(self, point: Point) -> tuple[int, int]:
+        """The positions that the request goes to."""
+        first, second = self.resolvers
+        return first(point).position, second(point).position
+
+    def guesses(self, schema: FlowSchema) -> Iterator[Point]:
+        """Requests that the FlowSchema may take."""
+        for corner in CORNERS:
+            yield from guesses(schema, self._fresh, self.asked[2], corner)
+
+    def meeting(self, schema: FlowSchema, other: FlowSchema) -> Iterator[Point]:
+        """Requests that both may take."""
+        return meeting(schema, other, self._fresh, self.asked[2])
+
+    def solved(self, pair: tuple[int, int]) -> Point | None:
+        """A request that goes to these positions; None if there is none."""
+        encoding, *goes = self.formula
+        wanted = [each.to(at) for each, at in zip(goes, pair, strict=True)]
+        return encoding.point() if encoding.formula.solve(wanted) else None
+
+    @cached_property
+    def _fresh(self) -> Fresh:
+        return fresh(self._rules)
+
+    @cached_property
+    def formula(self) -> tuple[Encoding, Goes, Goes]:
+        """The solver's view of both."""
+        first, second, world = self.asked
+        encoding = Encoding(vocabulary(self._rules, world))
+        return encoding, Goes(encoding, first), Goes(encoding, second)
+
+
+_REMEMBERED: list[_Both] = []
+"""The one that was asked about last, by identity, if there is one."""
+
+
+def _both(first: Configuration, second: Configuration, world: World) -> _Both:
+    for known in _REMEMBERED:
+        if known.asked[0] is first and known.asked[1] is second and known.asked[2] == world:
+            return known
+    made = _Both(first, second, world)
+    _REMEMBERED[:] = [made]
+    return made
 
 
 def found(

@@ -1,0 +1,204 @@
+"""Pairs of FlowSchemas between which requests may move: no pair is left out, and few need the solver."""
+
+from __future__ import annotations
+
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apflint.evaluate import reach
+from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema
+from apflint.evaluate.reach import comparison, pairs
+from apflint.evaluate.reach.encode import Encoding, Formula
+from apflint.evaluate.reach.guesses import Fresh
+from apflint.evaluate.reach.pairs import meeting, targets
+from apflint.evaluate.reach.witness import digest
+from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.resolve import classify, configuration
+
+from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, account, group, objects, schema, user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.evaluate.reach.encode import Point
+    from apflint.evaluate.resolve import Configuration
+
+FRESH = Fresh("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")
+MANY = 40
+
+
+def teams(names: list[int], level: str = "workload-low", verbs: tuple[str, ...] = ("get", "list")) -> Configuration:
+    """A FlowSchema for each team, in this order."""
+    rule = {"verbs": verbs, "apiGroups": [""], "resources": ["pods"], "clusterScope": True, "namespaces": ["*"]}
+    values: list[dict[str, Any]] = [
+        {
+            "kind": "FlowSchema",
+            "name": f"team-{name}",
+            "spec": {
+                "priorityLevelConfiguration": {"name": level},
+                "matchingPrecedence": 100 + at,
+                "rules": [{"subjects": [group(f"team-{name}")], "resourceRules": [rule]}],
+            },
+        }
+        for at, name in enumerate(names)
+    ]
+    return configuration(objects(values), BUILT_IN)
+
+
+def position(found: Configuration, name: str) -> int:
+    return [schema.name for schema in found.order].index(name)
+
+
+def names(moves: list[reach.Move]) -> set[tuple[str, str]]:
+    return {(move.from_schema.name, move.to_schema.name) for move in moves}
+
+
+@pytest.fixture
+def unsolvable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be asked of the solver."""
+
+    def refuse(_formula: Formula, assumptions: object) -> bool:
+        raise AssertionError(assumptions)
+
+    monkeypatch.setattr(Formula, "solve", refuse)
+
+
+@settings(max_examples=150)
+@given(before=FLOW_SCHEMAS, after=FLOW_SCHEMAS, kept=st.integers(0, 5), digests=st.lists(DIGESTS, max_size=20))
+def test_no_request_goes_elsewhere(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], kept: int, digests: list[RequestDigest]
+) -> None:
+    old = configuration(objects(before), BUILT_IN)
+    new = configuration(objects(before[:kept] + after), BUILT_IN)
+    found = list(targets(old.order, new.order))
+    assert len(found) == len(old.order)
+    for each in digests:
+        assert classify(new, each).position in found[classify(old, each).position]
+
+
+def test_what_nothing_matches_goes_from_and_to_catch_all() -> None:
+    """Its own rules say nothing about such a request, which goes to it from one that stands behind it, and back."""
+    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    values: list[dict[str, Any]] = [
+        {
+            "kind": "FlowSchema",
+            "name": name,
+            "spec": {
+                "priorityLevelConfiguration": {"name": "catch-all"},
+                "matchingPrecedence": 10000,
+                "rules": [{"subjects": [user(subject)], "resourceRules": [rule]}],
+            },
+        }
+        for name, subject in (("catch-all", "no one"), ("zz", "someone"))
+    ]
+    without, with_it = (configuration(objects(values[:count]), BUILT_IN) for count in (1, 2))
+    asked = RequestDigest(request_info("GET", "/api/v1/pods"), UserInfo("someone", ()))
+    for old, new in ((without, with_it), (with_it, without)):
+        here, there = classify(old, asked), classify(new, asked)
+        assert {here.flow_schema.name, there.flow_schema.name} == {"catch-all", "zz"}
+        assert there.position in list(targets(old.order, new.order))[here.position]
+
+
+def test_two_stars_are_no_star() -> None:
+    star, stars = (teams([1], verbs=verbs) for verbs in (("*",), ("*", "*")))
+    at = position(star, "team-1")
+    assert len(list(targets(star.order, stars.order))[at]) > 1
+    assert [*list(targets(star.order, star.order))[at]] == [at]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (schema(group("dev")), schema(group("ops"))),
+        (schema(group("dev")), schema(user("alice"))),
+        (schema(group("dev"), path=True), schema(group("ops"), path=True, nonResourceURLs=["/x/*"])),
+        (schema(group("system:serviceaccounts")), schema(account("ops", "*"))),
+        (schema(group("dev"), verbs=["get", "list"]), schema(group("ops"), verbs=["list", "watch"])),
+        (schema(user("*"), resources=["pods", "jobs"]), schema(group("ops"), resources=["nodes", "jobs"])),
+    ],
+)
+def test_who_is_both_is_guessed(one: Any, other: Any) -> None:
+    for pair in ((one, other), (other, one)):
+        point = next(
+            each
+            for each in meeting(*pair, FRESH, "authenticated")
+            if all(matches_flow_schema(digest(each), schema.spec) for schema in pair)
+        )
+        assert point
+
+
+def test_nobody_is_both() -> None:
+    assert not [*meeting(schema(group("a"), verbs=["get"]), schema(group("b"), verbs=["list"]), FRESH, "any")]
+    assert not [*meeting(schema(group("a")), schema(group("b"), path=True), FRESH, "any")]
+
+
+def test_few_are_guessed_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+
+    def nothing(*rules: object) -> tuple[()]:
+        tried.append(rules)
+        return ()
+
+    monkeypatch.setattr(pairs, "_common", nothing)
+    one, other = schema(group("a"), verbs=["get"]), schema(group("b"), verbs=["list"])
+    large, larger = (each._replace(spec=each.spec._replace(rules=each.spec.rules * 500)) for each in (one, other))
+    assert not [*meeting(large, larger, FRESH, "authenticated")]
+    assert 1 < len(tried) < 500
+
+
+@pytest.mark.usefixtures("unsolvable")
+def test_an_order_turned_round_needs_no_solver() -> None:
+    forth, back = [*range(MANY)], [*reversed(range(MANY))]
+    assert names([*reach.moved(teams(forth), teams(back))]) == {
+        (f"team-{one}", f"team-{other}") for one in forth for other in forth if one < other
+    }
+
+
+@pytest.mark.usefixtures("unsolvable")
+@pytest.mark.parametrize("level", ["workload-low", "workload-high"])
+def test_another_order_of_verbs_needs_no_solver(level: str) -> None:
+    forth = [*range(MANY)]
+    found = names([*reach.moved(teams(forth), teams(forth, level, ("list", "get")))])
+    assert found == ({(f"team-{one}", f"team-{one}") for one in forth} if level == "workload-high" else set())
+
+
+def test_a_search_that_ends_early_has_seen_every_flow_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_HITS", 2)
+    forth, back = [*range(MANY)], [*reversed(range(MANY))]
+    first = islice(reach.moved(teams(forth), teams(back)), 3 * MANY)
+    assert len({move.from_schema.name for move in first}) == MANY - 1  # the last one loses nothing
+
+
+def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+
+    def counted(*arguments: Any) -> Iterator[Point]:
+        tried.append(arguments)
+        return meeting(*arguments)
+
+    monkeypatch.setattr(comparison, "meeting", counted)
+    old, new = teams([*range(MANY)]), teams([*range(MANY)], verbs=("get", "list", "list"))
+    assert not [*reach.moved(old, new)]
+    assert len(old.order) < len(tried) < 10 * len(old.order)
+
+
+def test_many_questions_about_two_configurations_make_one_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Encoding] = []
+
+    def counted(*arguments: Any) -> Encoding:
+        made.append(Encoding(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(comparison, "Encoding", counted)
+    old, new = teams([*range(9)]), teams([*reversed(range(9))])
+    at = [new.order[position(new, f"team-{name}")] for name in range(9)]
+    there = [old.order[position(old, f"team-{name}")] for name in range(9)]
+    for one, other in product(range(9), repeat=2):
+        # The lower number was first, and the higher one is now.
+        found = reach.captures(new, old, at[one], there[other], "authenticated")
+        assert (found is not None) == (one >= other)
+    assert len(made) == 1
