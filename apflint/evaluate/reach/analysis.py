@@ -9,11 +9,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from apflint.evaluate.reach.alone import alone
+from apflint.evaluate.reach.cover import taken
 from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, Sweep, rules_of
 from apflint.evaluate.reach.ordinary import ordinary
-from apflint.evaluate.reach.parts import Member, Part
+from apflint.evaluate.reach.parts import Part
+from apflint.evaluate.reach.tally import Tally
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import as_point, witness
 from apflint.evaluate.resolve import CATCH_ALL
@@ -22,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import Witness, World
+    from apflint.evaluate.reach.parts import Key, Member, Witness, World
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
-_Key = tuple[int, int | None, Member | None, int | None]
-"""Position, rule, member, entry: a part by number."""
+_TURNS = 4
+"""So many subjects and entries of what is asked for are guessed together with each other, before the solver is asked."""
 
 
 class Analysis:
@@ -37,7 +40,7 @@ class Analysis:
         self.configuration = configuration
         self.world = world
         self.resolve = Resolver(configuration)
-        self._reached: dict[_Key, Point] = {}
+        self._reached: dict[Key, Point] = {}
 
     @cached_property
     def _encoding(self) -> Encoding:
@@ -50,29 +53,33 @@ class Analysis:
     def reachable(self, target: FlowSchema | Part) -> Witness | None:
         """See `apflint.evaluate.reach.reachable`."""
         key = self._key(target)
-        self._guess(key[0])
-        if not self._decides(key):
+        point = self._guessed(key) or self._asked(key, self._encoding, (-self._goes.taken[key[0]],))
+        if point is None:
             return None
-        return self.shown(self._reached[key], lambda point: key in _keys(self.resolve(point)))
+        self._remember(point)
+        return self.shown(point, lambda point: key in _keys(self.resolve(point)))
 
     def unreachable(self, schemas: Iterable[FlowSchema]) -> Iterator[Part]:
         """See `apflint.evaluate.reach.unreachable`."""
         positions = sorted(self.resolve.position(schema) for schema in schemas)
+        known = Tally(self.configuration, self.resolve.index)
         for position in positions:
-            self._guess(position)
+            self._count(position, known)
         done = Sweep(self.configuration, self.world)
         for position in positions:
+            if known.complete(position):
+                continue
             schema = self.configuration.order[position]
-            if not self._decides((position, None, None, None), done):
+            if not self._decides((position, None, None, None), known, done):
                 yield Part(schema)
                 continue
             for at, rule in enumerate(schema.spec.rules):
-                if not self._decides((position, at, None, None), done):
+                if not self._decides((position, at, None, None), known, done):
                     yield Part(schema, at)
                     continue
                 for member, entries in members(rule):
                     for index in range(len(entries)):
-                        if not self._decides((position, at, member, index), done):
+                        if not self._decides((position, at, member, index), known, done):
                             yield Part(schema, at, member, index)
 
     def overlap(self, a: FlowSchema, b: FlowSchema) -> Witness | None:
@@ -93,6 +100,9 @@ class Analysis:
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
         """See `apflint.evaluate.reach.shadows`."""
         key = self._key(target)
+        only = alone(self.resolve, self._fresh, self.world, key)
+        if only is not None:
+            return (only,)
         position = key[0]
         encoding = self._encoding
         wanted, siblings = self._claim(key, encoding)
@@ -135,47 +145,67 @@ class Analysis:
         """The witness for a claim that a point proves; the claim is tested on the point itself and on what is shown."""
         return shown(point, holds, self.world)
 
-    def _key(self, target: FlowSchema | Part) -> _Key:
+    def _key(self, target: FlowSchema | Part) -> Key:
         part = target if isinstance(target, Part) else Part(target)
         return (self.resolve.position(part.schema), part.rule, part.member, part.entry)
 
-    def _guess(self, position: int) -> None:
-        """Remember what guessed requests reach, here and elsewhere, until they reach every part of a FlowSchema."""
+    def _guessed(self, key: Key) -> Point | None:
+        """A request that was guessed for this FlowSchema, or for one that was asked about before, if one reaches the part."""
+        position = key[0]
         schema = self.configuration.order[position]
         for corner in CORNERS:
             for point in guesses(schema, self._fresh, self.world, corner):
-                self._note(point)
-            if all(key in self._reached for key in _keys_of(schema, position)):
+                self._remember(point)
+            if all(each in self._reached for each in _keys_of(schema, position)):
                 break
+        return self._reached.get(key)
+
+    def _remember(self, point: Point) -> None:
+        for key in _keys(self.resolve(point)):
+            self._reached.setdefault(key, point)
+
+    def _count(self, position: int, known: Tally) -> None:
+        """What guessed requests reach, here and elsewhere, until they reach every part of a FlowSchema."""
+        schema = self.configuration.order[position]
+        for turn in range(_TURNS):
+            for corner in CORNERS:
+                for point in guesses(schema, self._fresh, self.world, corner, turn):
+                    known.note(self.resolve(point))
+                if known.complete(position):
+                    return
 
     @cached_property
     def _fresh(self) -> Fresh:
         return fresh(rules_of(self.configuration.order))
 
-    def _note(self, point: Point) -> None:
-        for key in _keys(self.resolve(point)):
-            self._reached.setdefault(key, point)
-
-    def _decides(self, key: _Key, sweep: Sweep | None = None) -> bool:
-        """Whether there is a request about which a part decides; it is remembered then."""
-        if key in self._reached:
+    def _decides(self, key: Key, known: Tally, sweep: Sweep) -> bool:
+        """Whether there is a request about which a part decides; it is counted then."""
+        if key in known:
             return True
-        position = key[0]
-        encoding = self._encoding if sweep is None else sweep.up_to(position)
-        before = () if sweep is not None else (-self._goes.taken[position],)
+        schema = self.configuration.order[key[0]]
+        fallback = key[1] is None and schema.name == CATCH_ALL
+        if not fallback and taken(self.resolve.index, schema, key, self.world):
+            return False
+        point = self._asked(key, sweep.up_to(key[0]), ())
+        if point is not None:
+            known.note(self.resolve(point))
+        return point is not None
+
+    def _asked(self, key: Key, encoding: Encoding, before: Sequence[int]) -> Point | None:
+        """A request that the solver finds; `before` says that no earlier FlowSchema matches, where that is no fact yet."""
         wanted, siblings = self._claim(key, encoding)
         found = encoding.formula.solve((*wanted, *before, *(-literal for literal in siblings)))
-        if not found and key[1] is None and self.configuration.order[position].name == CATCH_ALL:
-            later = (-encoding.schema(schema) for schema in self.configuration.order[position:])
+        if not found and key[1] is None and self.configuration.order[key[0]].name == CATCH_ALL:
+            later = (-encoding.schema(schema) for schema in self.configuration.order[key[0] :])
             found = encoding.formula.solve((*before, *later))
         if not found:
-            return False
-        self._note(encoding.point())
-        if key not in self._reached:
-            raise NotReplayedError(f"{encoding.point()} does not reach {key}")
-        return True
+            return None
+        point = encoding.point()
+        if key not in _keys(self.resolve(point)):
+            raise NotReplayedError(f"{point} does not reach {key}")
+        return point
 
-    def _claim(self, key: _Key, encoding: Encoding) -> tuple[list[int], dict[int, Part]]:
+    def _claim(self, key: Key, encoding: Encoding) -> tuple[list[int], dict[int, Part]]:
         """What must hold for a part to match, and the parts of its FlowSchema that would decide before it."""
         position, at, member, index = key
         schema = self.configuration.order[position]
@@ -219,7 +249,7 @@ def _literals(encoding: Encoding, rule: PolicyRulesWithSubjects, member: Member)
     return [encoding.non_resource_rule(each) for each in rule.non_resource_rules]
 
 
-def _keys_of(schema: FlowSchema, position: int) -> Iterator[_Key]:
+def _keys_of(schema: FlowSchema, position: int) -> Iterator[Key]:
     """All parts of a FlowSchema."""
     yield position, None, None, None
     for at, rule in enumerate(schema.spec.rules):
@@ -229,13 +259,13 @@ def _keys_of(schema: FlowSchema, position: int) -> Iterator[_Key]:
                 yield position, at, member, index
 
 
-def _keys(resolution: Resolution) -> tuple[_Key, ...]:
+def _keys(resolution: Resolution) -> tuple[Key, ...]:
     """All parts that decide about a request."""
     position, found = resolution.position, resolution.matched_by
-    schema: _Key = (position, None, None, None)
+    schema: Key = (position, None, None, None)
     if found is None:
         return (schema,)
-    what: _Key
+    what: Key
     if found.resource_rule is not None:
         what = (position, found.rule, "resourceRules", found.resource_rule)
     else:

@@ -71,16 +71,19 @@ def fresh(rules: Collection[PolicyRulesWithSubjects]) -> Fresh:
     )
 
 
-def guesses(schema: FlowSchema, fresh: Fresh, world: World, corner: int) -> Iterator[Point]:
-    """Requests for each entry of each list of each rule, as many as the longest list has: with values at one of CORNERS."""
+def guesses(schema: FlowSchema, fresh: Fresh, world: World, corner: int, turn: int = 0) -> Iterator[Point]:
+    """Requests for each entry of each list of each rule, as many as the longest list has: with values at one of CORNERS.
+
+    With another turn, each subject asks for another entry.
+    """
     for rule in schema.spec.rules:
         what = [_resource_request(each, fresh, corner) for each in rule.resource_rules]
         what += [_path_request(each, fresh, corner) for each in rule.non_resource_rules]
-        if not what or not rule.subjects:
+        if not what[turn:] or not rule.subjects:
             continue
         for number in range(max(len(what), len(rule.subjects))):
             user, groups = _user(rule.subjects[min(number, len(rule.subjects) - 1)], fresh)
-            asked = what[number % len(what)]
+            asked = what[(number + turn) % len(what)]
             if asked is not None:
                 point = asked._replace(user=user, groups=groups)
                 if possible(point, world):

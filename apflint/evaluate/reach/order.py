@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.classifier import classifier
+from apflint.evaluate.index import index
 from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
@@ -32,7 +33,8 @@ class Resolver:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self._classify = classifier(configuration, _MEMORY)
+        self.index = index(configuration)
+        self._classify = classifier(configuration, _MEMORY, self.index)
         self._positions = {id(schema): at for at, schema in enumerate(configuration.order)}
 
     def __call__(self, point: Point) -> Resolution:

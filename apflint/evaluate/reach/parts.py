@@ -15,6 +15,9 @@ World = Literal["authenticated", "any"]
 """Which requests there are: those whose groups authentication gives, or those with any user and any groups at all."""
 Member = Literal["subjects", "resourceRules", "nonResourceRules"]
 
+Key = tuple[int, int | None, Member | None, int | None]
+"""A part by number: position of the FlowSchema in the order, rule, member, entry."""
+
 
 class Part(NamedTuple):
     """A FlowSchema (`rule` is None), one of its rules (`member` is None), or an entry of a list of that rule."""

@@ -1,0 +1,193 @@
+"""Whether single earlier rules take all that a part matches: a cheap test, exact when it says yes.
+
+What a part matches falls into pieces: one of its subjects, one of its entries of what is asked for. If for each piece there
+is an earlier rule that has everybody whom the subject means, and an entry that covers all of it, then the part never
+decides. The reverse does not hold: two rules may cover a piece together, and some pieces no request is in.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED, service_account
+from apflint.evaluate.index import first_segment, path_cover, path_prefix, resource_cover
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, match_policy_rule_non_resource_url
+from apflint.evaluate.reach.worlds import authentic_user, forced_groups, free_group
+from apflint.evaluate.shelves import picked
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.evaluate.index import Index, PathCover, ResourceCover, Values
+    from apflint.evaluate.reach.parts import Key, Member, World
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
+
+_PIECES = 256
+"""Of how many pieces a part is looked at; the solver does not care how many there are."""
+_PROBE = "x"
+"""A name of a service account, to see what one of its namespace is like."""
+
+
+class Somebody(NamedTuple):
+    """What is known of all users that a subject means."""
+
+    user: str | None
+    """Their name, if it is one user."""
+    beginning: str
+    """What their names begin with."""
+    groups: tuple[str, ...]
+    """Groups that they are in, whichever other ones there are."""
+
+
+def taken(index: Index, schema: FlowSchema, key: Key, world: World) -> bool:
+    """Whether single earlier rules and entries take all that a part matches. False: perhaps not."""
+    position, at, member, entry = key
+    rules = pieces(schema, key)
+    if at is None:
+        return covered(index, rules, world, range(index.first_subject[index.first_rule[position]]))
+    before = range(index.first_subject[index.first_rule[position] + at] + (entry or 0 if member == "subjects" else 0))
+    return _taken_beside(schema.spec.rules[at], member, entry) or covered(index, rules, world, before)
+
+
+def pieces(schema: FlowSchema, key: Key) -> Sequence[PolicyRulesWithSubjects]:
+    """Rules that match what a part matches."""
+    _, at, member, entry = key
+    if at is None:
+        return schema.spec.rules
+    rule = schema.spec.rules[at]
+    if entry is None:
+        return (rule,)
+    if member == "subjects":
+        return (rule._replace(subjects=(rule.subjects[entry],)),)
+    if member == "resourceRules":
+        return (rule._replace(resource_rules=(rule.resource_rules[entry],), non_resource_rules=()),)
+    return (rule._replace(resource_rules=(), non_resource_rules=(rule.non_resource_rules[entry],)),)
+
+
+def _taken_beside(rule: PolicyRulesWithSubjects, member: Member | None, entry: int | None) -> bool:
+    """Whether an earlier entry of the same list covers all of what an entry does."""
+    if entry is None or member == "subjects":
+        return False
+    if member == "resourceRules":
+        covers = list(map(resource_cover, rule.resource_rules[: entry + 1]))
+        return any(resource_within(covers[-1], each) for each in covers[:-1])
+    urls = list(map(path_cover, rule.non_resource_rules[: entry + 1]))
+    return any(path_within(urls[-1], each) for each in urls[:-1])
+
+
+def covered(index: Index, rules: Sequence[PolicyRulesWithSubjects], world: World, takers: range) -> bool:
+    """Whether all that these rules match is taken by single ones of the subjects of these numbers. False: perhaps not."""
+    pieces = sum(len(each.subjects) * (len(each.resource_rules) + len(each.non_resource_rules)) for each in rules)
+    return pieces <= _PIECES and all(_rule_taken(index, rule, world, takers) for rule in rules)
+
+
+def _rule_taken(index: Index, rule: PolicyRulesWithSubjects, world: World, takers: range) -> bool:
+    resources, paths = map(resource_cover, rule.resource_rules), map(path_cover, rule.non_resource_rules)
+    users = [who for subject in rule.subjects for who in somebody(subject, world)]
+    return all(_resource_taken(index, who, what, takers) for what in resources for who in users) and all(
+        _path_taken(index, who, what, takers) for what in paths for who in users
+    )
+
+
+def somebody(subject: Subject, world: World) -> Sequence[Somebody]:
+    """All users that a subject means, in as many parts as it takes; none if authentication gives none of them."""
+    account = subject.service_account
+    if subject.kind == "User" and subject.user is not None:
+        return _everybody(world) if subject.user == ALL else _one(subject.user, world)
+    if subject.kind == "Group" and subject.group is not None:
+        return _everybody(world) if subject.group == ALL else _group(subject.group, world)
+    if subject.kind == "ServiceAccount" and account is not None:
+        if account.name == ALL:
+            return _accounts(account.namespace, world)
+        return _one(f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}", world)
+    return ()
+
+
+def _everybody(world: World) -> Sequence[Somebody]:
+    if world == "any":
+        return (Somebody(None, "", ()),)
+    return (*_group(AUTHENTICATED, world), *_one(ANONYMOUS, world))
+
+
+def _one(user: str, world: World) -> Sequence[Somebody]:
+    if world == "any":
+        return (Somebody(user, user, ()),)
+    return (Somebody(user, user, forced_groups(user)),) if authentic_user(user) else ()
+
+
+def _accounts(namespace: str, world: World) -> Sequence[Somebody]:
+    """All service accounts of a namespace; in the world `any`, whoever has such a name."""
+    beginning = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:"
+    if world == "any":
+        return (Somebody(None, beginning, ()),)
+    one = beginning + _PROBE
+    return () if service_account(one) is None else (Somebody(None, beginning, forced_groups(one)),)
+
+
+def _group(group: str, world: World) -> Sequence[Somebody]:
+    if world == "any" or group == AUTHENTICATED:
+        return (Somebody(None, "", (group,)),)
+    if group == UNAUTHENTICATED:
+        return _one(ANONYMOUS, world)
+    if group == SERVICE_ACCOUNTS or free_group(group):
+        return (Somebody(None, "", (group, AUTHENTICATED)),)
+    return _accounts(group.removeprefix(f"{SERVICE_ACCOUNTS}:"), world)
+
+
+def _resource_taken(index: Index, who: Somebody, what: ResourceCover, takers: range) -> bool:
+    verbs, groups, resources, cluster_scope, namespaces = what
+    scopes = None if namespaces is None else (*namespaces, "") if cluster_scope else namespaces
+    return any(
+        resource_within(what, other)
+        for number in _candidates(index, who, (verbs, groups, resources, scopes), takers, resource=True)
+        for other in index.resource[index.rule_of[number]]
+    )
+
+
+def _path_taken(index: Index, who: Somebody, what: PathCover, takers: range) -> bool:
+    verbs, urls = what
+    segments = None if any(path_prefix(url) == "/" for url in urls) else [first_segment(url) for url in urls]
+    return any(
+        path_within(what, other)
+        for number in _candidates(index, who, (verbs, segments), takers, resource=False)
+        for other in index.non_resource[index.rule_of[number]]
+    )
+
+
+def _candidates(index: Index, who: Somebody, axes: Sequence[Values], takers: range, *, resource: bool) -> Iterator[int]:
+    """Takers who are all of these users, and who may cover all of that on each axis: at least its first value."""
+    wanted = [None if values is None else next(iter(values), None) for values in axes]
+    for subjects in index.lists(*who):
+        for those in picked(index.shelf(subjects, resource=resource), wanted):
+            for at in range(bisect_left(those, takers.start), bisect_left(those, takers.stop)):
+                yield those[at]
+
+
+def resource_within(what: ResourceCover, other: ResourceCover) -> bool:
+    """Whether the second covers all that the first does."""
+    return (
+        _within(what[0], other[0])
+        and _within(what[1], other[1])
+        and _within(what[2], other[2])
+        and what[3] <= other[3]
+        and _within(what[4], other[4])
+    )
+
+
+def path_within(what: PathCover, other: PathCover) -> bool:
+    """Whether the second covers all that the first does: each URL, and what is below it."""
+    return _within(what[0], other[0]) and all(
+        ALL in other[1]
+        or (
+            url != ALL
+            and match_policy_rule_non_resource_url(other[1], url)
+            and match_policy_rule_non_resource_url(other[1], path_prefix(url))
+        )
+        for url in what[1]
+    )
+
+
+def _within(values: Values, others: Values) -> bool:
+    return others is None or (values is not None and all(value in others for value in values))

@@ -1,0 +1,89 @@
+"""Long lists of rules, laid out by what they cover, lose nothing, keep their order, and leave little to look at."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate import classifier, index, shelves
+from apflint.evaluate.resolve import classify, configuration
+from apflint.evaluate.shelves import MANY, laid_out, picked
+
+from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, group, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apflint.evaluate.match import RequestDigest
+
+VALUES = "abcdef"
+LISTS = st.none() | st.frozensets(st.sampled_from(VALUES), max_size=3)
+ROWS = st.lists(st.tuples(LISTS, LISTS, LISTS), max_size=40)
+WANTED = st.tuples(*[st.none() | st.sampled_from(VALUES)] * 3)
+
+
+def covers(row: Sequence[frozenset[str] | None], wanted: Sequence[str | None]) -> bool:
+    return all(
+        listed is None or (value is not None and value in listed) for listed, value in zip(row, wanted, strict=True)
+    )
+
+
+@given(ROWS, WANTED, st.integers(1, 4))
+def test_what_covers_the_values_is_picked_in_order(
+    rows: list[tuple[frozenset[str] | None, ...]], wanted: tuple[str | None, ...], many: int
+) -> None:
+    with patch.object(shelves, "MANY", many):
+        lists = picked(laid_out(dict(enumerate(rows))), wanted)
+    assert {at for at, row in enumerate(rows) if covers(row, wanted)} <= {at for listed in lists for at in listed}
+    assert all(list(listed) == sorted(set(listed)) for listed in lists)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_of_thousands_a_few_are_picked(axis: int) -> None:
+    few = frozenset(("get", "list"))
+    rows = {
+        at: tuple(frozenset((f"r{at}",)) if each == axis else (few, None)[at % 2] for each in range(3))
+        for at in range(4000)
+    }
+    found = picked(laid_out(rows), ["r7" if each == axis else "get" for each in range(3)])
+    assert 7 in {at for listed in found for at in listed}
+    assert sum(map(len, found)) < MANY
+
+
+def test_two_axes_tell_apart_what_one_does_not() -> None:
+    rows = {at: (frozenset((f"a{at % 64}",)), frozenset((f"b{at // 64}",)), None) for at in range(4096)}
+    assert [*picked(laid_out(rows), ("a5", "b7", None))] == [(7 * 64 + 5,), (), ()]
+
+
+def test_those_that_name_very_many_values_are_not_copied_as_often() -> None:
+    rows = {at: (frozenset(f"v{(at + more) % 100}" for more in range(50)), None, None) for at in range(1000)}
+    assert laid_out(rows) == tuple(range(1000))
+
+
+@given(FLOW_SCHEMAS, st.lists(DIGESTS, max_size=12))
+def test_the_classifier_agrees_with_long_lists(values: list[dict[str, Any]], asked: list[RequestDigest]) -> None:
+    config = configuration(objects(values), BUILT_IN)
+    with ExitStack() as patches:
+        for module in (shelves, index, classifier):
+            patches.enter_context(patch.object(module, "MANY", 0))
+        fast = classifier.classifier(config)
+        assert [fast(each) for each in asked] == [classify(config, each) for each in asked]
+
+
+def test_lists_of_a_model_are_its_own_in_the_index() -> None:
+    rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["dev"]}
+    path = {"verbs": ["get"], "nonResourceURLs": ["/x"]}
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}}
+    rules = [{"subjects": [group("dev")], "resourceRules": [rule], "nonResourceRules": [path]}]
+    config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec | {"rules": rules}}]), BUILT_IN)
+    made = index.index(config)
+    (position,) = (at for at, each in enumerate(config.order) if each.name == "x")
+    (mine,) = config.order[position].spec.rules
+    number = made.first_rule[position]
+    assert made.resource[number] is mine.resource_rules
+    assert made.non_resource[number] is mine.non_resource_rules
