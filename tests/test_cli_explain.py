@@ -441,6 +441,37 @@ def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
     assert other["flowSchema"] == "global-default"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        " \t",
+        "\r",
+        "\x1c",
+        "\ufeff",
+        "\ufeff" + LINE.decode(),
+        "no",
+        '"\x01"',
+        "{}",
+        '{"user": 1}',
+        "[1]",
+        "[{}, 2]",
+        "NaN",
+        '{"items": []}',
+        '{"items": 1}',
+        "[" * 100_000,
+        "\ud800",
+    ],
+    ids=lambda line: repr(line[:9]),
+)
+def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
+    by = Answers(explainer(), from_record, reasons=False)
+    data = line.encode("utf-8", "surrogatepass")
+    of_line, of_text = by.line(7, data), by.text(7, data.decode("utf-8", "replace"))
+    assert of_line == of_text
+    assert by.errors[: len(by.errors) // 2] == by.errors[len(by.errors) // 2 :]
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"])
 def test_requests_in_utf_16_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="the requests are in UTF-16; write them in UTF-8"):

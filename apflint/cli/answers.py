@@ -23,7 +23,7 @@ from apflint.cli.explain import (
 from apflint.cli.files import SIZE_LIMIT
 from apflint.evaluate.classifier import MEMORY
 from apflint.evaluate.flows import flow_json
-from apflint.evaluate.records import json_values
+from apflint.evaluate.records import json_values, no_json
 from apflint.evaluate.requestinfo import request_info
 
 if TYPE_CHECKING:
@@ -65,11 +65,15 @@ class Answers:
         text = line.decode("utf-8", "replace")
         try:
             value = json.loads(text)
-            if isinstance(value, dict) and "items" not in value:
-                return _remember(self.seen, line, self._answer(self._read(value)))
-        except (ValueError, RecursionError):
-            pass
-        return self.text(number, text)  # a list, or what has to be told with its line number
+        except (ValueError, RecursionError) as error:
+            blank = not text or text.isspace() or text.startswith("\ufeff")
+            return self.text(number, text) if blank else self._refused(number, no_json(error))
+        if not isinstance(value, dict) or "items" in value:
+            return self.text(number, text)  # a list
+        try:
+            return _remember(self.seen, line, self._answer(self._read(value)))
+        except ValueError as error:
+            return self._refused(number, str(error))
 
     def text(self, number: int, text: str) -> str:
         """The answers to a text that begins on line `number`: one JSON value, or one a line."""
@@ -82,10 +86,12 @@ class Answers:
                     continue
                 except ValueError as error:
                     problem = str(error)
-            at = number + value.number - 1
-            self.errors.append((at, problem))
-            answers.append(_encode({"error": problem, "inputLine": at}) + "\n")
+            answers.append(self._refused(number + value.number - 1, problem))
         return "".join(answers)
+
+    def _refused(self, number: int, problem: str) -> str:
+        self.errors.append((number, problem))
+        return f'{{"error": {encode_basestring_ascii(problem)}, "inputLine": {number}}}\n'
 
     def _answer(self, request: Request) -> str:
         """`apflint.cli.explain.as_json` as a line, from parts that were written before."""

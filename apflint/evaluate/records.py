@@ -43,6 +43,11 @@ def json_values(text: str) -> Iterator[Line]:
         yield from _items(_decode(number, line))
 
 
+def no_json(error: ValueError | RecursionError) -> str:
+    """A sentence for what Python's reader of JSON says."""
+    return "This JSON is nested too deeply." if isinstance(error, RecursionError) else f"This is no JSON: {error}."
+
+
 def from_record(value: Any) -> Request:
     """The request in a line of a requests file.
 
@@ -157,10 +162,8 @@ def _version(group: str, resource: str) -> str:
 def _decode(number: int, text: str) -> Line:
     try:
         return Line(number, json.loads(text))
-    except RecursionError:
-        return Line(number, None, "This JSON is nested too deeply.")
-    except ValueError as error:
-        return Line(number, None, f"This is no JSON: {error}.")
+    except (ValueError, RecursionError) as error:
+        return Line(number, None, no_json(error))
 
 
 def _items(line: Line) -> Iterator[Line]:

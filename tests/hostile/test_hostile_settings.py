@@ -94,7 +94,8 @@ REQUESTS = {
     "nested": b'{"a":' * 100_000 + b"\n" + REQUEST,
     "a number": b'{"n": ' + b"9" * 100_000 + b"}\n" + REQUEST,
     "no text": bytes(range(256)) * 1_000 + b"\n" + REQUEST,
-    "no JSON": b"x\n" * 100_000 + REQUEST,
+    "no JSON": b"x\n" * 300_000 + REQUEST,
+    "no requests": b"{}\n" * 300_000 + REQUEST,
     "a control character": b'"\0"\n' + REQUEST,
 }
 
