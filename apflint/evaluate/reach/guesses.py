@@ -24,7 +24,7 @@ from apflint.evaluate.reach.worlds import HTTP_VERBS, forced_groups
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from apflint.evaluate.reach.parts import World
     from apflint.model import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         NonResourcePolicyRule,
         PolicyRulesWithSubjects,
         ResourcePolicyRule,
+        ServiceAccountSubject,
         Subject,
     )
 
@@ -54,21 +55,36 @@ class Fresh(NamedTuple):
 
 def fresh(rules: Collection[PolicyRulesWithSubjects]) -> Fresh:
     """A value of each attribute that these rules do not mention."""
-    subjects = {each for rule in rules for each in rule.subjects}
-    accounts = {each.service_account for each in subjects if each.service_account is not None}
-    resource = {each for rule in rules for each in rule.resource_rules}
-    other = {each for rule in rules for each in rule.non_resource_rules}
-    namespaces = {name for each in resource for name in each.namespaces} | {each.namespace for each in accounts}
-    urls = {url for each in other for url in each.non_resource_urls}
+    # Each set goes before the next is made: of thousands of rules they are large.
     return Fresh(
-        unmentioned(USERS, {each.user for each in subjects if each.user is not None}, "user-{}"),
-        unmentioned(ACCOUNTS, {each.name for each in accounts}, "app-{}"),
-        unmentioned(API_GROUPS, {name for each in resource for name in each.api_groups}, "{}.example.com"),
-        unmentioned(RESOURCES, {name for each in resource for name in each.resources}, "widgets{}"),
-        unmentioned(NAMESPACES, namespaces, "team-{}"),
-        unmentioned(HTTP_VERBS, {verb for each in other for verb in each.verbs}, "x-method{}"),
-        unmentioned((f"/{name}" for name in SEGMENTS), urls, "/other{}"),
+        unmentioned(USERS, {each.user for rule in rules for each in rule.subjects if each.user is not None}, "user-{}"),
+        unmentioned(ACCOUNTS, {name for _, name in _accounts(rules)}, "app-{}"),
+        unmentioned(API_GROUPS, {name for each in _resource(rules) for name in each.api_groups}, "{}.example.com"),
+        unmentioned(RESOURCES, {name for each in _resource(rules) for name in each.resources}, "widgets{}"),
+        unmentioned(
+            NAMESPACES,
+            {name for each in _resource(rules) for name in each.namespaces}.union(name for name, _ in _accounts(rules)),
+            "team-{}",
+        ),
+        unmentioned(HTTP_VERBS, {verb for each in _paths(rules) for verb in each.verbs}, "x-method{}"),
+        unmentioned(
+            (f"/{name}" for name in SEGMENTS),
+            {url for each in _paths(rules) for url in each.non_resource_urls},
+            "/other{}",
+        ),
     )
+
+
+def _accounts(rules: Iterable[PolicyRulesWithSubjects]) -> Iterator[ServiceAccountSubject]:
+    return (each.service_account for rule in rules for each in rule.subjects if each.service_account is not None)
+
+
+def _resource(rules: Iterable[PolicyRulesWithSubjects]) -> Iterator[ResourcePolicyRule]:
+    return (each for rule in rules for each in rule.resource_rules)
+
+
+def _paths(rules: Iterable[PolicyRulesWithSubjects]) -> Iterator[NonResourcePolicyRule]:
+    return (each for rule in rules for each in rule.non_resource_rules)
 
 
 def guesses(schema: FlowSchema, fresh: Fresh, world: World, corner: int, turn: int = 0) -> Iterator[Point]:
