@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.load import yaml_text
@@ -51,7 +51,7 @@ def comments(source: Source, word: str) -> Iterator[Comment]:
     found = list(pattern.finditer(source.text))
     if not found:
         return
-    places = _places(source)
+    places = _places(source, [match.start() for match in found])
     for match in found:
         start, end = match.start(), match.start(1) + len(match[1].rstrip())
         if not _is_hidden(start, places.hidden):
@@ -101,12 +101,22 @@ def _scope(source: Source, offset: int, places: _Places) -> tuple[int, int]:
     return min(line_start, places.tails.get(line, line_start)), line_end
 
 
-def _places(source: Source) -> _Places:
+def _places(source: Source, offsets: list[int]) -> _Places:
+    """What is needed of the text to know about comments at these offsets, in order.
+
+    That is the documents that they are in, and of those that are empty the next one that is not.
+    """
+    next_as_well = False
+
+    def wanted(start: int, end: int) -> bool:
+        return next_as_well or bisect_left(offsets, start) < bisect_left(offsets, end)
+
     hidden: list[tuple[int, int]] = []
     nodes: list[tuple[int, int]] = []
     tails: dict[int, int] = {}
     begun: list[tuple[int, int]] = []
-    for document in yaml_text.documents(source.text):
+    for document in yaml_text.documents(source.text, wanted):
+        next_as_well = document.error is None and document.root is None
         if document.error is not None:
             content = _CONTENT.search(source.text, document.start, document.end)
             start = content.start(1) if content else document.end

@@ -54,6 +54,8 @@ def plain(text: str) -> Any:
 
 def key(text: str) -> Any:
     """The same for a key, as go-yaml compares it with others: `1` and `1.0` are two keys, though both become "1"."""
+    if text and text[0] not in _WORD_STARTS:
+        return text
     return _resolve(text)[1]
 
 
