@@ -248,6 +248,35 @@ def test_thousands_that_others_take_alone_need_no_solver() -> None:
             },
         }
 
-    data = json.dumps({"apiVersion": "v1", "kind": "List", "items": [manifest(number) for number in range(2000)]})
+    assert checked([manifest(number) for number in range(2000)]) == ["1000 100", ""]
+
+
+def checked(manifests: list[dict[str, Any]]) -> list[str]:
+    """How many shadowed ones, and of how many it is told by whom; what was loaded of the solver."""
+    data = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
     ran = subprocess.run([sys.executable, "-c", _RUN], input=data, capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines() == ["1000 100", ""]
+    return ran.stdout.splitlines()
+
+
+def test_who_asks_for_one_thing_in_vain_is_seen_to_ask_for_another() -> None:
+    paths = [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]
+    resources = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "clusterScope": True}]
+    rules = (
+        {"subjects": [account("dev", "*")], "resourceRules": resources, "nonResourceRules": paths},
+        # The path is asked for by alice alone: all of the service accounts is taken.
+        {"subjects": [user("alice"), account("dev", "*")], "resourceRules": resources, "nonResourceRules": paths},
+    )
+    manifests = [
+        {
+            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+            "kind": "FlowSchema",
+            "metadata": {"name": f"fs-{number}"},
+            "spec": {
+                "priorityLevelConfiguration": {"name": "workload-low"},
+                "matchingPrecedence": 1000 + number,
+                "rules": [rule],
+            },
+        }
+        for number, rule in enumerate(rules)
+    ]
+    assert checked(manifests) == ["1 1", ""]

@@ -62,14 +62,14 @@ def asked(point: Point) -> tuple[str, ...]:
     )
 
 
-@given(FLOW_SCHEMAS, st.sampled_from(WORLDS), st.sampled_from(CORNERS))
+@given(FLOW_SCHEMAS, st.sampled_from(WORLDS), st.sampled_from(CORNERS), st.integers(0, 3))
 def test_every_guess_is_a_request_that_its_flow_schema_takes(
-    values: list[dict[str, Any]], world: World, corner: int
+    values: list[dict[str, Any]], world: World, corner: int, turn: int
 ) -> None:
     found = objects(values).flow_schemas
     unheard = fresh([rule for each in found for rule in each.spec.rules])
     for each in found:
-        for point in guesses(each, unheard, world, corner):
+        for point in guesses(each, unheard, world, corner, turn):
             assert matches_flow_schema(digest(point), each.spec)
             assert possible(point, world)
 
@@ -134,6 +134,19 @@ def test_each_entry_of_each_list_has_a_guess() -> None:
         ("alice", ("get", "/other")),
     ]
     assert asked(guessed(one, 1)[1]) == ("list", "example.com", "widgets", "")  # of the whole cluster
+
+
+def test_with_each_turn_a_subject_asks_for_something_else() -> None:
+    paths = ({"verbs": ["put"], "nonResourceURLs": ["/b"]}, {"verbs": ["get"], "nonResourceURLs": ["/c"]})
+    made = schema(user("alice"), user("bob"), resources=(READ,), paths=paths)
+    pods, put, get = ("get", "", "pods", "a"), ("put", "/b"), ("get", "/c")
+    turns = [[(each.user, asked(each)) for each in guesses(made, FRESH, "authenticated", 0, turn)] for turn in range(4)]
+    assert turns == [
+        [("alice", pods), ("bob", put), ("bob", get)],
+        [("alice", put), ("bob", get), ("bob", pods)],
+        [("alice", get), ("bob", pods), ("bob", put)],
+        [],  # there is no more
+    ]
 
 
 def test_rules_that_match_nothing_have_no_guess() -> None:

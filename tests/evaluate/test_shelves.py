@@ -14,7 +14,7 @@ from apflint.evaluate import classifier, index, shelves
 from apflint.evaluate.resolve import classify, configuration
 from apflint.evaluate.shelves import MANY, laid_out, picked
 
-from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, group, objects
+from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, digest, group, objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,3 +87,15 @@ def test_lists_of_a_model_are_its_own_in_the_index() -> None:
     number = made.first_rule[position]
     assert made.resource[number] is mine.resource_rules
     assert made.non_resource[number] is mine.non_resource_rules
+
+
+@pytest.mark.parametrize("path", ["/p7", "/p7/", "/p7/x", "/p7*", "/p7*/x", "//p7", "/", "/q7", "/q7/x/y"])
+def test_a_path_meets_all_rules_of_its_first_segment(path: str) -> None:
+    urls = [[f"/p{at}*"] if at % 2 else [f"/q{at}/x", f"/q{at + 1}/x/*"] for at in range(2 * MANY)]
+    rules = [
+        {"subjects": [group("dev")], "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": each}]} for each in urls
+    ]
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": rules}
+    config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
+    asked = digest("alice", ["dev"], "GET", path)
+    assert classifier.classifier(config)(asked) == classify(config, asked)
