@@ -9,7 +9,7 @@ from apflint.evaluate.reach.analysis import shown
 from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, rules_of
-from apflint.evaluate.reach.pairs import meeting, targets
+from apflint.evaluate.reach.pairs import Bounds, bounds, meeting, targets
 from apflint.evaluate.reach.parts import Move
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
@@ -92,7 +92,11 @@ class _Search:
 
     def _targets(self) -> Iterator[tuple[int, Sequence[int]]]:
         """Each source, with all positions that its requests may go to."""
-        return ((at, to) for at, to in enumerate(targets(self._old.order, self._new.order)) if at in self._sources)
+        return ((at, to) for at, to in enumerate(targets(self._bounds)) if at in self._sources)
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        return bounds(self._old.order, self._new.order, self._both.asked[2])
 
     def _paired(self, source: int, positions: Sequence[int], enough: int | None) -> Generator[Point, None, int]:
         """What users do who are subjects of two FlowSchemas: how many pairs that found."""

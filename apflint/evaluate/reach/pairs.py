@@ -12,10 +12,13 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import ALL
+from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.guesses import CORNERS, guesses
+from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import possible
 from apflint.evaluate.resolve import CATCH_ALL
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,29 +36,53 @@ _MEETINGS = 64
 """So many pairs of rules, and so many pairs of what is in two rules."""
 
 
-def targets(old: Sequence[FlowSchema], new: Sequence[FlowSchema]) -> Iterator[Sequence[int]]:
-    """For each FlowSchema of `old` in turn the positions in `new` of those to which its requests may go.
+class Bounds(NamedTuple):
+    """How far requests that one of the FlowSchemas matches get in the other configuration: to this position at the most."""
 
-    Not one whose rules are in `old` too, and earlier there: they would have taken the request. Not one that comes after
-    the rules of the first in `new`: these take it still. All others are told; of two equal orders that is each itself.
-    To `catch-all` there also go requests that it does not match.
+    old: tuple[int, ...]
+    """For each FlowSchema of the new order, a position in the old one; the length of the order where nothing is known."""
+    new: tuple[int, ...]
+    """And for each of the old order, one in the new."""
+
+
+def bounds(old: Sequence[FlowSchema], new: Sequence[FlowSchema], world: World) -> Bounds:
+    """By what stands there that matches all of the same requests."""
+    return Bounds(_bounds(new, old, world), _bounds(old, new, world))
+
+
+def targets(known: Bounds) -> Iterator[Sequence[int]]:
+    """For each FlowSchema of the old order in turn, the positions in the new one to which its requests may go.
+
+    Not one whose requests an earlier one took in the old order, and not one that they do not get to in the new order. All
+    others are told, where a request goes or not; of two equal orders that is each itself.
     """
-    matches_old, matches_new = (list(map(_matches, order)) for order in (old, new))
-    in_old, in_new = _first(matches_old), _first(matches_new)
     ending: dict[int, list[int]] = {}
-    for at, matches in enumerate(matches_new):
-        ending.setdefault(in_old.get(matches, len(old)), []).append(at)
-    left = list(range(len(new)))
-    for at, matches in enumerate(matches_old):
-        yield left[: bisect_right(left, in_new.get(matches, len(new)))]
+    for at, last in enumerate(known.old):
+        ending.setdefault(last, []).append(at)
+    left = list(range(len(known.old)))
+    for at, last in enumerate(known.new):
+        yield left[: bisect_right(left, last)]
         for gone in ending.get(at, ()):
             del left[bisect_left(left, gone)]
 
 
+def _bounds(schemas: Sequence[FlowSchema], order: Sequence[FlowSchema], world: World) -> tuple[int, ...]:
+    equal = {_matches(schema): at for at, schema in reversed([*enumerate(order)])}
+    named = {schema.name: at for at, schema in enumerate(order) if schema.name}
+
+    def bound(schema: FlowSchema) -> int:
+        if schema.name == CATCH_ALL:  # which also takes what it does not match
+            return len(order)
+        found = equal.get(_matches(schema))
+        if found is None and schema.name in named and _covers(order[named[schema.name]], schema, world):
+            found = named[schema.name]
+        return len(order) if found is None else found
+
+    return tuple(map(bound, schemas))
+
+
 def _matches(schema: FlowSchema) -> object:
-    """Whatever order things are listed in: equal ones match the same. None for one to which goes what it does not match."""
-    if schema.name == CATCH_ALL:
-        return None
+    """The rules, whatever order things are listed in: equal ones match the same."""
     return frozenset(
         (
             frozenset(rule.subjects),
@@ -69,9 +96,10 @@ def _matches(schema: FlowSchema) -> object:
     )
 
 
-def _first(order: Sequence[object]) -> dict[object, int]:
-    """The first position of each; nothing for None."""
-    return {matches: at for at, matches in reversed([*enumerate(order)]) if matches is not None}
+def _covers(schema: FlowSchema, other: FlowSchema, world: World) -> bool:
+    """Whether it matches all that the other one does. A formula of two FlowSchemas is small."""
+    encoding = Encoding(vocabulary((*schema.spec.rules, *other.spec.rules), world))
+    return not encoding.formula.solve((encoding.schema(other), -encoding.schema(schema)))
 
 
 def meeting(a: FlowSchema, b: FlowSchema, fresh: Fresh, world: World) -> Iterator[Point]:
