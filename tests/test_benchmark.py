@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import random
 import sys
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,55 @@ def test_the_table_is_ready_to_paste(
     assert [line.count("|") for line in lines[:3]] == [7, 7, 7]
     assert lines[2].startswith("| `apflint --version` | ")
     assert lines[-1].startswith("Medians of 1 run")
+
+
+def taken(chance: random.Random, noise: float, *parts: tuple[float, float]) -> list[float]:
+    """The least of 5 runs of each of three sizes: 0.2 s whatever the size, and parts: seconds at the largest, power."""
+    return [
+        min(
+            (0.2 + sum(seconds * (size / 16) ** power for seconds, power in parts)) * (1 + abs(chance.gauss(0, noise)))
+            for _ in range(5)
+        )
+        for size in (1, 4, 16)
+    ]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize(
+    ("parts", "steep"),
+    [
+        pytest.param([(1.6, 1.0)], False, id="as the input"),
+        pytest.param([(1.6, 1.1)], False, id="as n log n"),
+        pytest.param([(1.6, 2.0)], True, id="with its square"),
+        pytest.param([(0.5, 1.0), (1.5, 2.0)], True, id="most of the last size with its square"),
+        pytest.param([(1.6, 1.6)], True, id="between the two"),
+    ],
+)
+def test_a_square_is_told_from_noise(parts: list[tuple[float, float]], steep: bool, noise: float) -> None:
+    growth = importlib.import_module("benchmarking.growth")
+    chance = random.Random(7)
+    told = [growth.exponent(taken(chance, noise, *parts)) > growth.STEEP for _ in range(200)]
+    assert sum(told) >= 190 if steep else sum(told) <= 4
+
+
+def test_the_power_of_exact_times() -> None:
+    growth = importlib.import_module("benchmarking.growth")
+    for power in (0.5, 1, 1.5, 2, 3):
+        assert growth.exponent([0.3 + size**power for size in (1, 4, 16)]) == pytest.approx(power)
+    assert growth.exponent([1.0, 0.9, 0.8]) == 0  # no time at all
+    assert growth.exponent([1.0, 0.9, 1.8]) > growth.STEEP  # and one that jumps is to be looked at
+
+
+def test_growth_goes_by_the_least_time_of_each_size(
+    cases: ModuleType, found: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growth, processes = (importlib.import_module(f"benchmarking.{name}") for name in ("growth", "processes"))
+    times = iter([9.0, 9.0, 9.0, 1.2, 1.6, 4.0, 1.0, 2.0, 8.0, 5.0, 1.3, 9.0])  # the first three are not measured
+    monkeypatch.setattr(processes, "_once", lambda *_: processes.Cost(0.0, next(times), 1))
+    one = growth.Growing("x", 10, lambda _folder, _size: ["--version"])
+    monkeypatch.setattr(cases, "GROWING", [one])
+    (row,) = cases.growth(cases.Setting(found, tmp_path, 3))
+    assert (row.case, row.by_processor, row.met) == ("x: 10, 40, 160", "n^1.58", False)
 
 
 @pytest.mark.parametrize("arguments", [["nothing"], ["--runs", "0"]])

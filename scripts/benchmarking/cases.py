@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarking import inputs
-from benchmarking.growth import GROWING
+from benchmarking.growth import GROWING, STEEP, STEP, exponent
 from benchmarking.processes import environment, in_turn
 
 if TYPE_CHECKING:
@@ -174,26 +174,20 @@ def crowd(setting: Setting) -> Iterator[Row]:
     )
 
 
-_STEEP = 3.0
-"""What grows as its input does is 2, what grows with the square of it is 4; between them is room for noise."""
-
-
 def growth(setting: Setting) -> Iterator[Row]:
-    """Each command on an input, on twice, and on four times as much: what the second step adds to what the first added."""
+    """Each command on an input of three sizes."""
     for one in GROWING:
-        sizes = [setting.sized(one.smallest) * times for times in (1, 2, 4)]
+        sizes = [setting.sized(one.smallest) * STEP**power for power in range(3)]
         commands = {str(size): [setting.tools.apflint, *one.prepare(setting.folder, size)] for size in sizes}
-        cost = in_turn(commands, setting.folder, setting.few)
-        first, second, third = (cost[str(size)] for size in sizes)
-        # By the clock this would be a difference of differences of what other work makes of it.
-        processor = (third.processor - second.processor) / max(second.processor - first.processor, 1e-6)
+        cost = in_turn(commands, setting.folder, setting.few, of=min)
+        power = exponent([each.processor for each in cost.values()])
         yield Row(
             f"{one.what}: {', '.join(f'{size:,}' for size in sizes)}",
-            "; ".join(map(_took, (first, second, third))),
+            "; ".join(map(_took, cost.values())),
             "",
-            f"{processor:.1f}",
-            "2: as the input; 4 would be its square",
-            processor <= _STEEP,
+            f"n^{power:.2f}",
+            f"n^{STEEP} (n^1: as the input; n^2: with its square)",
+            power <= STEEP,
         )
 
 

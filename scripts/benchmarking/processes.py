@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 _UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes: getrusage(2)
@@ -25,10 +25,15 @@ class Cost(NamedTuple):
     """Bytes at the peak, those of whoever started the process at the least."""
 
 
-def in_turn(commands: Mapping[str, Sequence[str]], folder: Path, runs: int) -> dict[str, Cost]:
-    """The medians of whole processes: each command once without being measured, then all of them in turn, `runs` times.
+def in_turn(
+    commands: Mapping[str, Sequence[str]],
+    folder: Path,
+    runs: int,
+    of: Callable[[Sequence[float]], float] = statistics.median,
+) -> dict[str, Cost]:
+    """What whole processes cost: each command once without being measured, then all of them in turn, `runs` times.
 
-    Output goes nowhere. SystemExit for an exit status that is not 0 or 1, the one for findings.
+    Of the runs the median is told, or what `of` makes of them. Output goes nowhere. SystemExit for an exit status that is not 0 or 1, the one for findings.
     """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for turn in range(runs + 1):
@@ -36,7 +41,12 @@ def in_turn(commands: Mapping[str, Sequence[str]], folder: Path, runs: int) -> d
             cost = _once(command, folder)
             if turn:  # the first one reads the disk
                 costs[name].append(cost)
-    return {name: Cost(*map(statistics.median, zip(*found, strict=True))) for name, found in costs.items()}
+    return {name: _cost(found, of) for name, found in costs.items()}
+
+
+def _cost(found: Sequence[Cost], of: Callable[[Sequence[float]], float]) -> Cost:
+    seconds, processor, memory = zip(*found, strict=True)
+    return Cost(of(seconds), of(processor), round(of(memory)))
 
 
 def _once(command: Sequence[str], folder: Path) -> Cost:
