@@ -103,6 +103,8 @@ def _resolve(text: str) -> tuple[str, Any]:
     if word is not None:
         return word
     first = text[:1]
+    if first in "123456789" and len(text) < 19 and text.isascii() and text.isdigit():  # as nearly all numbers are
+        return _INT, int(text)
     if first not in ".+-0123456789" or _TIME.match(text):
         return _STR, text
     digits = text.replace("_", "")
