@@ -91,7 +91,7 @@ def test_lists_of_a_model_are_its_own_in_the_index() -> None:
 
 @pytest.mark.parametrize("path", ["/p7", "/p7/", "/p7/x", "/p7*", "/p7*/x", "//p7", "/", "/q7", "/q7/x/y"])
 def test_a_path_meets_all_rules_of_its_first_segment(path: str) -> None:
-    urls = [[f"/p{at}*"] if at % 2 else [f"/q{at}/x", f"/q{at + 1}/x/*"] for at in range(2 * MANY)]
+    urls = [[f"/p{at}*"] if at % 2 else [f"/q{at}/x", f"/q{at + 1}/x/*"] for at in range(2 * MANY)] + [["/"]]
     rules = [
         {"subjects": [group("dev")], "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": each}]} for each in urls
     ]
@@ -99,3 +99,18 @@ def test_a_path_meets_all_rules_of_its_first_segment(path: str) -> None:
     config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     asked = digest("alice", ["dev"], "GET", path)
     assert classifier.classifier(config)(asked) == classify(config, asked)
+
+
+@pytest.mark.parametrize("url", ["/api/v1/pods", "/api/v1/namespaces/n7/pods", "/api/v1/namespaces/m/pods"])
+def test_a_request_meets_all_rules_of_its_scope(url: str) -> None:
+    rule = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}
+    scopes = [{"namespaces": [f"n{at}"], "clusterScope": at == MANY} for at in range(2 * MANY)] + [
+        {"namespaces": ["*"]}
+    ]
+    rules = [{"subjects": [group("dev")], "resourceRules": [rule | scope]} for scope in scopes]
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": rules}
+    config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
+    asked = digest("alice", ["dev"], "GET", url)
+    found = classifier.classifier(config)(asked)
+    assert found == classify(config, asked)
+    assert found.flow_schema.name == "x"
