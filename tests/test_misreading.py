@@ -55,6 +55,22 @@ def test_a_name_beside_its_kind_is_advised_as_it_is_written(name: str, quoted: s
 
 
 @pytest.mark.parametrize(
+    ("there", "key", "value", "advice"),
+    [
+        ("metadata: {name: a}", "metadata", "name:a", ". Is a blank missing after the colon?"),
+        ("metadata: {name: a}", "metadata", "my name:a", ""),
+        ("metadata: {name: a}", "metadata", "a", ""),
+        ("group: {name: g}", "group", "name:g", ". Is a blank missing after the colon?"),
+        ("group: {name: g}", "group", "sso:g", ". Write `{name: sso:g}`"),
+    ],
+)
+def test_a_text_where_a_mapping_is_due(there: str, key: str, value: str, advice: str) -> None:
+    text = FLOW.replace("HERE", "[team]").replace(there, f"{key}: {value}")
+    [message] = [found.message for found in check([("a.yaml", text.encode())]).findings if found.rule == "APF102"]
+    assert message == f'"{key}" takes a mapping; this is the text "{value}"{advice}'
+
+
+@pytest.mark.parametrize(
     ("text", "written", "advice"),
     [
         ("5", '"5"', ". Write it without quotes: 5"),

@@ -395,6 +395,57 @@ def test_a_star_for_subresources(name: str, hint: str) -> None:
     assert told.message == f'"{name}" matches nothing: `*` stands for all resources only alone. {hint}'
 
 
+@pytest.mark.parametrize(("groups", "told"), [(["apps"], True), (["*"], True), ([""], False)])
+def test_a_short_name_is_told_in_the_groups_that_have_the_resource(groups: list[str], told: bool) -> None:
+    said = ['"deploy" never matches: the resource is called "deployments", as in URLs']
+    assert [each.message for each in found("APF504", covering(apiGroups=groups, resources=["deploy"]))] == said * told
+
+
+@pytest.mark.parametrize(
+    ("url", "good"),
+    [("/a/*", True), ("/*", True), ("*", True), ("/a*", False), ("/*/a", False), ("/*/*", False), ("/a*/*", False)],
+)
+def test_where_a_star_of_a_path_may_stand(url: str, good: bool) -> None:
+    paths = {"verbs": ["get"], "nonResourceURLs": [url]}
+    told = found("APF214", schema(rules=[{"subjects": [ALICE], "nonResourceRules": [paths]}]))
+    assert ["`*` may stand once, at the end" in each.message for each in told] == [True] * (not good)
+
+
+def test_what_goes_with_another_type_is_not_looked_into() -> None:
+    bad = {"nominalConcurrencyShares": -1, "lendablePercent": 200}
+    for level_type, other, name in (("Limited", "exempt", "x"), ("Exempt", "limited", "exempt")):
+        mine = {} if level_type == "Exempt" else {"limited": {"limitResponse": {"type": "Reject"}}}
+        ours = manifest("PriorityLevelConfiguration", {"type": level_type, **mine, other: bad}, name=name)
+        assert [each.field for each in found("APF302", ours)] == [f"spec.{other}"]
+        assert not found("APF304", ours)
+        assert not found("APF310", ours)
+
+
+@pytest.mark.parametrize(("written", "fixed"), [("Gro", False), ("oup", False), ("Exem", True), ("empt", True)])
+def test_a_part_of_a_word_is_meant_for_it_from_four_letters_on(written: str, fixed: bool) -> None:
+    if fixed:
+        (told,) = found("APF302", manifest("PriorityLevelConfiguration", {"type": written}, name="exempt"))
+    else:
+        rules = [{"subjects": [{"kind": written, "group": {"name": "dev"}}], "resourceRules": [ALL]}]
+        (told,) = found("APF207", schema(rules=rules))
+    assert (told.fix is not None) is fixed
+
+
+def test_list_of_namespaces_is_outside_of_them() -> None:
+    (told,) = found("APF505", covering(apiGroups=[""], resources=["namespaces"], verbs=["list"], clusterScope=False))
+    assert "misses list over all namespaces at once" in told.message
+
+
+def test_each_rule_whose_scope_fits_no_request_is_told() -> None:
+    part = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "clusterScope": True}
+    parts = ({**part, "resources": ["widgets"]}, part, {**part, "namespaces": ["*"]}, part)
+    rules = [{"subjects": [ALICE], "resourceRules": [each]} for each in parts]
+    assert [each.field for each in found("APF506", schema(rules=rules))] == [
+        "spec.rules[1].resourceRules[0].clusterScope",
+        "spec.rules[3].resourceRules[0].clusterScope",
+    ]
+
+
 def test_what_is_no_number_of_json_is_told_once_wherever_it_is() -> None:
     text = (
         json.dumps(schema(matchingPrecedence=-11.0, more={"x": -22.0}))

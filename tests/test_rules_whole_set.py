@@ -308,6 +308,20 @@ def test_a_level_that_is_refused_is_not_missing() -> None:
     assert findings(broken, DANGLING)
 
 
+def test_why_nothing_reaches_a_flow_schema_that_nobody_shadows() -> None:
+    empty = flow_schema("mine")
+    empty["spec"]["rules"] = []
+    (found,) = findings(empty, only="APF501")
+    assert found.message == "no request can ever reach this FlowSchema: it has no rules"
+    log = {**READ_PODS, "verbs": ["get"], "resources": ["pods/log"]}
+    (found,) = findings(flow_schema("mine", resources=[log]), only="APF501")
+    assert found.message.startswith(
+        "no request can ever reach this FlowSchema: no request that API Priority and Fairness sees matches its rules."
+    )
+    never = flow_schema("mine", resources=[{**READ_PODS, "apiGroups": ["apps/v1"]}])
+    assert ids(findings(never, only="APF50")) == ["APF504"]
+
+
 def test_all_that_shadow_are_named() -> None:
     reads = flow_schema("reads", precedence=1100, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
     changes = flow_schema("changes", precedence=1200, resources=[{**ALL, "verbs": ["create", "update", "patch"]}])
