@@ -446,6 +446,60 @@ def test_each_rule_whose_scope_fits_no_request_is_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("precedence", "matchingPrecedence"),
+        ("priority", "matchingPrecedence"),
+        ("priorityLevel", "priorityLevelConfiguration"),
+        ("distinguisher", "distinguisherMethod"),
+        ("paths", "nonResourceURLs"),
+        ("concurrencyShares", "nominalConcurrencyShares"),
+        ("shares", "nominalConcurrencyShares"),
+    ],
+)
+def test_what_people_call_a_field(written: str, meant: str) -> None:
+    paths = {"verbs": ["get"], "nonResourceURLs": ["/a"]} | ({written: ["/b"]} if written == "paths" else {})
+    ours = schema(rules=[{"subjects": [ALICE], "nonResourceRules": [paths]}])
+    if written.lower().endswith("shares"):
+        ours = level()
+        ours["spec"]["limited"][written] = 5
+    elif written != "paths":
+        ours["spec"][written] = {}
+    (told,) = found("APF101", ours)
+    assert told.message.endswith(f'. Did you mean "{meant}"?')
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "came", "part"),
+    [
+        ("1.27", "1.28", {"type": "Exempt", "exempt": {}}),
+        ("1.25", "1.26", {"type": "Limited", "limited": {"lendablePercent": 5}}),
+        ("1.25", "1.26", {"type": "Limited", "limited": {"borrowingLimitPercent": 5}}),
+    ],
+)
+def test_a_field_of_a_later_release(kubernetes: str, came: str, part: dict[str, Any]) -> None:
+    text = json.dumps(manifest("PriorityLevelConfiguration", part, "v1beta2"))
+    told = check([("a.json", text.encode())], Options(kubernetes=kubernetes)).findings
+    (message,) = [each.message for each in told if each.rule == "APF101"]
+    assert message.endswith(f" It came with Kubernetes {came}")
+    astray = json.dumps(manifest("FlowSchema", part, "v1beta2"))
+    told = check([("a.json", astray.encode())], Options(kubernetes=came)).findings
+    messages = [each.message for each in told if each.rule == "APF101"]
+    assert messages
+    assert not any("It came with" in each for each in messages)
+
+
+@pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True", "0", "f", "yes", "tRUE", "false", ""])
+def test_what_the_server_reads_as_true(value: str) -> None:
+    ours = level()
+    ours["metadata"] = {"name": "workload-low", "annotations": {"apf.kubernetes.io/autoupdate-spec": value}}
+    told = found("APF404", ours)
+    assert ["puts its own spec back" in each.message for each in told] == [True] * (
+        value in ("1", "t", "T", "TRUE", "true", "True")
+    )
+
+
 def test_what_is_no_number_of_json_is_told_once_wherever_it_is() -> None:
     text = (
         json.dumps(schema(matchingPrecedence=-11.0, more={"x": -22.0}))

@@ -626,7 +626,8 @@ def test_seats_are_taken_by_new_levels_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queues", "hand"), [(2, 1), (4, 4), (8, 2), (16, 4), (32, 2), (50, 3), (64, 1), (64, 6), (128, 6), (100, 8)]
+    ("queues", "hand"),
+    [(2, 1), (4, 4), (8, 2), (16, 4), (32, 2), (50, 3), (64, 1), (64, 6), (128, 6), (100, 8), (398, 1), (399, 1)],
 )
 def test_isolation_is_what_shards_says(queues: int, hand: int) -> None:
     objects = (

@@ -105,6 +105,39 @@ def test_words_that_are_no_request(text: str, message: str) -> None:
         words(text)
 
 
+@pytest.mark.parametrize(
+    ("verb", "sent"),
+    [
+        ("POST", "create"),
+        ("put", "update"),
+        ("head", "get"),
+        ("describe", "get"),
+        ("edit", "patch"),
+        ("apply", "patch"),
+        ("label", "patch"),
+        ("annotate", "patch"),
+        ("replace", "update"),
+        ("logs", "get pods/log"),
+        ("log", "get pods/log"),
+        ("exec", "create pods/exec"),
+        ("attach", "create pods/attach"),
+        ("port-forward", "create pods/portforward"),
+        ("scale", "update deployments/scale"),
+        ("evict", "create pods/eviction"),
+    ],
+)
+def test_what_is_no_verb_is_told_by_the_one_that_it_sends(verb: str, sent: str) -> None:
+    verbs = "Verbs are get, list, watch, create, update, patch, delete, deletecollection"
+    with pytest.raises(ValueError, match=f'^"{verb}" is no verb of .*{verbs}. "{verb}" sends "{sent}".$'):
+        words(f"{verb} pods")
+
+
+def test_methods_of_http() -> None:
+    for method in ("get", "HEAD", "post", "put", "patch", "delete", "options", "trace", "connect"):
+        assert "HTTP has no method" not in words(f"{method} /healthz").notes[0]
+    assert words("list /healthz").notes[0].startswith("HTTP has no method LIST: ")
+
+
 def test_the_name_of_what_is_created_is_in_its_body() -> None:
     request = from_words(("create", "configmaps", "x"), user="a", namespace="dev")
     assert request.info == request_info("POST", "/api/v1/namespaces/dev/configmaps")
