@@ -71,6 +71,21 @@ def test_a_text_where_a_mapping_is_due(there: str, key: str, value: str, advice:
 
 
 @pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("2.10", 'YAML reads `2.10` as the number 2.1. Put it in quotes: "2.10"'),
+        ("1" * 40, f'YAML reads `{"1" * 40}` as the number {float("1" * 40)}. Put it in quotes: "{"1" * 40}"'),
+        # What is too long to show is not shown as what it was read as: that is another text.
+        ("1" * 41, "YAML reads it as the number 1.111111111111111e+40. Put it in quotes"),
+    ],
+)
+def test_a_text_that_was_read_as_a_number_is_advised_as_it_is_written(name: str, said: str) -> None:
+    text = FLOW.replace("HERE", "[team]").replace("metadata: {name: a}", f"metadata: {{name: {name}}}")
+    [message] = [found.message for found in check([("a.yaml", text.encode())]).findings if found.rule == "APF102"]
+    assert message == f'"name" takes a text, and {said}'
+
+
+@pytest.mark.parametrize(
     ("text", "written", "advice"),
     [
         ("5", '"5"', ". Write it without quotes: 5"),

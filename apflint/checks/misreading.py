@@ -45,7 +45,8 @@ def misreading(document: Document, violation: Violation) -> str:
     if violation.what == "range":
         return f"{due} from {-_INT32:,} to {_INT32 - 1:,}; this is {_noun(got)}"
     if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
-        return f'{due}, and YAML reads `{short or got}` as {_noun(got)}. Put it in quotes: "{short or got}"'
+        said, advice = (f"`{short}`", f': "{short}"') if short else ("it", "")
+        return f"{due}, and YAML reads {said} as {_noun(got)}. Put it in quotes{advice}"
     if isinstance(got, str) and (hint := placeholder_hint(got)):
         return f"{due}; this is {_noun(got)}.{hint}"
     if isinstance(got, str) and expected in ("int32", "int64", "boolean"):
