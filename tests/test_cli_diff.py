@@ -244,6 +244,9 @@ def test_flows_make_a_difference_from_two_queues_on(queues: int, told_apart: boo
     x = level("x", 30, {"type": "Queue", "queuing": queuing})
     found = difference(side(x, schema("a", "x")), side(x, schema("a", "x", method=None)))
     assert told(found) == ({("flow", "a", "a")} if told_apart else set())
+    more = level("x", 60, {"type": "Queue", "queuing": queuing})
+    found = difference(side(x, schema("a", "x")), side(more, schema("a", "x", method=None)))
+    assert ("flow" if told_apart else "limits", "a", "a") in told(found)
 
 
 def test_dangling_and_broken() -> None:

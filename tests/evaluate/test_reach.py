@@ -519,6 +519,14 @@ def test_a_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources
     assert (found and found.digest.request_info.verb) == asked
 
 
+def test_status_as_a_resource_is_in_no_namespace() -> None:
+    # `/api/v1/namespaces/x/status` is about the namespace x itself.
+    for outside in (True, False):
+        mine = configurations.schema(configurations.user("alice"), resources=["status"], clusterScope=outside)
+        found = reach.reachable(configuration(Objects((mine,)), BUILT_IN), mine)
+        assert (found and found.digest.request_info.namespace) == ("" if outside else None)
+
+
 @pytest.mark.parametrize("name", ["system:serviceaccount:builder", "system:serviceaccount:"])
 def test_users_that_authentication_never_gives_reach_nothing(name: str) -> None:
     mine = configurations.schema(configurations.user(name))
