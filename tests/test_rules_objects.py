@@ -583,6 +583,13 @@ def test_a_field_that_is_nearly_one_of_its_place_goes_nowhere_else() -> None:
     assert told.fix is None
 
 
+@pytest.mark.parametrize(("kind", "home"), [("ServiceAccount", "serviceAccount"), ("Group", None), ("User", None)])
+def test_a_namespace_goes_into_a_service_account_only(kind: str, home: str | None) -> None:
+    rules = [{"subjects": [{"kind": kind, "namespace": "ci"}], "resourceRules": [ALL]}]
+    (told,) = found("APF101", schema(rules=rules))
+    assert (told.fix and told.fix.title) == (home and f'move "namespace" into "{home}"')
+
+
 def test_what_goes_with_another_type_is_removed_when_asked_for() -> None:
     limited = {"limitResponse": {"type": "Reject"}}
     spec = {"type": "Limited", "limited": limited, "exempt": {"lendablePercent": 5}}
