@@ -37,7 +37,7 @@ _ANNOTATION = "apflint/ignore"
 _FORM = re.compile(r"(ignore|file-ignore)[ \t]*\[([^\]]*)\](.*)")
 _SEPARATOR = " \t-:,."
 MOST = 50_000
-"""Suppressions of one file that are read: three for each object of the largest file that is."""
+"""Suppressions of one file that are read: five for each object of the largest file that is."""
 _TOO_MANY = (
     f"this file has more suppressions than the {MOST:,} that apflint reads of one: from here on they do nothing."
     " Set the rules aside with `file-ignore` or in the settings, or split the file"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from apflint.load.yaml_text import YamlDocument
 
 FILE = 2_000_000
-"""How much is read of one file, in line ends, commas and colons of the documents that may be ours: 15,000 FlowSchemas."""
-_EACH = 50  # what a document costs besides: a million tiny ones take longer than a few large ones
+"""How much is read of one file, in line ends, commas and colons of the documents that may be ours: 10,000 FlowSchemas."""
+_EACH = 100  # what a document costs besides: tens of thousands of tiny ones, each with mistakes, take longer than a few large ones
 _TROUBLE = 100  # and one that cannot be read, or in which a place is looked up, so that it is read twice
 _KEPT = 500_000
 """Of how much text, measured like FILE, the trees are kept that were made to read it: to point at places they are read again else."""

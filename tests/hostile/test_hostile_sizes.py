@@ -127,8 +127,9 @@ FLOW_SCHEMA = '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSc
             "apiVersion: v1\nkind: List\nitems:\n" + f"- {FLOW_SCHEMA}\n" * 80_000,
             "this file has more in it",
         ),
+        ("bad.yaml", f"{HEAD}---\n" * 25_000, "this file has more in it"),
     ],
-    ids=["numbers", "a line", "values", "markers", "empty lines", "old lines", "braces", "items"],
+    ids=["numbers", "a line", "values", "markers", "empty lines", "old lines", "braces", "items", "documents"],
 )
 def test_what_is_beyond_a_bound_is_told(name: str, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
