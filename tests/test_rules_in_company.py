@@ -1,4 +1,7 @@
-"""What a rule finds in one object it finds beside others, too: each object is looked at, whatever comes before it."""
+"""What a rule finds in one object it finds beside others, too: each object is looked at, whatever comes before it.
+
+But what the server rejects is in no cluster: rules about what objects do there say nothing of it.
+"""
 
 from __future__ import annotations
 
@@ -113,3 +116,22 @@ def test_company_changes_nothing(rule: catalogue.Rule, example: Example) -> None
     )
     assert alone
     assert beside == alone
+
+
+ANALYSED = [
+    pytest.param(rule, example, id=f"{rule.id}-{example.page_line}")
+    for rule in catalogue.rules()
+    for example in catalogue.examples(rule)
+    if example.kind == "bad" and rule.id.startswith(("APF5", "APF6"))
+]
+
+
+@pytest.mark.parametrize(("rule", "example"), ANALYSED)
+def test_what_the_server_rejects_is_not_analysed(rule: catalogue.Rule, example: Example) -> None:
+    options = Options(extend_select=tuple(OFF))
+    if example.kubernetes is not None:
+        options = options._replace(kubernetes=example.kubernetes)
+    rejected = example.text.replace("metadata:\n", "metadata:\n  labels: {-: x}\n")
+    found = check([(example.file, rejected.encode())], options).findings
+    assert example.text.count("metadata:\n") == len([each for each in found if each.apiserver is not None])
+    assert rule.id not in {each.rule for each in found}
