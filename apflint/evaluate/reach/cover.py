@@ -177,16 +177,8 @@ def resource_within(what: ResourceCover, other: ResourceCover) -> bool:
 
 
 def path_within(what: PathCover, other: PathCover) -> bool:
-    """Whether the second covers all that the first does: each URL, and what is below it."""
-    return _within(what[0], other[0]) and all(
-        ALL in other[1]
-        or (
-            url != ALL
-            and match_policy_rule_non_resource_url(other[1], url)
-            and match_policy_rule_non_resource_url(other[1], path_prefix(url))
-        )
-        for url in what[1]
-    )
+    """Whether the second covers all that the first does: where it covers the text of a URL, it covers what is below, too."""
+    return _within(what[0], other[0]) and all(match_policy_rule_non_resource_url(other[1], url) for url in what[1])
 
 
 def _within(values: Values, others: Values) -> bool:
