@@ -336,6 +336,24 @@ def test_all_that_shadow_are_named() -> None:
     assert [related.file for related in found.related] == ["3.json", "2.json"]
 
 
+def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
+    def taking(name: str, at: int, verbs: str, resources: str, namespaces: str, *users: str) -> dict[str, Any]:
+        part = {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split(), "namespaces": [*namespaces]}
+        return flow_schema(name, "exempt", at, subjects=[*map(user, users)], resources=[part])
+
+    everything = "get list create watch update"
+    told = findings(
+        taking("pods-in-c", 51, everything, "pods", "c", "alice"),
+        taking("configmaps", 52, "create get watch update", "configmaps", "acb", "alice", "bob"),
+        taking("in-a-and-b", 53, "list watch update", "pods configmaps secrets", "ab", "bob", "alice"),
+        taking("spare", 56, everything, "configmaps", "a", "alice"),
+        taking("dead", 99, "update watch", "pods configmaps", "ca", "alice"),
+        only="APF501",
+    )
+    takers = {found.object.name: re.findall('FlowSchema "(.*?)"', found.message) for found in told if found.object}
+    assert takers == {"spare": ["configmaps", "in-a-and-b"], "dead": ["pods-in-c", "configmaps", "in-a-and-b"]}
+
+
 def test_a_dangling_flow_schema_shadows_nothing_and_is_not_shadowed() -> None:
     everything = flow_schema("everything", "nowhere", 1500, resources=[ALL], paths=[PATHS])
     assert not findings(everything, flow_schema("mine"), only="APF50", world=CLOSED)
