@@ -284,7 +284,7 @@ def test_who_asks_for_one_thing_in_vain_is_seen_to_ask_for_another() -> None:
 
 def test_who_takes_one_request_of_a_group_is_not_who_takes_all() -> None:
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
-    rules = [{"subjects": [EVERYBODY, user("alice"), group("dev")], "resourceRules": [rule]}]
+    rules = [{"subjects": [EVERYBODY, user("system:node:node-1"), group("system:nodes")], "resourceRules": [rule]}]
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
     config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     (mine,) = (each for each in config.order if each.name == "x")
