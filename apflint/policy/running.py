@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.evaluate import flows, reach
 from apflint.evaluate.limits import compute
+from apflint.evaluate.reach.conditions import Conditions
 from apflint.evaluate.reach.parts import Witness
 from apflint.evaluate.requestinfo import long_running
-from apflint.evaluate.resolve import EXEMPT, classify
+from apflint.evaluate.resolve import classify
 from apflint.finding import Span
-from apflint.model import FlowSchema, FlowSchemaSpec, ObjectMeta
 from apflint.policy import conditions
 from apflint.policy.destinations import Place, in_words, mismatches
 from apflint.policy.reading import Fields, nearest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.match import RequestDigest
     from apflint.evaluate.resolve import Configuration
     from apflint.finding import Path
-    from apflint.model import PolicyRulesWithSubjects
+    from apflint.model import FlowSchema
     from apflint.policy.suite import Destination, Expectation, Reachability, Suite
     from apflint.releases import Release
 
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 
 class Runner:
-    """Answers for one configuration. Sets of requests without exceptions share what was worked out."""
+    """Answers for one configuration. What was worked out for one expectation serves the others."""
 
     def __init__(self, suite: Suite, configuration: Configuration, release: Release, server_concurrency: int) -> None:
         self.suite = suite
@@ -67,7 +67,7 @@ class Runner:
             tuple(configuration.levels.values()), configuration.order, server_concurrency, release
         )
         self._levels = {level.name: level for level in self.limits.levels}
-        self._without: dict[tuple[PolicyRulesWithSubjects, ...], Configuration] = {(): configuration}
+        self._ends: dict[tuple[bool, Destination], tuple[FlowSchema, ...]] = {}
 
     def outcomes(self) -> Iterator[Outcome]:
         """One for each test, in order."""
@@ -114,12 +114,12 @@ class Runner:
         if missing := self._missing(wanted):
             path, message = missing
             return failed._replace(happened=message, place=path)
-        configuration = self._excepting((*self.suite.but_for, *claim.but_for))
-        order = self.configuration.order
-        bad = [schema for schema in order if bool(mismatches(self._of(schema), wanted)) != never]
-        witness = reach.found(configuration, claim.requests, bad, self.suite.world) if bad else None
+        # What is excepted goes nowhere, as far as this is about.
+        but_for = (*self.suite.but_for, *claim.but_for)
+        bad = self._wrong_ends(wanted, never=never)
+        witness = self._conditions.found(claim.requests, bad, but_for) if bad else None
         if witness is None:
-            if reach.found(configuration, claim.requests, order, self.suite.world) is None:
+            if self._conditions.found(claim.requests, self.configuration.order, but_for) is None:
                 return failed._replace(
                     happened="there is no such request, so this proves nothing",
                     why=("Look for a name that is misspelt, and at what is excepted.",),
@@ -178,17 +178,19 @@ class Runner:
         flow = flows.flow(found.flow_schema, found.priority_level, user.name, info.namespace)
         return Place(found.flow_schema, self._levels[found.priority_level.name], flow.distinguisher)
 
-    def _excepting(self, but_for: tuple[PolicyRulesWithSubjects, ...]) -> Configuration:
-        """The configuration with a FlowSchema of our own before all others, which takes the requests that are excepted.
+    def _wrong_ends(self, wanted: Destination, *, never: bool) -> tuple[FlowSchema, ...]:
+        """The FlowSchemas to which no request may go: with `never` those that are as `wanted`, otherwise those that are not."""
+        key = never, wanted._replace(path=())
+        if key not in self._ends:
+            order = self.configuration.order
+            self._ends[key] = tuple(each for each in order if bool(mismatches(self._of(each), wanted)) != never)
+        return self._ends[key]
 
-        All others go where they went, so what is found to go to one of the real ones is not excepted, and goes there.
-        """
-        if but_for not in self._without:
-            meta = ObjectMeta("(except)", "", {}, {}, (), ())
-            first = FlowSchema(meta, FlowSchemaSpec(EXEMPT, 1, None, but_for), self.suite.document)
-            order = (first, *self.configuration.order)
-            self._without[but_for] = self.configuration._replace(order=order)
-        return self._without[but_for]
+    @cached_property
+    def _conditions(self) -> Conditions:
+        claims = [test.claim for test in self.suite.tests if isinstance(test.claim, Property)]
+        rules = (rule for claim in claims for rule in (claim.requests, *claim.but_for))
+        return Conditions(self.configuration, (*self.suite.but_for, *rules), self.suite.world)
 
     @cached_property
     def _known(self) -> dict[str, tuple[str, ...]]:

@@ -30,6 +30,7 @@ from apflint.evaluate.match import (
 )
 from apflint.evaluate.reach import Part, World
 from apflint.evaluate.reach.analysis import members
+from apflint.evaluate.reach.conditions import Conditions
 from apflint.evaluate.reach.encode import Point
 from apflint.evaluate.reach.witness import digest as digest_of
 from apflint.evaluate.reach.witness import possible, witness
@@ -358,16 +359,22 @@ def test_conditions_are_found_as_by_an_enumeration(
 ) -> None:
     config = configuration(objects(values), BUILT_IN)
     conditions = [rule for schema in objects(others).flow_schemas for rule in schema.spec.rules][:2]
+    answers = Conditions(config, conditions, world)
     for condition in conditions:
         asked = [each for each in requests(config, world, condition) if matches_policy_rule(each, condition)]
         goes = {classify(config, each).flow_schema.name for each in asked}
         for schema in config.order:
-            found = reach.found(config, condition, (schema,), world)
+            found = answers.found(condition, (schema,))
             assert (found is not None) == (schema.name in goes)
             if found is not None:
                 assert replays(config, found, world).flow_schema is schema
                 assert matches_policy_rule(found.digest, condition)
-        assert (reach.found(config, condition, config.order, world) is not None) == bool(asked)
+        assert (answers.found(condition, config.order) is not None) == bool(asked)
+        others = [each for each in conditions if each is not condition]
+        kept = [each for each in asked if not any(matches_policy_rule(each, other) for other in others)]
+        left = answers.found(condition, config.order, others)
+        assert (left is not None) == bool(kept)
+        assert left is None or not any(matches_policy_rule(left.digest, other) for other in others)
 
 
 @settings(max_examples=60, deadline=None)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from apflint.evaluate.resolve import Configuration
-    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.model import FlowSchema
 
 __all__ = [
     "Move",
@@ -41,7 +41,6 @@ __all__ = [
     "World",
     "blockers",
     "captures",
-    "found",
     "moved",
     "overlap",
     "reachable",
@@ -104,19 +103,6 @@ def captures(
     To know all that the user's objects take from a suggested FlowSchema, `moved(without, configuration)` is faster.
     """
     return comparison.captures(configuration, without, schema, protected, world)
-
-
-def found(
-    configuration: Configuration,
-    condition: PolicyRulesWithSubjects,
-    schemas: Collection[FlowSchema],
-    world: World = "authenticated",
-) -> Witness | None:
-    """A request that `condition` (read as a rule of a FlowSchema) matches and that goes to one of `schemas`, or None.
-
-    For "such requests never reach this level", pass the FlowSchemas of the level; for "always", all the others.
-    """
-    return comparison.found(configuration, condition, schemas, world)
 
 
 def blockers(

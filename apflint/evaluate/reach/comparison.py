@@ -1,4 +1,4 @@
-"""Questions about more than one configuration, or about a configuration and a condition."""
+"""Questions about two configurations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, rules
 from apflint.evaluate.reach.pairs import Bounds, bounds, meeting, targets
 from apflint.evaluate.reach.parts import Move
 from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import digest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.reach.encode import Point
     from apflint.evaluate.reach.parts import Witness, World
     from apflint.evaluate.resolve import Configuration
-    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.model import FlowSchema
 
 _MISSES = 8
 """So many pairs of one FlowSchema are guessed in vain before the rest is left to the solver."""
@@ -198,25 +197,6 @@ def _both(first: Configuration, second: Configuration, world: World) -> _Both:
     made = _Both(first, second, world)
     _REMEMBERED[:] = [made]
     return made
-
-
-def found(
-    configuration: Configuration, condition: PolicyRulesWithSubjects, schemas: Collection[FlowSchema], world: World
-) -> Witness | None:
-    """See `apflint.evaluate.reach.found`."""
-    from apflint.evaluate.match import matches_policy_rule
-
-    resolver = Resolver(configuration)
-    positions = frozenset(resolver.position(schema) for schema in schemas)
-    encoding = Encoding(vocabulary((*rules_of(configuration.order), condition), world))
-    wanted = (encoding.rule(condition), Goes(encoding, configuration).among(sorted(positions)))
-    if not encoding.formula.solve(wanted):
-        return None
-    return shown(
-        encoding.point(),
-        lambda point: matches_policy_rule(digest(point), condition) and resolver(point).position in positions,
-        world,
-    )
 
 
 def _where(schema: FlowSchema) -> tuple[object, str]:
