@@ -118,6 +118,12 @@ def test_company_changes_nothing(rule: catalogue.Rule, example: Example) -> None
     assert beside == alone
 
 
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
+def test_a_fix_is_safe_or_it_is_not(rule: catalogue.Rule, example: Example) -> None:
+    found = check([(example.file, example.text.encode())], Options(select=(rule.id,))).findings
+    assert {type(each.fix.safe) for each in found if each.fix} <= {bool}
+
+
 ANALYSED = [
     pytest.param(rule, example, id=f"{rule.id}-{example.page_line}")
     for rule in catalogue.rules()

@@ -436,6 +436,19 @@ def test_list_of_namespaces_is_outside_of_them() -> None:
     assert "misses list over all namespaces at once" in told.message
 
 
+def test_resources_whose_scope_fits_no_request_are_named() -> None:
+    (told,) = found("APF506", covering(apiGroups=[""], resources=["nodes", "persistentvolumes"], clusterScope=False))
+    assert told.message.startswith('"nodes" and "persistentvolumes": requests for them are in no namespace')
+    part = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "secrets"], "namespaces": []}
+    (told,) = found("APF506", covering(**part))
+    assert told.message.startswith('"pods" and "secrets": requests with "get" for them are always in a namespace')
+
+
+def test_conditions_are_not_for_manifests() -> None:
+    (told,) = found("APF101", {**schema(), "conditions": []})
+    assert told.fix is None
+
+
 def test_each_rule_whose_scope_fits_no_request_is_told() -> None:
     part = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "clusterScope": True}
     parts = ({**part, "resources": ["widgets"]}, part, {**part, "namespaces": ["*"]}, part)

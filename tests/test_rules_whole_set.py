@@ -336,6 +336,14 @@ def test_all_that_shadow_are_named() -> None:
     assert [related.file for related in found.related] == ["3.json", "2.json"]
 
 
+def test_everybody_is_more_than_everybody_who_is_authenticated() -> None:
+    known_to_all = flow_schema("first", "exempt", 50, subjects=[group("system:authenticated")], resources=[ALL])
+    for subject, rules in ((group("*"), []), (user("*"), []), (user("alice"), ["APF501"])):
+        rest = flow_schema("rest", "exempt", 60, subjects=[subject], resources=[ALL])
+        told = findings(known_to_all, rest, only="APF501")
+        assert [found.rule for found in told if found.object and found.object.name == "rest"] == rules
+
+
 def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
     def taking(name: str, at: int, verbs: str, resources: str, namespaces: str, *users: str) -> dict[str, Any]:
         part = {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split(), "namespaces": [*namespaces]}

@@ -80,6 +80,11 @@ def test_names_that_nobody_mentions() -> None:
     assert unmentioned(("a",), {"a", "x1", "x2"}, "x{}") == "x3"
 
 
+def test_where_all_ordinary_namespaces_have_accounts_another_is_made() -> None:
+    known = vocabulary(rules(*(schema(account(name, "x")) for name in (*NAMESPACES, "team-1"))), "authenticated")
+    assert any(each.startswith("system:serviceaccount:team-2:") for each in known.users)
+
+
 def test_where_all_ordinary_names_are_mentioned_others_are_made() -> None:
     odd = schema(group("*"), apiGroups=list(API_GROUPS), resources=list(RESOURCES), namespaces=list(NAMESPACES))
     found = vocabulary(rules(odd), "any")
