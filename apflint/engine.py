@@ -119,17 +119,13 @@ def report(
         for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
         if not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
     )
-    found = _told(problems, most)
     suppressed = 0
     if suppressions and any("apflint" in part.source.text for part in loaded):
-        from apflint.suppression import set_aside
-
         # What is rejected was not analysed, so nobody knows what a suppression of such a rule would do there.
         judged = set(rules) - ANALYSIS if rejected else rules
-        kept, suppressed, unused = set_aside(loaded, found, judged, rules)
-        findings = [*kept, *(finding for _, finding in _told(unused, most))]
+        findings, suppressed = _set_aside(loaded, list(problems), judged, rules, most)
     else:
-        findings = [finding for _, finding in found]
+        findings = [finding for _, finding in _told(problems, most)]
     findings.sort(key=lambda found: (found.file, found.span, found.rule, found.message))
     return Report(
         kubernetes=known.release.name,
@@ -144,11 +140,31 @@ def report(
 
 def limited(report: Report) -> Report:
     """The same report with `TOLD` findings of each rule, file and gravity, as `check` has it by itself."""
-    kept, more = _first(
-        report.findings, lambda found: (found.rule, found.file, found.severity, found.apiserver is None)
-    )
-    findings = tuple(_closing(found, more[at]) if at in more else found for at, found in enumerate(kept))
-    return report._replace(findings=findings)
+    return report._replace(findings=tuple(_limited(report.findings, TOLD)))
+
+
+def _limited(findings: Iterable[Finding], most: int) -> list[Finding]:
+    kept, more = _first(findings, lambda found: (found.rule, found.file, found.severity, found.apiserver is None), most)
+    return [_closing(found, more[at]) if at in more else found for at, found in enumerate(kept)]
+
+
+def _set_aside(
+    loaded: list[Loaded],
+    problems: list[tuple[str, Problem]],
+    judged: Collection[str],
+    rules: Collection[str],
+    most: int,
+) -> tuple[list[Finding], int]:
+    """The findings that no file suppresses, with those about suppressions, and how many are suppressed."""
+    from apflint.suppression import set_aside
+
+    found = _told(problems, most)
+    kept, suppressed, unused = set_aside(loaded, found, judged, rules, most)
+    if sum(finding.more for finding in kept) < sum(finding.more for _, finding in found):
+        # One that stood for others is suppressed, and nobody has said anything about those.
+        kept, suppressed, unused = set_aside(loaded, _told(problems, len(problems)), judged, rules, most)
+        kept = _limited(kept, most)
+    return [*kept, *(finding for _, finding in _told(unused, most))], suppressed
 
 
 def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[tuple[Problem, Finding]]:
@@ -167,7 +183,7 @@ def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[tuple[Prob
     ]
 
 
-def _first(items: Iterable[T], kind: Callable[[T], Hashable], most: int = TOLD) -> tuple[list[T], dict[int, int]]:
+def _first(items: Iterable[T], kind: Callable[[T], Hashable], most: int) -> tuple[list[T], dict[int, int]]:
     """The first `most` of each kind, and how many more there are, by the number of the last of those that are kept."""
     kept: list[T] = []
     counts: dict[Hashable, int] = {}

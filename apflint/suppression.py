@@ -103,11 +103,16 @@ def read(part: Loaded) -> Read:
 
 
 def set_aside(
-    loaded: Iterable[Loaded], found: Iterable[tuple[Problem, Finding]], judged: Collection[str], rules: Collection[str]
+    loaded: Iterable[Loaded],
+    found: Iterable[tuple[Problem, Finding]],
+    judged: Collection[str],
+    rules: Collection[str],
+    most: int = TOLD,
 ) -> Outcome:
     """Sets aside what is suppressed. `judged` are the rules whose suppressions can be called unused, `rules` those that run.
 
-    A suppression of a rule that did not run is never called unused: another run may need it.
+    A suppression of a rule that did not run is never called unused: another run may need it. Of a file `most` findings of
+    a rule will be told.
     """
     inputs = [read(part) for part in loaded]
     suppressions = [one for answer in inputs for one in answer.suppressions]
@@ -130,7 +135,7 @@ def set_aside(
         if not one.explained:
             message = f'the suppression of "{one.written}" has no reason. Write after it why the finding is no mistake'
             problems.append((UNEXPLAINED, Problem(one.place, message)))
-    problems += ((UNUSED, problem) for problem in _unused(unused))
+    problems += ((UNUSED, problem) for problem in _unused(unused, most))
     kept = [finding for number, (_, finding) in enumerate(pairs) if number not in aside]
     return Outcome(kept, len(aside), [(rule, problem) for rule, problem in problems if rule in rules])
 
@@ -165,7 +170,7 @@ def _covered(one: Suppression, places: _Places) -> Iterator[int]:
             yield entries[at][1]
 
 
-def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
+def _unused(suppressions: Iterable[Suppression], most: int) -> Iterator[Problem]:
     gone: dict[tuple[int, tuple[int, int]], list[Suppression]] = {}
     for one in suppressions:
         # Rules of one comment go together, because the comment goes with the last of them.
@@ -176,7 +181,7 @@ def _unused(suppressions: Iterable[Suppression]) -> Iterator[Problem]:
     told: Counter[int] = Counter()
     for (source, _), together in gone.items():
         told[source] += 1
-        fix = removal(together) if told[source] <= TOLD else None  # no more findings of one rule are told of a file
+        fix = removal(together) if told[source] <= most else None
         for one in together:
             what = "on this object" if one.document is not None else "where this suppression applies"
             if one.rule in RULES:
