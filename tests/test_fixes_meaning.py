@@ -289,7 +289,9 @@ def rules(report: Report) -> list[str]:
 def test_what_is_wrong_is_mended_and_nothing_else(case: Case) -> None:
     assert case.base.count(case.old) == 1, "the case would change more than it shows"
     before = case.base.replace(case.old, case.bad)
-    assert {case.rule, *case.left} <= set(rules(judge({"a.yaml": before.encode()})))
+    report = judge({"a.yaml": before.encode()})
+    assert {case.rule, *case.left} <= set(rules(report))
+    assert all(found.fix.safe is case.safe for found in report.findings if found.rule == case.rule and found.fix)
 
     done, after = mended(before, unsafe=not case.safe)
 

@@ -444,6 +444,22 @@ def test_resources_whose_scope_fits_no_request_are_named() -> None:
     assert told.message.startswith('"pods" and "secrets": requests with "get" for them are always in a namespace')
 
 
+@pytest.mark.parametrize(
+    ("verbs", "fixed"),
+    [(["get", "list"], [True]), (["list"], [False]), (["get", "create"], [False]), (["get", "delete", "patch"], [])],
+)
+def test_a_read_is_get_where_no_resource_is_read(verbs: list[str], fixed: list[bool]) -> None:
+    paths = {"verbs": verbs, "nonResourceURLs": ["/a"]}
+    told = found("APF504", schema(rules=[{"subjects": [ALICE], "nonResourceRules": [paths]}]))
+    assert [each.fix is not None for each in told] == fixed
+
+
+def test_the_kind_of_a_subject_is_changed_when_asked_for() -> None:
+    rules = [{"subjects": [{"kind": "User", "group": {"name": "dev"}}], "resourceRules": [ALL]}]
+    fixes = [each.fix for each in found("APF207", schema(rules=rules)) if each.fix]
+    assert {(fix.title, fix.safe) for fix in fixes} == {('change "User" to "Group"', False)}
+
+
 def test_conditions_are_not_for_manifests() -> None:
     (told,) = found("APF101", {**schema(), "conditions": []})
     assert told.fix is None

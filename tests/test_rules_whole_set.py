@@ -344,6 +344,17 @@ def test_everybody_is_more_than_everybody_who_is_authenticated() -> None:
         assert [found.rule for found in told if found.object and found.object.name == "rest"] == rules
 
 
+def test_a_path_that_two_take_together_below_a_prefix() -> None:
+    def urls(name: str, at: int, verbs: list[str], url: str) -> dict[str, Any]:
+        paths = {"verbs": verbs, "nonResourceURLs": [url]}
+        return flow_schema(name, "exempt", at, subjects=[user("alice")], paths=[paths])
+
+    reads, writes = urls("reads", 50, ["get"], "/a/*"), urls("writes", 60, ["delete"], "/a/*")
+    (found,) = findings(reads, writes, urls("dead", 70, ["get", "delete"], "/a/b"), only="APF501")
+    assert re.findall('FlowSchema "(.*?)"', found.message) == ["reads", "writes"]
+    assert not findings(reads, writes, urls("rest", 70, ["get", "delete"], "/a"), only="APF501")
+
+
 def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
     def taking(name: str, at: int, verbs: str, resources: str, namespaces: str, *users: str) -> dict[str, Any]:
         part = {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split(), "namespaces": [*namespaces]}

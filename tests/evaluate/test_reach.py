@@ -370,11 +370,11 @@ def test_conditions_are_found_as_by_an_enumeration(
                 assert replays(config, found, world).flow_schema is schema
                 assert matches_policy_rule(found.digest, condition)
         assert (answers.found(condition, config.order) is not None) == bool(asked)
-        others = [each for each in conditions if each is not condition]
-        kept = [each for each in asked if not any(matches_policy_rule(each, other) for other in others)]
-        left = answers.found(condition, config.order, others)
+        rest = [each for each in conditions if each is not condition]
+        kept = [each for each in asked if not any(matches_policy_rule(each, other) for other in rest)]
+        left = answers.found(condition, config.order, rest)
         assert (left is not None) == bool(kept)
-        assert left is None or not any(matches_policy_rule(left.digest, other) for other in others)
+        assert left is None or not any(matches_policy_rule(left.digest, other) for other in rest)
 
 
 @settings(max_examples=60, deadline=None)
@@ -571,6 +571,14 @@ def test_what_is_unreachable_among_the_defaults(name: str) -> None:
         # Rule 1 for the leases of controllers takes service accounts of kube-system, which system-leader-election has taken.
         dead.insert(0, ("workload-leader-election", ("spec", "rules", 0, "resourceRules", 1)))
     assert names(reach.unreachable(config)) == dead
+
+
+def test_catch_all_takes_whoever_is_in_no_group() -> None:
+    config = configuration(Objects(), BUILT_IN)
+    (catch_all,) = (each for each in config.order if each.name == "catch-all")
+    assert [*reach.unreachable(config, [catch_all])] == [Part(catch_all)]
+    # Its rules match nobody whom global-default leaves, but a server takes it where nothing matches.
+    assert [*reach.unreachable(config, [catch_all], "any")] == [Part(catch_all, 0)]
 
 
 # --- witnesses --------------------------------------------------------------------------------------------------------

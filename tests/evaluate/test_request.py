@@ -55,6 +55,7 @@ def test_words_are_the_request_that_kubectl_would_send(text: str, namespace: str
 
 
 def test_a_custom_resource_has_no_version_that_anybody_could_know() -> None:
+    assert words("get widgets.example.com a").info.namespace == ""
     info = words("list widgets.example.com", namespace="x").info
     assert (info.api_group, info.api_version, info.resource, info.namespace, info.path) == (
         "example.com",
@@ -78,6 +79,7 @@ def test_what_was_inferred_is_said() -> None:
     assert '"web-0" is no subresource of "pods"' in words("get pods/web-0", namespace="x").notes[0]
     assert '"list"' in words("get pods", namespace="x").notes[0]
     assert '"foo" itself' in words("get ns foo").notes[1]
+    assert not any('"foo" itself' in note for note in words("list ns foo").notes)
     assert 'in the API group "apps", not in the group "extensions"' in words("list deployments.extensions").notes[0]
 
 
@@ -386,6 +388,8 @@ def test_an_impersonated_user_has_a_name() -> None:
 def test_a_namespace_that_only_one_side_knows_is_no_contradiction() -> None:
     for url, namespace in (("/api/v1/namespaces/x/pods", ""), ("/api/v1/namespaces/x/pods", "x")):
         assert from_event(event(requestURI=url, objectRef={"resource": "pods", "namespace": namespace})).notes == ()
+    apps = {"resource": "deployments", "namespace": "x", "apiGroup": "apps"}
+    assert from_event(event(requestURI="/apis/apps/v1/namespaces/x/deployments", objectRef=apps)).notes == ()
     (note,) = from_event(event(objectRef={"resource": "pods", "namespace": "other"})).notes
     assert note == 'The "requestURI" and the "objectRef" of the event differ: the URI is believed.'
 

@@ -214,6 +214,7 @@ def test_a_deck_of_1024_queues_is_the_largest_that_is_proposed_unasked() -> None
     assert [(row.hand_size, row.queues) for row in shards.recommend(1 / 1024, 1)][-1] == (1, 1024)
     assert all(row.hand_size > 1 for row in shards.recommend(1 / 1025, 1))
     assert [(row.hand_size, row.queues) for row in shards.recommend(1 / 512, 1)][-1] == (1, 512)
+    assert [(row.hand_size, row.queues) for row in shards.recommend(1, 1, 1)] == [(1, 1)]
 
 
 def test_recommendations_that_are_known() -> None:
