@@ -355,6 +355,22 @@ def test_a_path_that_two_take_together_below_a_prefix() -> None:
     assert not findings(reads, writes, urls("rest", 70, ["get", "delete"], "/a"), only="APF501")
 
 
+def test_an_entry_is_dead_by_what_stands_before_it_only() -> None:
+    def read(resource: str, *verbs: str) -> dict[str, Any]:
+        return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
+
+    # Of the last entry only `list` is left: neither the first of its verbs nor the last.
+    first = flow_schema("first", "exempt", 50, subjects=[user("alice")], resources=[read("configmaps", "get", "watch")])
+    entries = [
+        read("pods", "get"),
+        read("pods", "get"),
+        read("secrets", "get"),
+        read("configmaps", "get", "list", "watch"),
+    ]
+    mine = flow_schema("mine", "exempt", 60, subjects=[user("alice")], resources=entries)
+    assert [found.field for found in findings(first, mine, only="APF50")] == ["spec.rules[0].resourceRules[1]"]
+
+
 def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
     def taking(name: str, at: int, verbs: str, resources: str, namespaces: str, *users: str) -> dict[str, Any]:
         part = {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split(), "namespaces": [*namespaces]}

@@ -652,6 +652,25 @@ def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> 
     assert shlex.join(found.words) == words
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"apiGroups": [""], "resources": ["pods"], "namespaces": []}, "list pods --as alice"),
+        ({"apiGroups": ["x.io"], "resources": ["widgets"], "namespaces": []}, "list widgets.x.io --as alice"),
+        (
+            {"apiGroups": [""], "resources": ["nodes"], "namespaces": ["dev"], "clusterScope": False},
+            "--method GET --path /api/v1/namespaces/dev/nodes --as alice",
+        ),
+    ],
+)
+def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, Any], words: str) -> None:
+    mine = configurations.schema(configurations.user("alice"), verbs=["watch", "list"], **changes)
+    found = reach.reachable(configuration(Objects((mine,)), BUILT_IN), mine)
+    assert found is not None
+    assert found.words is not None
+    assert shlex.join(found.words) == words
+
+
 def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
     code = (
         "import sys; from apflint import builtin; from apflint.evaluate import reach;"
