@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint import catalogue
 from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION
@@ -238,17 +238,7 @@ def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]], release: R
     if problem.apiserver and (problem.apiserver.reason == "BadRequest" or not release.strict_decoding):
         return False  # a server that is not strict goes on, and says this one too
     mappings = follow_ups.get(id(place.document), ())
-    return place.path in mappings or (place.path[:-1] in mappings and not _is_written(place.document, place.path))
-
-
-def _is_written(document: Document, path: Path) -> bool:
-    value: Any = document.value
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return False
-    return True
+    return place.path in mappings or (place.path[:-1] in mappings and not place.document.has(*place.path))
 
 
 def _finding(rule_id: str, problem: Problem) -> Finding:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from apflint.load.document import Document
     from apflint.releases import Release
 
@@ -159,9 +161,9 @@ class PriorityLevelConfiguration(NamedTuple):
         return self.metadata.name
 
 
-def flow_schema(value: dict[str, Any], document: Document) -> FlowSchema:
+def flow_schema(value: Mapping[str, object], document: Document) -> FlowSchema:
     """The FlowSchema in a decoded manifest that has passed the schema (unknown fields are passed over)."""
-    spec = value.get("spec") or {}
+    spec: Any = value.get("spec") or {}
     method = spec.get("distinguisherMethod")
     return FlowSchema(
         metadata=_metadata(value.get("metadata") or {}),
@@ -175,10 +177,10 @@ def flow_schema(value: dict[str, Any], document: Document) -> FlowSchema:
     )
 
 
-def priority_level(value: dict[str, Any], document: Document, release: Release) -> PriorityLevelConfiguration:
+def priority_level(value: Mapping[str, object], document: Document, release: Release) -> PriorityLevelConfiguration:
     """The PriorityLevelConfiguration in a decoded manifest that has passed the schema, defaulted as `release` does."""
     metadata = _metadata(value.get("metadata") or {})
-    spec = value.get("spec") or {}
+    spec: Any = value.get("spec") or {}
     version = document.version
     # The versions before v1beta2 were gone when the field came: in them it is an unknown one, of whatever type.
     has_exempt_field = release.has_exempt_field and version not in ("v1alpha1", "v1beta1")
@@ -211,7 +213,7 @@ def _shared(texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
-def _metadata(value: dict[str, Any]) -> ObjectMeta:
+def _metadata(value: Any) -> ObjectMeta:
     return ObjectMeta(
         name=value.get("name") or "",
         generate_name=value.get("generateName") or "",

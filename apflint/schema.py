@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.finding import TOLD
 from apflint.record import NamedTuple
@@ -17,7 +17,7 @@ from apflint.shipped import shipped
 from apflint.timestamp import is_timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from apflint.finding import Path
     from apflint.releases import Release
@@ -41,13 +41,13 @@ class Violation(NamedTuple):
     """Of the value; for `unknown` of the key that is no field."""
     expected: str
     """`string`, `boolean`, `int32`, `int64`, `date-time`, `list`, `object`, `map of strings`; "" for `unknown`."""
-    got: Any
+    got: object
     """The value found there."""
     known: tuple[str, ...] = ()
     """For `unknown`: the fields that this mapping has in this release, in alphabetical order."""
 
 
-def violations(value: dict[str, Any], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
+def violations(value: Mapping[str, object], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
     """All that a server of this release cannot decode in `value`, sorted by path.
 
     `kind` is FlowSchema, PriorityLevelConfiguration or one of their lists, `version` as in `v1`. Paths sort as the server
@@ -67,7 +67,7 @@ def violations(value: dict[str, Any], kind: str, version: str, release: Release)
     return tuple(sorted(some, key=_order))
 
 
-def schema(kind: str, version: str) -> dict[str, Any]:
+def schema(kind: str, version: str) -> dict[str, object]:
     """The JSON Schema of a kind in an API version, with the fields of all releases; a fresh copy each time.
 
     Fields that not every release has say so: `x-apflint-since` and `x-apflint-until`, first and last release, as `1.26`.
@@ -99,7 +99,7 @@ def places_of(name: str, kind: str, version: str, release: Release) -> tuple[str
 @lru_cache(maxsize=16)
 def schema_in(kind: str, version: str, minor: int) -> Schema:
     """The schema without the fields that this minor release does not have. It is shared: nobody may change it."""
-    whole = schema(kind, version)
+    whole: Any = schema(kind, version)
     for mapping in (whole, *whole["$defs"].values()):
         properties = mapping["properties"]
         mapping["properties"] = {
@@ -107,7 +107,7 @@ def schema_in(kind: str, version: str, minor: int) -> Schema:
             for name, field in properties.items()
             if _minor(field.get("x-apflint-since"), 0) <= minor <= _minor(field.get("x-apflint-until"), minor)
         }
-    return whole
+    return cast("Schema", whole)
 
 
 def _minor(release: str | None, otherwise: int) -> int:

@@ -77,7 +77,7 @@ def test_laws_of_the_objects(target: Release) -> None:
     for kind in kinds:
         assert builtin.names(target, kind) - builtin.suggested_names(target, kind) == set(builtin.MANDATORY)
     levels = builtin.names(target, "PriorityLevelConfiguration")
-    specs = [value["spec"] for value in builtin.manifest(target, "v1") if value["kind"] == "FlowSchema"]
+    specs: list[Any] = [value["spec"] for value in builtin.manifest(target, "v1") if value["kind"] == "FlowSchema"]
     assert {spec["priorityLevelConfiguration"]["name"] for spec in specs} <= levels, "none dangles"
 
 
@@ -144,7 +144,7 @@ def test_typed_objects(target: Release) -> None:
     for value in builtin.manifest(target, "v1"):
         if value["kind"] == "PriorityLevelConfiguration":
             (level,) = (level for level in typed.priority_levels if level.name == value["metadata"]["name"])
-            limited = value["spec"].get("limited")
+            limited: Any = value["spec"].get("limited")
             assert (level.spec.limited and level.spec.limited.shares) == (
                 limited and limited["nominalConcurrencyShares"]
             )

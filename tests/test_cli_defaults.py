@@ -78,7 +78,9 @@ def test_a_release_does_not_differ_from_itself(target: Release) -> None:
 @pytest.mark.parametrize(("old", "new"), list(pairwise(RELEASES)), ids=lambda r: r.name)
 def test_a_difference_says_all_that_changes(old: Release, new: Release) -> None:
     version = new.newest_version
-    specs = {e: v["spec"] for e, v in zip(builtin.objects(old), builtin.manifest(old, version), strict=True)}
+    specs: dict[Any, Any] = {
+        e: v["spec"] for e, v in zip(builtin.objects(old), builtin.manifest(old, version), strict=True)
+    }
     wanted = {e: v["spec"] for e, v in zip(builtin.objects(new), builtin.manifest(new, version), strict=True)}
     for change in changes(old, new):
         if change.what == "removed":

@@ -59,7 +59,7 @@ def _limits(kubernetes: str = "1.36", total: int = 600, **changed: Any) -> Limit
 
 
 def test_limits_as_json() -> None:
-    found = limits_text.limits_json(_limits())
+    found: Any = limits_text.limits_json(_limits())
     assert json.loads(json.dumps(found)) == found
     assert (found["serverConcurrency"], found["kubernetes"]) == (600, "1.36")
     assert found["levels"][-1] == {
@@ -84,7 +84,8 @@ def test_limits_as_json() -> None:
 
 
 def test_acv_as_json() -> None:
-    levels = {each["name"]: each for each in limits_text.limits_json(_limits("1.25", starved=None))["levels"]}
+    found: Any = limits_text.limits_json(_limits("1.25", starved=None))
+    levels = {each["name"]: each for each in found["levels"]}
     assert (levels["workload-low"]["acv"], levels["workload-low"]["min"], levels["workload-low"]["max"]) == (
         572,
         572,
@@ -217,7 +218,8 @@ def test_comparison_as_json() -> None:
         ("workload-low", "changed", -286),
     ]
     assert found["levels"][2]["new"] is None
-    assert found["levels"][3]["old"] == limits_text.limits_json(old)["levels"][3]
+    before: Any = limits_text.limits_json(old)
+    assert found["levels"][3]["old"] == before["levels"][3]
 
 
 def test_a_hand() -> None:

@@ -140,7 +140,7 @@ def test_dangling_ones_stand_where_their_precedence_says() -> None:
 
 
 def test_a_copy_of_a_built_in_object_is_no_own_one() -> None:
-    spec = next(node for node in _workspace([]).configuration.order if node.name == "probes").document.value["spec"]
+    spec: Any = next(node for node in _workspace([]).configuration.order if node.name == "probes").document.at("spec")
     drawn = _drawn(_object("FlowSchema", "probes", spec))
     assert [node.origin for node in drawn.schemas if node.name == "probes"] == ["built-in"]
 

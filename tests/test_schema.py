@@ -137,7 +137,7 @@ JUNK = st.one_of(
 @st.composite
 def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
     """An object made by the schema, in which each value is a chance value with a probability of `mistakes` in 30."""
-    root = schema(kind, version)
+    root: Any = schema(kind, version)
 
     def value(node: dict[str, Any]) -> Any:
         chance = draw(st.integers(0, 29))
@@ -460,7 +460,7 @@ def test_shipped_folders_are_those_of_the_checkout(root: Path) -> None:
 @pytest.mark.parametrize("kind", [*KINDS, "FlowSchemaList", "PriorityLevelConfigurationList"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_files_are_good_schemas(kind: str, version: str) -> None:
-    whole = schema(kind, version)
+    whole: Any = schema(kind, version)
     Draft202012Validator.check_schema(whole)
     references = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(whole)))
     assert references == {f"#/$defs/{name}" for name in whole["$defs"]}

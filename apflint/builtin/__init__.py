@@ -19,10 +19,27 @@ from apflint.record import NamedTuple
 from apflint.releases import API_VERSIONS, GROUP, RELEASES
 
 if TYPE_CHECKING:
+    from typing import NotRequired, TypedDict
+
     from apflint.load.document import Document
     from apflint.load.node import Node
     from apflint.model import FlowSchema, Kind, PriorityLevelConfiguration
     from apflint.releases import Release
+
+    class Metadata(TypedDict):
+        """What a server writes there when it creates one of these objects, as far as its manifest goes."""
+
+        name: str
+        annotations: NotRequired[dict[str, str]]
+
+    class Manifest(TypedDict):
+        """One of these objects as an API version writes it."""
+
+        apiVersion: str
+        kind: str
+        metadata: Metadata
+        spec: dict[str, object]
+
 
 Role = Literal["mandatory", "suggested"]
 
@@ -85,7 +102,7 @@ def source(release: Release) -> str:
     return cast("str", _read(_first(release))["source"])
 
 
-def manifest(release: Release, version: str) -> list[dict[str, Any]]:
+def manifest(release: Release, version: str) -> list[Manifest]:
     """The objects as the API version `version` writes them, in the order of `objects`. The values are the caller's own.
 
     Specs are as a server stores them, defaults filled in. ValueError if there is no such version of the API; a version
@@ -110,7 +127,7 @@ def workspace_objects(release: Release) -> WorkspaceObjects:
     values = manifest(release, release.newest_version)
     lines = ",\n".join(json.dumps(value) for value in values)
     text = Source(f"{_SOURCE}{release.name}>", f'{{"kind": "List", "apiVersion": "v1", "items": [\n{lines}\n]}}\n')
-    documents = [Document(text, value, partial(_tree, text.text), ("items", i)) for i, value in enumerate(values)]
+    documents = [Document(text, {**value}, partial(_tree, text.text), ("items", i)) for i, value in enumerate(values)]
     pairs = list(zip(values, documents, strict=True))
     return WorkspaceObjects(
         tuple(flow_schema(value, doc) for value, doc in pairs if doc.kind == "FlowSchema"),
@@ -129,8 +146,8 @@ def _tree(text: str) -> Node | None:
     return compose(text, 0, len(text))
 
 
-def _object(entry: dict[str, Any], release: Release, version: str) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": entry["name"]}
+def _object(entry: dict[str, Any], release: Release, version: str) -> Manifest:
+    metadata: Metadata = {"name": entry["name"]}
     if release.maintains_objects:
         metadata["annotations"] = {AUTOUPDATE: "true"}
     spec = entry["spec"]

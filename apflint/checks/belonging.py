@@ -71,9 +71,7 @@ def kind_of(subject: object) -> str | None:
 
 def _owner(document: Document, path: Path) -> dict[str, Any]:
     """The mapping that has the field."""
-    value: Any = document.value
-    for step in path[:-1]:
-        value = value[step]
+    value = document.at(*path[:-1])
     return value if isinstance(value, dict) else {}
 
 

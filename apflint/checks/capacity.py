@@ -227,15 +227,15 @@ def single_seat_level(workspace: Workspace) -> Iterator[Problem]:
                 f" {workspace.world.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow"
             )
             field = next(
-                (name for name in ("nominalConcurrencyShares", "assuredConcurrencyShares") if name in _written(level)),
+                (
+                    name
+                    for name in ("nominalConcurrencyShares", "assuredConcurrencyShares")
+                    if level.document.has(*_LIMITED, name)
+                ),
                 None,
             )
             path = (*_LIMITED, field) if field else _LIMITED
             yield Problem(Place(level.document, path), message)
-
-
-def _written(level: PriorityLevelConfiguration) -> dict[str, object]:
-    return (level.document.value.get("spec") or {}).get("limited") or {}
 
 
 def oversized_queues(workspace: Workspace) -> Iterator[Problem]:

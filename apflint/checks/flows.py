@@ -26,7 +26,7 @@ def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.own_flow_schemas:
         if schema.spec.matching_precedence != 1000:
             continue
-        written = (schema.document.value.get("spec") or {}).get("matchingPrecedence")
+        written = schema.document.at("spec", "matchingPrecedence")
         if not written:
             said = "0 counts as not given" if written == 0 else "matchingPrecedence is not given"
             message = (

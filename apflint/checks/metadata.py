@@ -146,7 +146,7 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
     for found in objects(workspace):
         if not found.document.more:
             continue
-        namespace = (found.document.value.get("metadata") or {}).get("namespace")
+        namespace = found.document.at("metadata", "namespace")
         if namespace:
             message = (
                 f"{found.document.kind} objects are in no namespace: the server drops {quote(namespace)}"
@@ -172,16 +172,15 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     for found in objects(workspace):
         if not found.document.more:
             continue
-        value = found.document.value
-        metadata = value.get("metadata") or {}
+        document = found.document
         for name, why in _SERVER_FIELDS.items():
-            if metadata.get(name) not in (None, [], ""):
+            if document.at("metadata", name) not in (None, [], ""):
                 message = f"{quote(name)}: {why}. Leave it out"
                 severity: Severity | None = "warning" if name == "resourceVersion" else None
-                yield _removable(found.document, ("metadata", name), message, severity)
-        if value.get("status") not in (None, {}, {"conditions": []}, {"conditions": None}):
+                yield _removable(document, ("metadata", name), message, severity)
+        if document.at("status") not in (None, {}, {"conditions": []}, {"conditions": None}):
             message = "the server drops `status` from a manifest: it reports there itself. Leave it out"
-            yield _removable(found.document, ("status",), message)
+            yield _removable(document, ("status",), message)
 
 
 def _removable(document: Document, path: Path, message: str, severity: Severity | None = None) -> Problem:
@@ -225,7 +224,7 @@ def _repeats(found: FlowSchema | PriorityLevelConfiguration) -> bool:
 
 
 def _sets(document: Document) -> Iterator[tuple[Path, list[Any]]]:
-    value = document.value
+    value: Any = document.value
     if finalizers := (value.get("metadata") or {}).get("finalizers"):
         yield ("metadata", "finalizers"), finalizers
     if document.kind != "FlowSchema":

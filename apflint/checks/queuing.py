@@ -34,10 +34,7 @@ def _problem(level: PriorityLevelConfiguration, name: str, message: str) -> Prob
 
 def _written(level: PriorityLevelConfiguration, name: str) -> bool:
     """Whether the manifest itself says this field, rather than the default."""
-    value = level.document.value
-    for step in _PATH:
-        value = value.get(step) or {}
-    return bool(value.get(name))
+    return bool(level.document.at(*_PATH, name))
 
 
 def _said(level: PriorityLevelConfiguration, name: str, number: int) -> str:

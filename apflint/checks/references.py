@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint import builtin, names
 from apflint.checks import repair
@@ -99,9 +99,7 @@ def _reference(manifest: Manifest) -> str:
     """The level that a FlowSchema names, as it is written."""
     if isinstance(manifest.object, FlowSchema):
         return manifest.object.spec.priority_level_configuration
-    value: Any = manifest.document.value
-    for step in _LEVEL:
-        value = value.get(step) if isinstance(value, dict) else None
+    value = manifest.document.at(*_LEVEL)
     return value if isinstance(value, str) else ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint.checks.wording import listed, nearest, quote
 from apflint.finding import Fix, Operation
@@ -70,11 +70,7 @@ def changed(path: Path, old: str, new: str, *, safe: bool) -> Fix:
 
 def given(document: Document, path: Path, value: str | int | bool | tuple[str, ...], title: str, *, safe: bool) -> Fix:
     """Gives the field at `path` a value: anew where it is missing."""
-    owner: Any = document.value
-    for step in path[:-1]:
-        owner = owner.get(step) or {} if isinstance(owner, dict) else owner[step]
-    what = "set" if path[-1] in owner else "insert"
-    return Fix(title, safe, (Operation(what, path, value),))  # type: ignore[arg-type]  # both are in the vocabulary
+    return Fix(title, safe, (Operation("set" if document.has(*path) else "insert", path, value),))
 
 
 def relisted(path: Path, items: Sequence[str], new: Mapping[int, str], *, safe: bool) -> Fix:

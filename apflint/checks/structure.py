@@ -159,9 +159,9 @@ def _rbac_habit(document: Document, violation: Violation) -> str | None:
         return "Subjects of RBAC have it; subjects of a FlowSchema do not: leave it out"
     if path[-1] not in ("name", "namespace"):
         return None
-    subject = _at(document.value, path[:-1])
+    subject = document.at(*path[:-1])
     kind = belonging.kind_of(subject)
-    if kind is None:
+    if kind is None or not isinstance(subject, dict):
         return None
     member = MEMBERS[kind]
     if path[-1] == "namespace" and "name" in subject:
@@ -176,12 +176,3 @@ def _quoted(document: Document, path: Path, value: Any) -> str:
     if isinstance(value, bool | int | float):
         value = as_written(document, path)
     return json.dumps(value if isinstance(value, str) and value else "...")
-
-
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value

@@ -75,24 +75,23 @@ def share_default_differs(workspace: Workspace) -> Iterator[Problem]:
     """APF704."""
     for level in workspace.priority_levels:
         version = level.document.version
-        limited = (level.document.value.get("spec") or {}).get("limited") or {}
         field = shares_field(version)
-        written = limited.get(field)
+        path = ("spec", "limited", field)
+        written = level.document.at(*path)
         annotated = PRESERVE_ZERO in level.metadata.annotations
         if version == "v1" or level.spec.type != "Limited" or level.spec.limited is None:
             continue
-        if written == 0 and field in limited and level.spec.limited.shares == 30:
+        if written == 0 and level.spec.limited.shares == 30:
             message = (
                 f"{field}: 0 means 30 shares in {version}; in v1, from Kubernetes 1.30 on, it means none."
                 f" Write 30 if that is meant{_newer(workspace.release)}"
             )
-            yield Problem(Place(level.document, ("spec", "limited", field)), message)
+            yield Problem(Place(level.document, path), message)
         elif written is None and annotated and level.spec.limited.shares == 0 and workspace.release.allows_zero_shares:
             message = (
                 f"{field} is absent, which the annotation {PRESERVE_ZERO} turns into 0 shares here; in v1 absent means 30."
                 f" Write {field}: 0"
             )
-            path = ("spec", "limited", field)
             fix = repair.given(level.document, path, 0, f"write {field}: 0", safe=True)
             yield Problem(Place(level.document, path), message, fix=fix)
 

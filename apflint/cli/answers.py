@@ -47,7 +47,7 @@ _REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(request_info("
 class Answers:
     """Turns lines of requests into lines of answers."""
 
-    def __init__(self, explainer: Explainer, read: Callable[[Any], Request], *, reasons: bool) -> None:
+    def __init__(self, explainer: Explainer, read: Callable[[object], Request], *, reasons: bool) -> None:
         self._explainer = explainer
         self._read = read
         self._reasons = reasons
@@ -135,7 +135,7 @@ def _remember(memory: dict[K, V], key: K, value: V) -> V:
 
 
 def answers(
-    explainer: Explainer, read: Callable[[Any], Request], pieces: Iterable[bytes], *, reasons: bool
+    explainer: Explainer, read: Callable[[object], Request], pieces: Iterable[bytes], *, reasons: bool
 ) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     """For each piece of an input the lines of answers to it, and the lines in it that are no request, with a sentence each.
 

@@ -76,7 +76,7 @@ def _rendered(found: Difference, sides: Sides, output: str, color: str) -> str:
     return diff_text.render(found, sides, style(color))
 
 
-def as_json(found: Difference, sides: Sides) -> dict[str, Any]:
+def as_json(found: Difference, sides: Sides) -> dict[str, object]:
     """The object that `diff --format json` prints. Nothing that was found is left out of it.
 
     `changed`: whether any request or level fares differently (exit status 1). `complete`: false where so much changes that
@@ -97,7 +97,7 @@ def as_json(found: Difference, sides: Sides) -> dict[str, Any]:
     changed), `details`.
     """
     old, new = found.old.limits, found.new.limits
-    levels = comparison_json(old, new)
+    levels: dict[str, Any] = comparison_json(old, new)
     return {
         "schema": 1,
         "changed": found.changed,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint.cli.table import Cell, Column, table
 from apflint.evaluate.flows import counted, starvation
@@ -19,7 +19,7 @@ _BAR = 20
 """The longest bar, in cells."""
 
 
-def limits_json(limits: Limits) -> dict[str, Any]:
+def limits_json(limits: Limits) -> dict[str, object]:
     """The object that `limits --format json` prints. Seats and requests, per API server."""
     return {
         "serverConcurrency": limits.server_concurrency,
@@ -28,7 +28,7 @@ def limits_json(limits: Limits) -> dict[str, Any]:
     }
 
 
-def level_json(level: LevelLimits, limits: Limits) -> dict[str, Any]:
+def level_json(level: LevelLimits, limits: Limits) -> dict[str, object]:
     """One level. `acv` is null where limits are nominal ones; `queues` and its kin are null where there are no queues."""
     limited = level.type == "Limited"
     return {
@@ -52,7 +52,7 @@ def level_json(level: LevelLimits, limits: Limits) -> dict[str, Any]:
     }
 
 
-def comparison_json(old: Limits, new: Limits) -> dict[str, Any]:
+def comparison_json(old: Limits, new: Limits) -> dict[str, object]:
     """The object that `limits --compare --format json` prints; `change` is added, removed, changed or same."""
     return {
         "old": {"serverConcurrency": old.server_concurrency, "kubernetes": old.kubernetes},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit import CannotEditError
 from apflint.edit.lines import above, begins_line, body, entry_end, following, line_end, line_start, next_line
@@ -28,7 +28,7 @@ class _Entry(NamedTuple):
     """A new entry: its key, or those of new mappings down to it, and the value."""
 
     names: tuple[str, ...]
-    value: Any
+    value: object
     quote: str
     """That of the keys beside it, where JSON may be wanted."""
 

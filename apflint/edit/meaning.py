@@ -96,8 +96,8 @@ def _undecodable(document: Document, releases: Iterable[Release]) -> Iterator[No
 
 def _operations(document: Document, target: Target, notes: list[Note]) -> Iterator[Operation]:
     """Shares and the annotation that goes with them."""
-    annotated = PRESERVE_ZERO in ((document.value.get("metadata") or {}).get("annotations") or {})
-    limited = (document.value.get("spec") or {}).get("limited")
+    annotated = document.has(*_ANNOTATION)
+    limited: Any = document.at("spec", "limited")
     old, new = shares_field(document.version), shares_field(target.version)
     before = {_shares(document, source(document.version, release), release) for release in target.releases}
     written = None if limited is None else limited.get(old)

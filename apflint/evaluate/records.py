@@ -22,7 +22,7 @@ class Line(NamedTuple):
     """One value of a file of JSON or JSON lines, with its 1-based line; or why there is none."""
 
     number: int
-    value: Any
+    value: object
     error: str | None = None
 
 
@@ -48,7 +48,7 @@ def no_json(error: ValueError | RecursionError) -> str:
     return "This JSON is nested too deeply." if isinstance(error, RecursionError) else f"This is no JSON: {error}."
 
 
-def from_record(value: Any) -> Request:
+def from_record(value: object) -> Request:
     """The request in a line of a requests file.
 
     `{"user", "groups", "method", "path"}`, or `{"user", "groups", "verb", "resource", "group" or "apiGroup",
@@ -84,7 +84,7 @@ def from_record(value: Any) -> Request:
     return Request(user, info, notes)
 
 
-def from_event(value: Any) -> Request:
+def from_event(value: object) -> Request:
     """The request that an audit.k8s.io Event is about. Raises ValueError, fit to be shown, for what is no such event.
 
     `impersonatedUser` goes before `user`: API Priority and Fairness comes after impersonation. `verb` and `requestURI`

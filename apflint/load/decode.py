@@ -49,7 +49,7 @@ class Duplicate(NamedTuple):
 class Decoded(NamedTuple):
     """A decoded document. `not_finite`: paths of .inf and .nan, which JSON cannot hold."""
 
-    value: Any
+    value: object
     duplicates: tuple[Duplicate, ...]
     not_finite: tuple[Path, ...]
 

@@ -48,13 +48,13 @@ class Document:
         "source",
         "version",
     )
-    _last: ClassVar[tuple[bytes, dict[str, Any]]] = (b"", {})
+    _last: ClassVar[tuple[bytes, dict[str, object]]] = (b"", {})
     """What was unpacked last, from what: rules ask for the same again and again."""
 
     def __init__(
         self,
         source: Source,
-        value: dict[str, Any],
+        value: dict[str, object],
         compose: Callable[[], Node | None],
         prefix: Path = (),
         api_version: str | None = None,
@@ -82,7 +82,7 @@ class Document:
         self._root: Node | None = None
 
     @property
-    def value(self) -> dict[str, Any]:
+    def value(self) -> dict[str, object]:
         """The decoded manifest. Nobody may change it."""
         packed = self._value
         if isinstance(packed, dict):
@@ -92,6 +92,27 @@ class Document:
             value = loads(packed)  # noqa: S302  # bytes of our own making, of this process
             Document._last = packed, value
         return value
+
+    def at(self, *path: str | int) -> object:
+        """What is written at a place of the manifest; None where there is nothing."""
+        value: object = self.value
+        for step in path:
+            if isinstance(value, dict):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
+    def has(self, *path: str | int) -> bool:
+        """Whether there is such a place in the manifest, whatever is written there."""
+        if not path:
+            return True
+        owner, step = self.at(*path[:-1]), path[-1]
+        if isinstance(owner, list):
+            return isinstance(step, int) and step < len(owner)
+        return isinstance(owner, dict) and step in owner
 
     @property
     def root(self) -> Node:

@@ -29,7 +29,7 @@ _MAX_DIGITS = 400  # longer numbers overflow a float as well; Go refuses them
 
 
 def documents(
-    text: str, wanted: Callable[[int, int, Any], bool] = lambda _start, _end, _value: True
+    text: str, wanted: Callable[[int, int, object], bool] = lambda _start, _end, _value: True
 ) -> Iterator[YamlDocument]:
     """The values in the text, each as a document, but for those that are not `wanted` by their start, end and value.
 

@@ -44,7 +44,7 @@ class _OtherwiseError(Exception):
     """Text that is not written a line for each thing, or wrongly."""
 
 
-def value_by_lines(text: str) -> dict[str, Any] | list[Any] | None:
+def value_by_lines(text: str) -> dict[str, object] | list[object] | None:
     """The value of a text with one document, or None where it is written in another way. Never raises."""
     try:
         return _value(text)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apflint.load.scalars import shown
 from apflint.load.yaml_text import YamlError
+
+if TYPE_CHECKING:
+    from yaml.error import YAMLError
 
 _COLON = re.compile(r":(?=\s|\Z)")
 _LINE_END = re.compile(r"[\r\n]|\Z")
 _CLOSING = {"[": "]", "{": "}"}
 
 
-def mistake(error: Any, text: str, base: int, end: int) -> YamlError:
+def mistake(error: YAMLError, text: str, base: int, end: int) -> YamlError:
     """The error of a parser that was given `text[base:end]`; its marks are offsets in code points."""
     problem, context = getattr(error, "problem", None), getattr(error, "context", None)
-    if isinstance(getattr(error, "position", None), int):
+    position = getattr(error, "position", None)
+    if isinstance(position, int):
         # A ReaderError has the offset in bytes of what the parser was given, which is UTF-8.
-        before = text[base:end].encode("utf-8", "replace")[: error.position]
+        before = text[base:end].encode("utf-8", "replace")[:position]
         return YamlError("control characters are not allowed", base + len(before.decode("utf-8", "ignore")))
     at = _offset(error, "problem_mark", base)
     began = _offset(error, "context_mark", base)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apflint.finding import Path
@@ -13,7 +13,7 @@ class Scalar:
 
     __slots__ = ("end", "start", "value")
 
-    def __init__(self, start: int, end: int, value: Any) -> None:
+    def __init__(self, start: int, end: int, value: object) -> None:
         self.start = start
         self.end = end
         self.value = value

@@ -69,7 +69,7 @@ class Objects:
         self._signs = Signs(source.text)
         self._reasons: dict[str, str] = {}
 
-    def worth_reading(self, start: int, end: int, value: Any = None) -> bool:
+    def worth_reading(self, start: int, end: int, value: object = None) -> bool:
         """Whether a document may hold an object of ours, from its mere text; if not it is counted by its kind.
 
         Most of what `helm template` prints is other people's, and this is fifty times as fast as parsing it. `value` is

@@ -29,7 +29,7 @@ class _SpecialError(Exception):
     pass
 
 
-def plain_value(text: str, parser: Callable[[str], Parser]) -> dict[str, Any] | list[Any] | None:
+def plain_value(text: str, parser: Callable[[str], Parser]) -> dict[str, object] | list[object] | None:
     """The value of a text with one document, or None where there is something special in it. Never raises."""
     if len(text) > LARGEST:
         return None
@@ -37,7 +37,7 @@ def plain_value(text: str, parser: Callable[[str], Parser]) -> dict[str, Any] | 
     return value_by_events(text, parser) if value is None else value
 
 
-def value_by_events(text: str, parser: Callable[[str], Parser]) -> dict[str, Any] | list[Any] | None:
+def value_by_events(text: str, parser: Callable[[str], Parser]) -> dict[str, object] | list[object] | None:
     """The same for what is not written a line for each thing."""
     if any(sign in text for sign in _SPECIAL):
         return None
@@ -61,7 +61,7 @@ class _Reader:
 
     def root(self) -> dict[str, Any] | list[Any] | None:
         self.next()  # the start of the stream
-        event = self.next()
+        event: Any = self.next()
         if event.__class__ is self.stream_end or event.version:
             return None
         value = self._value(self.next(), 0)
@@ -91,6 +91,7 @@ class _Reader:
     def _mapping(self, depth: int) -> dict[str, Any]:
         get, end = self.next, self.mapping_end
         found: dict[str, Any] = {}
+        event: Any
         while (event := get()).__class__ is not end:
             if event.__class__ is not self.scalar:
                 raise _SpecialError

@@ -45,21 +45,21 @@ class ScalarError(ValueError):
     """A tag that its scalar does not fit: go-yaml stops there, so the API server answers 400."""
 
 
-def plain(text: str) -> Any:
+def plain(text: str) -> object:
     """The value of an untagged plain scalar: str, bool, int, float or None."""
     if text and text[0] not in _WORD_STARTS:
         return text
     return _json(_resolve(text)[1])
 
 
-def key(text: str) -> Any:
+def key(text: str) -> object:
     """The same for a key, as go-yaml compares it with others: `1` and `1.0` are two keys, though both become "1"."""
     if text and text[0] not in _WORD_STARTS:
         return text
     return _resolve(text)[1]
 
 
-def tagged(tag: str, text: str) -> Any:
+def tagged(tag: str, text: str) -> object:
     """The value of a scalar with an explicit tag; a tag that YAML does not know leaves a string, and runs nothing.
 
     Raises ScalarError.
@@ -82,7 +82,7 @@ def tagged(tag: str, text: str) -> Any:
     return _json(value)
 
 
-def key_text(value: Any) -> str | None:
+def key_text(value: object) -> str | None:
     """The JSON key that a YAML key becomes (`yes: 1` has the key "true"); None where Kubernetes refuses the key."""
     if isinstance(value, str):
         return value

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from yaml.events import Event
 
 
 class SlowParser:
@@ -14,7 +17,7 @@ class SlowParser:
 
         self._events = iter(YAML(typ="safe", pure=True).parse(text))
 
-    def get_event(self) -> Any:
+    def get_event(self) -> Event | None:
         """The next event, or None at the end. Raises PyYAML's errors."""
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
         from ruamel.yaml.reader import ReaderError
@@ -34,7 +37,7 @@ class SlowParser:
             raise errors.YAMLError(str(error)) from error
         if event is None:
             return None
-        made = object.__new__(getattr(classes, type(event).__name__))
+        made: Event = object.__new__(getattr(classes, type(event).__name__))
         for name in ("start_mark", "end_mark", "anchor", "implicit", "value", "style", "flow_style", "version", "tag"):
             if hasattr(event, name):
                 value = getattr(event, name)

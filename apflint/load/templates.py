@@ -7,7 +7,6 @@ server would get.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from apflint.record import NamedTuple
 
@@ -61,7 +60,7 @@ def in_name(value: str) -> str | None:
     return found.group() if found else None
 
 
-def is_patch(value: dict[str, Any]) -> bool:
+def is_patch(value: dict[str, object]) -> bool:
     """Whether a mapping with apiVersion and kind is a patch for such an object rather than the object.
 
     `$patch` is kustomize's and kubectl's directive; `patch` and `patchType` beside a kind are how OpenShift's

@@ -18,6 +18,8 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from yaml.events import Event
+
 MAX_DEPTH = 200
 """Levels of nesting that are read. A FlowSchema has ten; the limit keeps hostile input from exhausting the stack."""
 MAX_VALUES = 500_000
@@ -50,14 +52,14 @@ class YamlDocument(NamedTuple):
     end: int
     root: Node | None
     error: YamlError | None = None
-    value: Any = None
+    value: object = None
     """Where values were asked for, and this one is plain: the value in place of the tree."""
 
 
 class Parser(Protocol):
     """What gives the events of a text."""
 
-    def get_event(self) -> Any:
+    def get_event(self) -> Event | None:
         """The next one; raises yaml.error.YAMLError."""
 
 
@@ -154,13 +156,14 @@ class _Composer:
         try:
             self.next = _parser(self.text[self.base : self.end]).get_event
             self.next()  # the start of the stream
-            event = self.next()
+            event: Any = self.next()
             if event.__class__ is events.StreamEndEvent:
                 return None
             self._version(event)
             root = self._node(self.next(), 0)
             self.next()  # the end of the document
-            if (event := self.next()) is not None and event.__class__ is not events.StreamEndEvent:
+            event = self.next()
+            if event is not None and event.__class__ is not events.StreamEndEvent:
                 raise YamlError("a second document without `---` before it", event.start_mark.index + self.base)
         except ParserError as error:
             from apflint.load.mistakes import mistake  # most text has none

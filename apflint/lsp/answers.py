@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lsprotocol import types
 
@@ -194,7 +194,7 @@ def _edit(ls: Server, answer: Answer, changes: Iterable[Edit]) -> types.Workspac
 
 
 _TRIGGERS = [":", " ", "[", "{", ",", '"', "'"]
-FEATURES: dict[str, tuple[Callable[..., Any], Any]] = {
+FEATURES: dict[str, tuple[Callable[..., object], object]] = {
     types.TEXT_DOCUMENT_HOVER: (_hover, None),
     types.TEXT_DOCUMENT_COMPLETION: (_complete, types.CompletionOptions(trigger_characters=_TRIGGERS)),
     types.TEXT_DOCUMENT_DEFINITION: (_define, None),

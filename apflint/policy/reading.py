@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.load.decode import DecodeError, decode
 from apflint.load.document import Document
@@ -109,18 +109,11 @@ class Fields:
 
     def value(self, path: Path) -> object:
         """The value at `path`; None where there is none."""
-        value: Any = self.document.value
-        for step in path:
-            if isinstance(step, str):
-                value = value.get(step) if isinstance(value, dict) else None
-            else:
-                value = value[step] if isinstance(value, list) and step < len(value) else None
-        return value
+        return self.document.at(*path)
 
     def has(self, path: Path) -> bool:
         """Whether the key at the end of `path` is written, whatever its value."""
-        parent = self.value(path[:-1])
-        return isinstance(parent, dict) and path[-1] in parent
+        return self.document.has(*path)
 
     def keys(self, path: Path, known: Collection[str], hints: dict[str, str] | None = None) -> bool:
         """Whether a mapping is at `path`; a key that is not `known` is a mistake."""

@@ -135,7 +135,7 @@ def manifest(value: Any) -> dict[str, Any]:
 def loaded_value(text: str) -> Any:
     (document,) = load("a.yaml", text.encode()).documents
     assert document.duplicates == ()
-    return document.value["spec"][0]
+    return document.at("spec", 0)
 
 
 @given(VALUES, st.sampled_from([True, False, None]), st.booleans())

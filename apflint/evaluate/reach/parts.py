@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from apflint.evaluate.match import RequestDigest
     from apflint.finding import Path
     from apflint.model import FlowSchema
@@ -47,7 +49,7 @@ class Witness(NamedTuple):
     None where it takes groups that authentication would not give, which happens only in the world `any`: the command
     line adds what authentication adds. Then `record` says it.
     """
-    record: dict[str, Any]
+    record: Mapping[str, object]
     """The same as a line of a file for `apflint explain --requests`, where groups are taken as given."""
 
 

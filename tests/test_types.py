@@ -1,0 +1,54 @@
+"""What types promise: mypy checks them all, and no public function lets `Any` out of its module, or in."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def annotated(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Name and annotation of what others see of a module or class: parameters, results, and attributes of classes."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            if child.name.startswith("_") and child.name != "__init__":
+                continue
+            given = child.args
+            for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+                if one is not None and one.annotation is not None:
+                    yield f"{child.name}({one.arg})", one.annotation
+            if child.returns is not None:
+                yield child.name, child.returns
+        elif isinstance(child, ast.ClassDef) and not child.name.startswith("_"):
+            yield from ((f"{child.name}.{name}", found) for name, found in annotated(child))
+        elif isinstance(child, ast.AnnAssign) and not ast.unparse(child.target).startswith("_"):
+            yield ast.unparse(child.target), child.annotation
+
+
+def leaks(source: str) -> list[str]:
+    return [
+        name
+        for name, found in annotated(ast.parse(source))
+        if any(isinstance(each, ast.Name) and each.id == "Any" for each in ast.walk(found))
+    ]
+
+
+def test_leaks_are_seen() -> None:
+    assert leaks("def f(a: int, *b: Any, c: list[Any] = []) -> Any: ...") == ["f(c)", "f(b)", "f"]
+    assert leaks("class A:\n    b: dict[str, Any]\n    def c(self) -> Any: ...\n    def _d(self) -> Any: ...") == [
+        "A.b",
+        "A.c",
+    ]
+    assert leaks("def _f(a: Any) -> Any: ...\nclass _A:\n    b: Any\nX: int = 1") == []
+
+
+def test_no_public_function_takes_or_gives_any(root: Path) -> None:
+    found = {
+        f"{path.relative_to(root)}: {name}"
+        for path in sorted((root / "apflint").rglob("*.py"))
+        for name in leaks(path.read_text("utf-8"))
+    }
+    assert found == set()
