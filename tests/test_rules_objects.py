@@ -434,6 +434,9 @@ def test_a_part_of_a_word_is_meant_for_it_from_four_letters_on(written: str, fix
 def test_list_of_namespaces_is_outside_of_them() -> None:
     (told,) = found("APF505", covering(apiGroups=[""], resources=["namespaces"], verbs=["list"], clusterScope=False))
     assert "misses list over all namespaces at once" in told.message
+    for verb, fields in (("create", ["spec.rules[0].resourceRules[0].namespaces"]), ("get", [])):
+        told_of = found("APF505", covering(apiGroups=[""], resources=["namespaces"], verbs=[verb], clusterScope=False))
+        assert [each.field for each in told_of] == fields  # a namespace itself is in the namespace of its own name
 
 
 def test_resources_whose_scope_fits_no_request_are_named() -> None:
@@ -624,13 +627,16 @@ def test_what_goes_with_another_type_is_removed_when_asked_for() -> None:
     spec = {"type": "Limited", "limited": limited, "exempt": {"lendablePercent": 5}}
     (told,) = found("APF302", manifest("PriorityLevelConfiguration", spec))
     assert told.fix is not None
-    assert not told.fix.safe
+    assert told.fix.safe is False
     assert told.field == "spec.exempt"
     assert [operation.path for operation in told.fix.operations] == [("spec", "exempt")]
     (told,) = found("APF302", manifest("PriorityLevelConfiguration", spec | {"type": "Exempt"}, name="exempt"))
     assert told.fix is not None
-    assert not told.fix.safe
+    assert told.fix.safe is False
     assert told.field == "spec.limited"
+    assert told.message == '"limited" goes with type Limited, and this level is Exempt: nothing limits it'
+    (other,) = found("APF302", manifest("PriorityLevelConfiguration", spec | {"type": "Exempt"}))
+    assert other.message == '"limited" goes with type Limited: write that'
     assert [operation.path for operation in told.fix.operations] == [("spec", "limited")]
 
 
