@@ -305,6 +305,20 @@ def test_who_stays_is_found_even_where_the_first_request_moves() -> None:
     assert {("priorityLevel", "own", "thief"), ("limits", "own", "own")} <= told(found)
 
 
+def test_who_stays_is_found_where_only_one_verb_is_left() -> None:
+    def reading(name: str, target: str, at: int, *verbs: str) -> dict[str, Any]:
+        made = schema(name, target, at=at)
+        made["spec"]["rules"][0]["resourceRules"][0]["verbs"] = [*verbs]
+        return made
+
+    before, after = level("x", 30), level("x", 60)
+    a = reading("a", "x", 900, "get", "list", "watch")
+    found = difference(side(before, a), side(after, a, reading("first", "workload-low", 50, "get", "watch")))
+    (group,) = (each for each in found.groups if each.what == "limits")
+    (way,) = (each for each in group.ways if each.old.flow_schema.name == "a")
+    assert [example.witness.digest.request_info.verb for example in way.examples] == ["list"]
+
+
 def test_requests_are_quoted_for_a_shell() -> None:
     found = difference(side(), side(schema("a", "workload-low", "dev $(ops)'s")))
     text = diff_text.render(found, BOTH, Style())

@@ -14,18 +14,18 @@ from apflint.load.source import Source
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.finding import Operation
+    from apflint.finding import Operation, Path
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.node import Node
 
 
-def position(document: Document) -> tuple[object, ...]:
+def position(document: Document) -> tuple[int, Path]:
     """Which one of a text's objects it is."""
-    return document.root.start, document.prefix
+    return document.start, document.prefix
 
 
-def prove(source: Source, text: str, wanted: Mapping[tuple[object, ...], list[Operation]], *, more: bool) -> None:
+def prove(source: Source, text: str, wanted: Mapping[tuple[int, Path], list[Operation]], *, more: bool) -> None:
     """ValueError unless the text holds just what the operations make of the objects; with `more` perhaps others as well."""
     before, after = load_text(source), load_text(Source(source.name, text))
     left = iter(after.documents)

@@ -46,6 +46,7 @@ class Document:
         "not_finite",
         "prefix",
         "source",
+        "start",
         "version",
     )
     _last: ClassVar[tuple[bytes, dict[str, object]]] = (b"", {})
@@ -61,6 +62,7 @@ class Document:
         kind: str | None = None,
         duplicates: tuple[Duplicate, ...] = (),
         not_finite: tuple[Path, ...] = (),
+        start: int = 0,
     ) -> None:
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -76,6 +78,8 @@ class Document:
         """Whether there is more in it than a spec, a name, labels and annotations."""
         self.prefix = prefix
         """Where the object is in its text: `("items", 3)` inside a list, empty elsewhere."""
+        self.start = start
+        """Where that text begins in the source."""
         self.duplicates = duplicates
         self.not_finite = not_finite
         self._compose = compose

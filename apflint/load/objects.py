@@ -240,18 +240,18 @@ class Objects:
 class _Tree:
     """The tree of a document: read again when a place is asked for, and kept then, as all objects of a list share it."""
 
-    __slots__ = ("_compose", "_end", "_start", "_text", "root")
+    __slots__ = ("_compose", "_end", "_text", "root", "start")
 
     def __init__(self, compose: Callable[[str, int, int], Node | None], text: str, start: int, end: int) -> None:
         self._compose = compose
         self._text = text
-        self._start = start
+        self.start = start
         self._end = end
         self.root: Node | None = None
 
     def __call__(self) -> Node | None:
         if self.root is None:
-            self.root = self._compose(self._text, self._start, self._end)
+            self.root = self._compose(self._text, self.start, self._end)
         return self.root
 
 
@@ -284,6 +284,7 @@ class _Decoded:
             value,
             self.tree,
             prefix=path,
+            start=self.tree.start,
             api_version=api_version,
             kind=kind,
             duplicates=tuple(found._replace(path=found.path[depth:]) for found in duplicates),
