@@ -146,7 +146,7 @@ def _pairs(path: Path, count: int) -> str:
 
 
 GROWING = (
-    Growing("`check`, objects in one file", 500, _documents),
+    Growing("`check`, objects in one file", 300, _documents),
     Growing("`check`, files of one object", 250, _files),
     Growing("`check`, files with a finding", 125, _findings),
     Growing("`check`, FlowSchemas of 10 rules that overlap", 40, _crowd),
