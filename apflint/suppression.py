@@ -91,14 +91,15 @@ def read(part: Loaded) -> Read:
     problems: list[Problem] = []
     found = chain(_annotations(part.documents), _comments(part.source)) if "apflint" in part.source.text else ()
     for one in found:
-        if not isinstance(one, Suppression):
+        if len(suppressions) + len(problems) == MOST:
+            place = one.place if isinstance(one, Suppression) else one(hints=False).place
+            problems.insert(0, Problem(place, _TOO_MANY))
+            break
+        if isinstance(one, Suppression):
+            suppressions.append(one)
+        else:
             # No more of one rule are told of a file: the others need no hint, which takes 0.1 ms.
             problems.append(one(hints=len(problems) < TOLD))
-        elif len(suppressions) == MOST:
-            problems.insert(0, Problem(one.place, _TOO_MANY))
-            break
-        else:
-            suppressions.append(one)
     return Read(tuple(suppressions), tuple(problems))
 
 
