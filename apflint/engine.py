@@ -121,11 +121,14 @@ def report(
     )
     suppressed = 0
     if suppressions and any("apflint" in part.source.text for part in loaded):
+        from apflint.suppression import set_aside
+
         # What is rejected was not analysed, so nobody knows what a suppression of such a rule would do there.
         judged = set(rules) - ANALYSIS if rejected else rules
-        findings, suppressed = _set_aside(loaded, list(problems), judged, rules, most)
+        kept, suppressed, about = set_aside(loaded, list(problems), judged, rules, most)
+        findings = [*_told(kept, most), *_told(about, most)]
     else:
-        findings = [finding for _, finding in _told(problems, most)]
+        findings = _told(problems, most)
     findings.sort(key=lambda found: (found.file, found.span, found.rule, found.message))
     return Report(
         kubernetes=known.release.name,
@@ -139,36 +142,13 @@ def report(
 
 
 def limited(report: Report) -> Report:
-    """The same report with `TOLD` findings of each rule, file and gravity, as `check` has it by itself."""
-    return report._replace(findings=tuple(_limited(report.findings, TOLD)))
+    """A report of more than `TOLD` findings of a rule, file and gravity, cut to these as that of `check` is."""
+    kept, more = _first(report.findings, lambda one: (one.rule, one.file, one.severity, one.apiserver is None), TOLD)
+    return report._replace(findings=tuple(_closed(kept, more)))
 
 
-def _limited(findings: Iterable[Finding], most: int) -> list[Finding]:
-    kept, more = _first(findings, lambda found: (found.rule, found.file, found.severity, found.apiserver is None), most)
-    return [_closing(found, more[at]) if at in more else found for at, found in enumerate(kept)]
-
-
-def _set_aside(
-    loaded: list[Loaded],
-    problems: list[tuple[str, Problem]],
-    judged: Collection[str],
-    rules: Collection[str],
-    most: int,
-) -> tuple[list[Finding], int]:
-    """The findings that no file suppresses, with those about suppressions, and how many are suppressed."""
-    from apflint.suppression import set_aside
-
-    found = _told(problems, most)
-    kept, suppressed, unused = set_aside(loaded, found, judged, rules, most)
-    if sum(finding.more for finding in kept) < sum(finding.more for _, finding in found):
-        # One that stood for others is suppressed, and nobody has said anything about those.
-        kept, suppressed, unused = set_aside(loaded, _told(problems, len(problems)), judged, rules, most)
-        kept = _limited(kept, most)
-    return [*kept, *(finding for _, finding in _told(unused, most))], suppressed
-
-
-def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[tuple[Problem, Finding]]:
-    """The problems of the rules with their findings: `most` of each rule, file and gravity, the last of which counts the others."""
+def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[Finding]:
+    """The findings that problems are: `most` of each rule, file and gravity, the last of which counts the others."""
 
     def kind(told: tuple[str, Problem]) -> Hashable:
         rule, problem = told
@@ -177,10 +157,7 @@ def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[tuple[Prob
         return rule, source.name, problem.severity, problem.apiserver is None
 
     kept, more = _first(problems, kind, most)
-    return [
-        (problem, _closing(_finding(rule, problem), more[at]) if at in more else _finding(rule, problem))
-        for at, (rule, problem) in enumerate(kept)
-    ]
+    return list(_closed((_finding(rule, problem) for rule, problem in kept), more))
 
 
 def _first(items: Iterable[T], kind: Callable[[T], Hashable], most: int) -> tuple[list[T], dict[int, int]]:
@@ -197,10 +174,19 @@ def _first(items: Iterable[T], kind: Callable[[T], Hashable], most: int) -> tupl
     return kept, {last[of]: count - most for of, count in counts.items() if count > most}
 
 
-def _closing(finding: Finding, more: int) -> Finding:
-    """A finding that stands for others as well. Of one object not all may have been counted, so this is the least."""
-    message = f"{finding.message}. At least {more:,} more findings of {finding.rule} in this file are left out"
-    return finding._replace(message=message, more=more)
+def _closed(findings: Iterable[Finding], more: Mapping[int, int]) -> Iterator[Finding]:
+    """Findings, some of which stand for others as well. Of one object not all may have been counted, so these are the least."""
+    for at, found in enumerate(findings):
+        if at not in more:
+            yield found
+            continue
+        message = found.message.removesuffix(_left_out(found.more, found.rule))
+        count = found.more + more[at]
+        yield found._replace(message=message + _left_out(count, found.rule), more=count)
+
+
+def _left_out(count: int, rule: str) -> str:
+    return f". At least {count:,} more findings of {rule} in this file are left out"
 
 
 def _rejected(said: Mapping[str, list[Problem]]) -> set[int]:

@@ -17,14 +17,13 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from apflint import catalogue
+from apflint import catalogue, schema
 from apflint.finding import TOLD, Place, Problem
 from apflint.load import helm_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from apflint.finding import Finding
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.source import Source
@@ -78,11 +77,11 @@ class Read(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """`kept` are the findings that stay, `suppressed` counts the others, `problems` are rule and problem of 901 to 903."""
+    """`kept` are the problems that stay, `suppressed` counts the others, `about` are those of 901 to 903; each with its rule."""
 
-    kept: list[Finding]
+    kept: list[tuple[str, Problem]]
     suppressed: int
-    problems: list[tuple[str, Problem]]
+    about: list[tuple[str, Problem]]
 
 
 def read(part: Loaded) -> Read:
@@ -105,70 +104,86 @@ def read(part: Loaded) -> Read:
 
 def set_aside(
     loaded: Iterable[Loaded],
-    found: Iterable[tuple[Problem, Finding]],
+    found: Sequence[tuple[str, Problem]],
     judged: Collection[str],
     rules: Collection[str],
     most: int = TOLD,
 ) -> Outcome:
-    """Sets aside what is suppressed. `judged` are the rules whose suppressions can be called unused, `rules` those that run.
+    """Sets aside what is suppressed of problems, each with its rule. `rules` are those that run.
 
-    A suppression of a rule that did not run is never called unused: another run may need it. Of a file `most` findings of
-    a rule will be told.
+    `judged` are the rules whose suppressions can be called unused: not those of a rule that did not run, which another run
+    may need. Of a file `most` findings of a rule will be told.
     """
     inputs = [read(part) for part in loaded]
     suppressions = [one for answer in inputs for one in answer.suppressions]
-    problems = [(UNKNOWN, problem) for answer in inputs for problem in answer.problems]
-    pairs = list(found)
+    about = [(UNKNOWN, problem) for answer in inputs for problem in answer.problems]
     aside: set[int] = set()
-    places = _by_place(pairs)
+    places = _Places(found)
     unused: list[Suppression] = []
-    # Where not all findings of a rule were told, nobody knows which of its suppressions do nothing.
-    untold = {(finding.rule, finding.file) for _, finding in pairs if finding.more}
     hits: dict[tuple[str, int, int, int, int], bool] = {}  # a thousand comments before one node are looked at once
     for one in suppressions:
         scope = (one.rule, id(one.source), id(one.document), one.start, one.end)
         if scope not in hits:
-            hit = list(_covered(one, places))
+            hit = list(places.covered(one))
             hits[scope] = bool(hit)
             aside.update(hit)
-        if not hits[scope] and one.rule in judged and (one.rule, one.source.name) not in untold:
+        if not hits[scope] and one.rule in judged and (one.rule, id(one.source)) not in places.incomplete:
             unused.append(one)
         if not one.explained:
             message = f'the suppression of "{one.written}" has no reason. Write after it why the finding is no mistake'
-            problems.append((UNEXPLAINED, Problem(one.place, message)))
-    problems += ((UNUSED, problem) for problem in _unused(unused, most))
-    kept = [finding for number, (_, finding) in enumerate(pairs) if number not in aside]
-    return Outcome(kept, len(aside), [(rule, problem) for rule, problem in problems if rule in rules])
+            about.append((UNEXPLAINED, Problem(one.place, message)))
+    about += ((UNUSED, problem) for problem in _unused(unused, most))
+    kept = [each for number, each in enumerate(found) if number not in aside]
+    return Outcome(kept, len(aside), [(rule, problem) for rule, problem in about if rule in rules])
 
 
-_Places = dict[tuple[str, str | int], list[tuple[int, int]]]
+class _Places:
+    """The numbers of problems, by rule and object, and by rule and text."""
+
+    def __init__(self, found: Sequence[tuple[str, Problem]]) -> None:
+        self._found = found
+        self._of_object: dict[tuple[str, int], list[int]] = {}
+        self._of_text: dict[tuple[str, int], list[int]] = {}
+        self._sorted: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        self.incomplete: set[tuple[str, int]] = set()
+        """Rule and text of which not all problems may have been found: nobody knows which suppressions do nothing there."""
+        for number, (rule, problem) in enumerate(found):
+            place = problem.place
+            source = place.document.source if isinstance(place, Place) else place[0]
+            self._of_text.setdefault((rule, id(source)), []).append(number)
+            if isinstance(place, Place):
+                there = self._of_object.setdefault((rule, id(place.document)), [])
+                there.append(number)
+                if len(there) >= schema.MOST:
+                    self.incomplete.add((rule, id(source)))
+
+    def covered(self, one: Suppression) -> Iterator[int]:
+        """The problems that a suppression is about."""
+        if one.document is not None:
+            yield from self._of_object.get((one.rule, id(one.document)), ())
+            return
+        key = one.rule, id(one.source)
+        if one.start == 0 and one.end > len(one.source.text):
+            yield from self._of_text.get(key, ())
+            return
+        if key not in self._sorted:
+            numbers = self._of_text.get(key, ())
+            self._sorted[key] = sorted((_offset(self._found[number][1].place), number) for number in numbers)
+        entries = self._sorted[key]
+        for start, end in ((one.start, one.end), *one.also):
+            for at in range(bisect_left(entries, (start, -1)), len(entries)):
+                if entries[at][0] >= end:
+                    break
+                yield entries[at][1]
 
 
-def _by_place(pairs: list[tuple[Problem, Finding]]) -> _Places:
-    """Offset and number of every finding, sorted: by its rule and file, and by its rule and object."""
-    places: _Places = {}
-    for number, (problem, finding) in enumerate(pairs):
-        place = problem.place
-        source = place.document.source if isinstance(place, Place) else place[0]
-        offset = source.line_starts[finding.span.line - 1] + finding.span.column - 1
-        places.setdefault((finding.rule, id(source)), []).append((offset, number))
-        if isinstance(place, Place):
-            places.setdefault((finding.rule, f"{id(place.document)}"), []).append((offset, number))
-    for entries in places.values():
-        entries.sort()
-    return places
-
-
-def _covered(one: Suppression, places: _Places) -> Iterator[int]:
-    if one.document is not None:
-        yield from (number for _, number in places.get((one.rule, f"{id(one.document)}"), ()))
-        return
-    entries = places.get((one.rule, id(one.source)), [])
-    for start, end in ((one.start, one.end), *one.also):
-        for at in range(bisect_left(entries, (start, -1)), len(entries)):
-            if entries[at][0] >= end:
-                break
-            yield entries[at][1]
+def _offset(place: Place | tuple[Source, int, int]) -> int:
+    """Where a problem is told."""
+    if not isinstance(place, Place):
+        return place[1]
+    if place.offsets is not None:
+        return place.offsets[0]
+    return place.document.offsets(place.path, key=place.key)[0]
 
 
 def _unused(suppressions: Iterable[Suppression], most: int) -> Iterator[Problem]:
@@ -229,7 +244,7 @@ def _comments(source: Source) -> Iterator[Suppression | _Mistake]:
     file: _File | None = None
     for comment in comments(source, "apflint:"):
         form = _FORM.match(comment.text)
-        if form is None or not form[2].strip():
+        if form is None or not form[2].strip(" \t,"):
             from apflint.suppression_mistakes import no_suppression
 
             yield partial(no_suppression, source, comment, _FORM)
