@@ -14,7 +14,7 @@ from apflint.checks.reachability import given
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.groups import NODES, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_a_subject, matches_flow_schema
-from apflint.evaluate.resolve import classify
+from apflint.evaluate.resolve import classify, matching_order
 from apflint.finding import Elsewhere, Place, Problem
 from apflint.record import NamedTuple
 
@@ -54,9 +54,7 @@ def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
         (first, second)
         for distance in range(1, _COMPARED + 1)
         for first, second in zip(order, order[distance:], strict=False)
-        if first.spec.matching_precedence == second.spec.matching_precedence
-        and (id(first) in own or id(second) in own)
-        and _may_meet(first, second)
+        if first.spec.matching_precedence == second.spec.matching_precedence and (id(first) in own or id(second) in own)
     )
     for first, second in islice((pair for pair in pairs if _may_overlap(*pair)), max(5, _PROOFS // len(order))):
         yield from _tie(workspace, first, second, own)
@@ -88,23 +86,19 @@ def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[i
     )
 
 
-def _may_meet(first: FlowSchema, second: FlowSchema) -> bool:
-    """A cheap test before the exact one: the system's own traffic meets only FlowSchemas that name the system's users."""
-    for system, other in ((first, second), (second, first)):
-        if system.name in _PROTECTED and builtin.is_built_in(system.document) and not _may_capture(other):
-            return False
-    return True
-
-
 def _usual(workspace: Workspace, witness: Witness, first: FlowSchema, second: FlowSchema) -> str | None:
     """The request of a tie, if a user as there are makes it: not a node or the scheduler that is in somebody's own group."""
     user, groups = witness.digest.user
     own = user.startswith("system:") or NODES in groups
     if not own or set(groups) <= set(effective_groups(user, ())[0]):
         return _command(witness)
-    for name, digest in _digests(witness.digest.request_info):
-        if matches_flow_schema(digest, second.spec) and classify(workspace.assumed, digest).flow_schema is first:
-            return _as(witness, name)
+    from apflint.evaluate import reach
+
+    # The solver gives any of the requests that both match; another one may be such as people know.
+    for other in (witness, *reach.meetings(workspace.assumed, first, second)):
+        for name, digest in _digests(other.digest.request_info):
+            if matches_flow_schema(digest, second.spec) and classify(workspace.assumed, digest).flow_schema is first:
+                return _as(other, name)
     return None
 
 
@@ -164,7 +158,7 @@ def _captures(workspace: Workspace) -> dict[int, list[_Capture]]:
         if move.from_level != move.to_level and (words := _natural(workspace, move)) is not None:
             found.setdefault(id(move.to_schema), []).append(_Capture(move.from_schema, move, words))
     for captures in found.values():
-        captures.sort(key=lambda one: one.protected.spec.matching_precedence)
+        captures.sort(key=lambda one: matching_order(one.protected))
     return found
 
 

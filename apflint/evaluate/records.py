@@ -45,7 +45,11 @@ def json_values(text: str) -> Iterator[Line]:
 
 def no_json(error: ValueError | RecursionError) -> str:
     """A sentence for what Python's reader of JSON says."""
-    return "This JSON is nested too deeply." if isinstance(error, RecursionError) else f"This is no JSON: {error}."
+    if isinstance(error, RecursionError):
+        return "This JSON is nested too deeply."
+    # What is neither about JSON nor about UTF-8 is advice on how to raise Python's limit on digits.
+    said = "a number has thousands of digits" if type(error) is ValueError else error
+    return f"This is no JSON: {said}."
 
 
 def from_record(value: object) -> Request:

@@ -103,7 +103,7 @@ class Document:
         for step in path:
             if isinstance(value, dict):
                 value = value.get(step)
-            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
                 value = value[step]
             else:
                 return None
@@ -115,7 +115,7 @@ class Document:
             return True
         owner, step = self.at(*path[:-1]), path[-1]
         if isinstance(owner, list):
-            return isinstance(step, int) and step < len(owner)
+            return isinstance(step, int) and 0 <= step < len(owner)
         return isinstance(owner, dict) and step in owner
 
     @property

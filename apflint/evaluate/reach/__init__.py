@@ -41,6 +41,7 @@ __all__ = [
     "World",
     "blockers",
     "captures",
+    "meetings",
     "moved",
     "overlap",
     "reachable",
@@ -74,6 +75,13 @@ def overlap(
 ) -> Witness | None:
     """A request that both match and that really goes to the earlier of the two; None if there is none."""
     return _analysis(configuration, world).overlap(a, b) if may_overlap(a, b, world) else None
+
+
+def meetings(
+    configuration: Configuration, a: FlowSchema, b: FlowSchema, world: World = "authenticated"
+) -> Iterator[Witness]:
+    """A few requests that both may match, and that may go to either or elsewhere: guesses, of which nothing is proved."""
+    return _analysis(configuration, world).meetings(a, b)
 
 
 def moved(

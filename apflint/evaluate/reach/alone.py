@@ -34,7 +34,8 @@ def alone(resolve: Resolver, fresh: Fresh, world: World, key: Key) -> Part | Non
     schema = resolve.configuration.order[position]
     rules = tuple(pieces(schema, key))
     part = schema._replace(spec=schema.spec._replace(rules=rules))
-    point = next((each for corner in CORNERS for each in guesses(part, fresh, world, corner)), None)
+    guessed = (each for corner in CORNERS for each in guesses(part, fresh, world, corner))
+    point = next((each for each in guessed if any(matches_policy_rule(digest(each), rule) for rule in rules)), None)
     if point is None:
         return None
     sibling = _nearest(schema, key, digest(point))

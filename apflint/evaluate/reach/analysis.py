@@ -15,6 +15,7 @@ from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, Sweep, rules_of
 from apflint.evaluate.reach.ordinary import ordinary
+from apflint.evaluate.reach.pairs import meeting
 from apflint.evaluate.reach.parts import Part
 from apflint.evaluate.reach.tally import Tally
 from apflint.evaluate.reach.vocabulary import vocabulary
@@ -97,6 +98,10 @@ class Analysis:
             lambda point: _matches(self.resolve(point), first) and other(point).matched_by is not None,
         )
 
+    def meetings(self, a: FlowSchema, b: FlowSchema) -> Iterator[Witness]:
+        """See `apflint.evaluate.reach.meetings`."""
+        return map(witness, meeting(a, b, self._fresh, self.world))
+
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
         """See `apflint.evaluate.reach.shadows`."""
         key = self._key(target)
@@ -106,8 +111,9 @@ class Analysis:
         position = key[0]
         encoding = self._encoding
         wanted, siblings = self._claim(key, encoding)
-        before = {-literal: part for literal, part in reversed(self._schemas[:position])}
-        before |= {-literal: part for literal, part in siblings.items()}
+        earlier = {-literal: part for literal, part in reversed(self._schemas[:position])}
+        nearer = {-literal: part for literal, part in siblings.items()}
+        before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
         solve = encoding.formula.solve
         if not solve(wanted):
             return ()

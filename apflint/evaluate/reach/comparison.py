@@ -116,10 +116,13 @@ class _Search:
 
     def _solved(self, sources: Collection[int]) -> Iterator[Point]:
         encoding, before, after = self._both.formula
-        formula, there = encoding.formula, {_where(schema): at for at, schema in enumerate(self._new.order)}
+        formula = encoding.formula
+        there: dict[object, list[int]] = {}
+        for to, schema in enumerate(self._new.order):
+            there.setdefault(_where(schema), []).append(to)
         formula.clause(*(before.to(at) for at in sources))
-        kept = ((at, there.get(_where(self._old.order[at]))) for at in sources)
-        blocked = [*self.found, *((at, to) for at, to in kept if to is not None)]
+        kept = ((at, to) for at in sources for to in there.get(_where(self._old.order[at]), ()))
+        blocked = [*self.found, *kept]
         while True:
             for at, to in blocked:
                 formula.clause(-before.to(at), -after.to(to))
