@@ -551,3 +551,20 @@ def test_whoever_loses_most_comes_first() -> None:
     found = difference(before, after)
     moves = [(group.old.name, group.new.name) for group in found.groups if group.what == "priorityLevel"]
     assert moves == [("exempt", "m"), ("l", "m"), ("s", "exempt")]
+
+
+def test_two_flow_schemas_of_one_generated_name_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The server is still to name them: for the requests that go to the first nothing changes."""
+    twin = schema("", "workload-low", "dev", at=3000)["spec"]
+    bob = schema("bob", "workload-high", "ops", at=2999)["spec"]
+    head = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema"}
+    twins = [{**head, "metadata": {"generateName": "x-"}, "spec": twin}] * 2
+    for name, items in (("old", twins), ("new", [*twins, {**head, "metadata": {"name": "bob"}, "spec": bob}])):
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    assert run(["diff", str(tmp_path / "old.json"), str(tmp_path / "new.json"), "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert {change["from"]["priorityLevel"] for change in found["changes"]} == {"global-default", "workload-low"}
+    assert {change["to"]["priorityLevel"] for change in found["changes"]} == {"workload-high"}

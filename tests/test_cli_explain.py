@@ -496,3 +496,11 @@ def test_requests_from_standard_input(capsys: pytest.CaptureFixture[str], monkey
     monkeypatch.setattr(sys, "stdin", None)
     assert run(["explain", "--requests", "-"]) == 2
     assert capsys.readouterr() == ("", "apflint: standard input is closed: connect it to a pipe or a file\n")
+
+
+def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.jsonl").write_text('{"user": "a", "path": ' + "1" * 5_000 + "}\n", encoding="utf-8")
+    assert run(["explain", "--requests", str(tmp_path / "a.jsonl")]) == 2
+    said = capsys.readouterr()
+    assert "This is no JSON: a number has thousands of digits." in said.out + said.err
+    assert "set_int_max_str_digits" not in said.out + said.err

@@ -410,6 +410,24 @@ def test_no_tie_where_no_request_matches_both() -> None:
     assert not findings(flow_schema("a"), flow_schema("b", paths=[PATHS]), only="APF503")
 
 
+def test_a_tie_with_system_traffic_is_told_whichever_of_its_requests_the_solver_comes_upon() -> None:
+    """The solver's request may be of a node that asks for a path as nobody does; others are such as the system makes."""
+    node = flow_schema("ops", precedence=500, subjects=[user("system:node:n")], resources=[ALL])
+    (found,) = findings(node, only="APF503")
+    assert '"system-nodes"' in found.message
+    both = flow_schema(
+        "fs-1", precedence=500, subjects=[user("bob")], paths=[{"verbs": ["get"], "nonResourceURLs": ["*"]}]
+    )
+    watch = {**ALL, "verbs": ["watch", "get"]}
+    both["spec"]["rules"].append({"subjects": [group("system:authenticated")], "resourceRules": [watch]})
+    last = flow_schema(
+        "fs-6", precedence=9900, subjects=[group("*")], resources=[{**ALL, "namespaces": ["ops", "dev"]}]
+    )
+    told = [found.message for found in findings(both, last, only="APF503")]
+    assert any('"system-nodes"' in message and "--as system:node:node-1" in message for message in told)
+    assert any('"system-nodes"' in found.message for found in findings(both, only="APF503"))
+
+
 def test_a_level_after_its_flow_schema_points_at_the_level() -> None:
     (found,) = findings({"kind": "List", "apiVersion": "v1", "items": [DANGLING, UNUSED]}, only="APF406")
     assert found.field == "spec.priorityLevelConfiguration.name"

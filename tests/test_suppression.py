@@ -324,3 +324,8 @@ def test_findings_that_are_left_when_others_are_suppressed_are_counted() -> None
     report = check([("a.yaml", wrong.encode())], Options(select=("APF2", "APF9")))
     assert (len(report.findings), report.suppressed) == (TOLD, TOLD + 1)
     assert [found.more for found in report.findings if found.more] == [5]
+
+
+def test_a_list_of_commas_names_no_rule() -> None:
+    text = put("type: ByFoo", "# apflint: ignore[ , ] why")
+    assert found(text) == [*ALL, "APF902"]

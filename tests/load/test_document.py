@@ -62,3 +62,21 @@ def test_what_a_document_takes() -> None:
     finally:
         tracemalloc.stop()
     assert each < 1500
+
+
+def test_places_of_a_manifest() -> None:
+    (document,) = load("a.yaml", f"{HEAD}spec: {{rules: [a, null], b: null}}\n".encode()).documents
+    assert document.at() == document.value
+    assert (document.at("spec", "rules", 0), document.at("spec", "rules", 1)) == ("a", None)
+    assert document.has("spec", "rules", 1)
+    assert document.has("spec", "b")
+    assert document.has()
+    for path in (
+        ("spec", "rules", 2),
+        ("spec", "rules", -1),
+        ("spec", "rules", "a"),
+        ("spec", "c"),
+        ("spec", "b", "c"),
+    ):
+        assert document.at(*path) is None
+        assert not document.has(*path)
