@@ -150,13 +150,13 @@ def priority_level(name: str) -> dict[str, Any]:
     }
 
 
-def crowd(count: int, rules: int) -> list[dict[str, Any]]:
+def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
     """FlowSchemas that overlap in every way: few users and resources, so that many rules never decide anything."""
     chance = random.Random(SEED)
 
     def rule() -> dict[str, Any]:
-        user = {"kind": "User", "user": {"name": f"user-{chance.randrange(40)}"}}
-        group = {"kind": "Group", "group": {"name": f"group-{chance.randrange(20)}"}}
+        user = {"kind": "User", "user": {"name": f"user-{chance.randrange(users)}"}}
+        group = {"kind": "Group", "group": {"name": f"group-{chance.randrange(users // 2)}"}}
         return {
             "subjects": [chance.choice((user, group))],
             "resourceRules": [
