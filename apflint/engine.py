@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint import catalogue
 from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION
-from apflint.finding import TOLD, Finding, ObjectRef, Place, Related, Report, Skipped, clipped, field_path
+from apflint.finding import (
+    TOLD,
+    Finding,
+    ObjectRef,
+    Place,
+    Related,
+    Report,
+    Skipped,
+    clipped,
+    field_path,
+    offsets_of,
+    source_of,
+)
 from apflint.load import helm_sources, load, load_text
 from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, World, workspace
@@ -152,9 +164,7 @@ def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[Finding]:
 
     def kind(told: tuple[str, Problem]) -> Hashable:
         rule, problem = told
-        place = problem.place
-        source = place.document.source if isinstance(place, Place) else place[0]
-        return rule, source.name, problem.severity, problem.apiserver is None
+        return rule, source_of(problem.place).name, problem.severity, problem.apiserver is None
 
     kept, more = _first(problems, kind, most)
     return list(_closed((_finding(rule, problem) for rule, problem in kept), more))
@@ -254,10 +264,6 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
 
 def _where(place: Place | tuple[Source, int, int]) -> tuple[Source, Span, Document | None, Path]:
     """Makes a place concrete: the one point where field paths become lines and columns."""
-    if not isinstance(place, Place):
-        source, start, end = place
-        return source, source.span(start, end), None, ()
-    document = place.document
-    if place.offsets is not None:
-        return document.source, document.source.span(*place.offsets), document, place.path
-    return document.source, document.span(place.path, place.key), document, place.path
+    source, start, end = offsets_of(place)
+    document, path = (place.document, place.path) if isinstance(place, Place) else (None, ())
+    return source, source.span(start, end), document, path

@@ -108,6 +108,19 @@ class Place(NamedTuple):
     """Where the place is known already: for a key that is there twice the path alone does not tell which."""
 
 
+def offsets_of(place: Place | tuple[Source, int, int]) -> tuple[Source, int, int]:
+    """The text that a place is in, and where it starts and ends there."""
+    if not isinstance(place, Place):
+        return place
+    start, end = place.offsets or place.document.offsets(place.path, key=place.key)
+    return place.document.source, start, end
+
+
+def source_of(place: Place | tuple[Source, int, int]) -> Source:
+    """The text that a place is in. Costs nothing, where `offsets_of` may read a document again."""
+    return place.document.source if isinstance(place, Place) else place[0]
+
+
 class Elsewhere(NamedTuple):
     """Another place that a problem is about, and what to see there."""
 

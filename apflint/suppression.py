@@ -18,7 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from apflint import catalogue, schema
-from apflint.finding import TOLD, Place, Problem
+from apflint.finding import TOLD, Place, Problem, offsets_of, source_of
 from apflint.load import helm_templates
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ RULES = frozenset({UNUSED, UNKNOWN, UNEXPLAINED})
 """The rules about suppressions. No suppression sets them aside: `ignore` in the settings does."""
 
 _ANNOTATION = "apflint/ignore"
-_FORM = re.compile(r"(ignore|file-ignore)[ \t]*\[([^\]]*)\](.*)")
+_FORM = re.compile(r"(ignore|file-ignore)[ \t]*\[(?=[\s,]*[^\s,\]])([^\]]*)\](.*)")
+"""It names a rule at least: more than blanks and commas."""
 _SEPARATOR = " \t-:,."
 MOST = 50_000
 """Suppressions of one file that are read: five for each object of the largest file that is."""
@@ -149,7 +150,7 @@ class _Places:
         """Rule and text of which not all problems may have been found: nobody knows which suppressions do nothing there."""
         for number, (rule, problem) in enumerate(found):
             place = problem.place
-            source = place.document.source if isinstance(place, Place) else place[0]
+            source = source_of(place)
             self._of_text.setdefault((rule, id(source)), []).append(number)
             if isinstance(place, Place):
                 there = self._of_object.setdefault((rule, id(place.document)), [])
@@ -168,22 +169,13 @@ class _Places:
             return
         if key not in self._sorted:
             numbers = self._of_text.get(key, ())
-            self._sorted[key] = sorted((_offset(self._found[number][1].place), number) for number in numbers)
+            self._sorted[key] = sorted((offsets_of(self._found[number][1].place)[1], number) for number in numbers)
         entries = self._sorted[key]
         for start, end in ((one.start, one.end), *one.also):
             for at in range(bisect_left(entries, (start, -1)), len(entries)):
                 if entries[at][0] >= end:
                     break
                 yield entries[at][1]
-
-
-def _offset(place: Place | tuple[Source, int, int]) -> int:
-    """Where a problem is told."""
-    if not isinstance(place, Place):
-        return place[1]
-    if place.offsets is not None:
-        return place.offsets[0]
-    return place.document.offsets(place.path, key=place.key)[0]
 
 
 def _unused(suppressions: Iterable[Suppression], most: int) -> Iterator[Problem]:
@@ -244,7 +236,7 @@ def _comments(source: Source) -> Iterator[Suppression | _Mistake]:
     file: _File | None = None
     for comment in comments(source, "apflint:"):
         form = _FORM.match(comment.text)
-        if form is None or not form[2].strip(" \t,"):
+        if form is None:
             from apflint.suppression_mistakes import no_suppression
 
             yield partial(no_suppression, source, comment, _FORM)

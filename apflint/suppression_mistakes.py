@@ -34,7 +34,7 @@ def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *,
     message = f'"{word}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
     meant = repair.meant(word, _WORDS) if hints else None
     form = is_one.match(f"{meant}{comment.text[len(word) :]}") if meant else None
-    if not meant or form is None or not form[2].strip():
+    if not meant or form is None:
         return Problem(place, message)
     at = (source, comment.text_start, comment.text_start + len(word))
     return Problem(place, message, fix=_replaced(at, word, meant))

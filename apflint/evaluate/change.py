@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
+    from apflint.evaluate.match import RequestDigest
     from apflint.evaluate.reach import Witness, World
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema
@@ -110,7 +111,7 @@ def difference(old: Side, new: Side, world: World = "authenticated") -> Differen
         return Example(before(witness.digest), after(witness.digest), witness)
 
     moving = list(islice(_moving(old, new, world, example_of), MOST + 1))
-    for example in (*moving[:MOST], *map(example_of, _staying(old, new, world))):
+    for example in (*moving[:MOST], *map(example_of, _staying(old, new, world, after))):
         pairs.setdefault((example.old.position, example.new.position), []).append(example)
     found: dict[tuple[What, str, str], list[Way]] = {}
     for examples in pairs.values():
@@ -204,10 +205,12 @@ def _parts(schema: FlowSchema) -> tuple[FlowSchema, ...]:
     )
 
 
-def _staying(old: Side, new: Side, world: World) -> Iterator[Witness]:
-    """Requests to the FlowSchemas of both sides whose level has other limits, or that tell flows apart by something else."""
+def _staying(old: Side, new: Side, world: World, goes: Callable[[RequestDigest], Resolution]) -> Iterator[Witness]:
+    """Requests to the FlowSchemas of both sides whose level has other limits, or that tell flows apart by something else.
+
+    `goes` says where a request goes in `new`.
+    """
     there = {_identity(schema): schema for schema in new.configuration.order}
-    goes = classifier(new.configuration)
     limits = {
         change.name: change
         for change in compare(old.limits, new.limits)

@@ -22,7 +22,7 @@ from apflint.evaluate.reach.vocabulary import (
 from apflint.evaluate.reach.witness import digest, possible
 from apflint.evaluate.reach.worlds import HTTP_VERBS
 
-from .configurations import FLOW_SCHEMAS, objects
+from .configurations import FLOW_SCHEMAS, group, objects, user
 
 if TYPE_CHECKING:
     from apflint.evaluate.reach import World
@@ -40,14 +40,6 @@ def schema(*subjects: dict[str, Any], resources: tuple[Any, ...] = (), paths: tu
     spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [rule]}
     (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
     return made
-
-
-def user(name: str) -> dict[str, Any]:
-    return {"kind": "User", "user": {"name": name}}
-
-
-def group(name: str) -> dict[str, Any]:
-    return {"kind": "Group", "group": {"name": name}}
 
 
 def guessed(made: FlowSchema, corner: int = 0) -> list[Point]:
