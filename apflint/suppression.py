@@ -208,8 +208,7 @@ class _Mistake(Protocol):
 
 def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | _Mistake]:
     for document in documents:
-        metadata = document.value.get("metadata")
-        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        annotations = document.at("metadata", "annotations")
         for key, reason in annotations.items() if isinstance(annotations, dict) else ():
             if not isinstance(key, str) or not key.startswith(_ANNOTATION):
                 continue

@@ -188,8 +188,7 @@ def by_uid(known: Workspace, flow_schema_uid: str | None, priority_level_uid: st
     """The names of the objects with these uids, from a dump of a cluster. ValueError for a uid that is not there."""
     names: dict[tuple[str, Any], str] = {}
     for manifest in known.manifests:
-        metadata = manifest.document.value.get("metadata")
-        uid = metadata.get("uid") if isinstance(metadata, dict) else None
+        uid = manifest.document.at("metadata", "uid")
         if isinstance(uid, str):
             names[manifest.document.kind, uid] = manifest.document.name
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _MOST = 10_000
-"""Findings of a rule in one file that are mended in one go: each takes some 30 kB until then. What is left of more goes in rounds."""
+"""Findings of a rule in one file that are mended in one go: each takes some 30 kB until then. More of them go in rounds."""
 
 
 class _Outcome(NamedTuple):

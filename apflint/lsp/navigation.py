@@ -66,7 +66,7 @@ def references(known: Workspace, level: str) -> list[Where]:
     return [
         _where(document, LEVEL)
         for document in _documents(known)
-        if document.kind == KINDS[0] and _value(document, LEVEL) == level
+        if document.kind == KINDS[0] and document.at(*LEVEL) == level
     ]
 
 
@@ -89,10 +89,3 @@ def _documents(known: Workspace) -> Iterator[Document]:
 
 def _where(document: Document, path: Path) -> Where:
     return Where(document.source, *document.offsets(path))
-
-
-def _value(document: Document, path: Path) -> object:
-    value: object = document.value
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
