@@ -82,10 +82,10 @@ def test_what_goes_wrong_is_seen(fuzz: ModuleType, tmp_path: Path, monkeypatch: 
 
 
 def test_a_process_that_hangs_or_dies_is_seen(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzz, "PATIENCE", 0.5)
+    monkeypatch.setattr(fuzz, "PATIENCE", 3.0)
     hanging = "import time; print('[\"at\", 0]', flush=True); time.sleep(60)"
     monkeypatch.setattr(fuzz, "command", lambda _seed, _start: [sys.executable, "-c", hanging])
-    count, failures = fuzz.fuzz(2.0, 1)
+    count, failures = fuzz.fuzz(6.0, 1)
     assert count == 1
     assert failures
     assert {failure.number for failure in failures} == {0}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_SPACE = re.compile(r"[ \t\n\r]*")
+_BLANKS = " \t\n\r"
+_SPACE = re.compile(f"[{_BLANKS}]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _HALF = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"true|false|null")
@@ -148,6 +149,9 @@ _DECODER = JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_con
 
 
 def _space(text: str, at: int) -> int:
+    """Past the blanks and line ends there, if any."""
+    if text[at : at + 1] not in _BLANKS:
+        return at
     found = _SPACE.match(text, at)
     assert found is not None
     return found.end()
@@ -166,16 +170,16 @@ class _Reader:
         if self.left < 0:
             raise YamlError(f"more than {MAX_VALUES:,} values in one document", at, unsafe=True)
         first = self.text[at : at + 1]
+        if first == '"':
+            return self._string(at)
         if first == "{":
             return self._object(at, depth)
         if first == "[":
             return self._array(at, depth)
-        if first == '"':
-            return self._string(at)
-        if word := _WORD.match(self.text, at):
-            return Scalar(at, word.end(), _WORDS[word.group()])
         if number := _NUMBER.match(self.text, at):
             return Scalar(at, number.end(), _number(number))
+        if word := _WORD.match(self.text, at):
+            return Scalar(at, word.end(), _WORDS[word.group()])
         raise YamlError("a JSON value was expected here", at)
 
     def _string(self, at: int) -> Scalar:
@@ -207,26 +211,29 @@ class _Reader:
 
     def _array(self, at: int, depth: int) -> Sequence:
         node = Sequence(at, flow=True)
-        at = _space(self.text, at + 1)
-        while self.text[at : at + 1] != "]":
+        text, items = self.text, node.items
+        at = _space(text, at + 1)
+        while text[at : at + 1] != "]":
             item = self.value(at, depth + 1)
-            node.items.append(item)
-            at = self._next(node, _space(self.text, item.end), "]")
+            items.append(item)
+            at = self._next(node, _space(text, item.end), "]")
         node.end = at + 1
         return node
 
     def _next(self, node: Mapping | Sequence, at: int, closing: str) -> int:
         """Past a comma to the next entry, or onto the closing bracket."""
-        if self.text[at : at + 1] == closing:
+        text = self.text
+        found = text[at : at + 1]
+        if found == closing:
             return at
         if at >= self.stop:
-            opening = self.text[node.start]
+            opening = text[node.start]
             message = f"the `{opening}` that is opened here is not closed: its `{closing}` is missing"
             raise YamlError(message, node.start)
-        if self.text[at : at + 1] != ",":
+        if found != ",":
             raise YamlError(f"a `,` or `{closing}` was expected here", at)
-        after = _space(self.text, at + 1)
-        if self.text[after : after + 1] == closing:
+        after = _space(text, at + 1)
+        if text[after : after + 1] == closing:
             raise YamlError("JSON allows no comma after the last entry", at)
         return after
 
