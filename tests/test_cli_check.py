@@ -29,6 +29,7 @@ spec:
     - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}
 """
 BAD = GOOD.replace("870", "0x10000")
+QUOTED = GOOD.replace("870", '"870"')
 WARNED = GOOD.replace("name: nightly", "name: nightly\n  namespace: nights")
 LEVEL = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -137,6 +138,20 @@ def test_standard_input(folder: Path, capsys: pytest.CaptureFixture[str], monkey
     assert report(capsys, "-")["findings"][0]["file"] == "<stdin>"
     pipe(monkeypatch, BAD)
     assert report(capsys, "--stdin-filename", "apf/a.yaml", "-")["findings"][0]["file"] == "apf/a.yaml"
+
+
+def test_the_summary_names_the_command_that_fixes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a=QUOTED)
+    run(["check", "a.yaml"])
+    assert capsys.readouterr().err.endswith("It can be fixed: apflint fix\n")
+    pipe(monkeypatch, QUOTED)
+    run(["check", "-"])
+    assert capsys.readouterr().err.endswith("It can be fixed: apflint fix -\n")
+    pipe(monkeypatch, QUOTED)
+    run(["fix", "-"])
+    assert capsys.readouterr().out == GOOD
 
 
 def test_output_of_helm_template_is_reported_by_template(

@@ -51,8 +51,8 @@ class Printing(NamedTuple):
     fail_on: str
     reports: tuple[str, ...] = ()
     """FORMAT=FILE: written beside what is printed."""
-    fixes: bool = True
-    """Whether the summary tells how many findings can be fixed: not where that was just done."""
+    fixes: str = "apflint fix"
+    """The command that fixes, for the summary; "" where that was just done."""
 
 
 class Baseline(NamedTuple):
@@ -161,6 +161,7 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags)
         statistics=flags.statistics,
         fail_on=given["fail-on"],
         reports=flags.reports,
+        fixes="apflint fix -" if paths == ("-",) else "apflint fix",
     )
     known = Baseline(flags.baseline, flags.write_baseline) if flags.baseline is not None else None
     return Request(inputs, options, printing, known)

@@ -71,7 +71,7 @@ def check(request: Request, flags: Flags) -> int:
             say(f"apflint: {failure}")
         _tell(outcome, flags)
         return status(report, request.printing.fail_on, failed=bool(outcome.failures) or failed)
-    printing = request.printing._replace(fixes=False)
+    printing = request.printing._replace(fixes="")
     result = show(engine.limited(report), printing, wanted, outcome.failures, require_objects=flags.require_objects)
     _tell(outcome, flags)
     return result

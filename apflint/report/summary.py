@@ -35,10 +35,10 @@ def counts(per_severity: Mapping[Severity, int], paint: Paint) -> str:
     return ", ".join(paint(counted(count, severity), severity) for severity, count in present)
 
 
-def summary(report: Report, style: Style, paint: Paint, *, fixes: bool = True) -> str:
-    """One line on the findings, with `fixes` one on those that can be fixed, and one for each reason why something was not checked."""
+def summary(report: Report, style: Style, paint: Paint, *, fixes: str = "apflint fix") -> str:
+    """One line on the findings, one on those that the command `fixes` mends, and one for each reason why something was not checked."""
     lines = _verdict(report, style, paint)
-    if fixes and (hint := _fixable(report)):
+    if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
     reasons: dict[str, list[Skipped]] = {reason: [] for reason in REASONS}
     for skipped in report.skipped:
@@ -79,15 +79,15 @@ def _verdict(report: Report, style: Style, paint: Paint) -> list[str]:
     return [coloured + first, *rest]
 
 
-def _fixable(report: Report) -> str:
-    """How many findings `apflint fix` mends: `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`."""
+def _fixable(report: Report, command: str) -> str:
+    """How many findings the command mends: `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`."""
     fixes = [finding.fix for finding in report.findings if finding.fix is not None]
     safe = sum(fix.safe for fix in fixes)
     if not fixes:
         return ""
     more = f" ({len(fixes) - safe} more with --unsafe-fixes)" if 0 < safe < len(fixes) else ""
     which = "It" if len(report.findings) == 1 else f"{safe or len(fixes)} of them"
-    return f"{which} can be fixed: apflint fix{'' if safe else ' --unsafe-fixes'}{more}"
+    return f"{which} can be fixed: {command}{'' if safe else ' --unsafe-fixes'}{more}"
 
 
 def _passed_over(reason: str, skipped: list[Skipped]) -> str:
