@@ -105,7 +105,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def explainer(*paths: str, kubernetes: str = "1.36", **more: Any) -> Explainer:
-    return Explainer(manifests.read(paths, kubernetes, **more))
+    return Explainer(manifests.read(paths, manifests.Cluster(kubernetes, **more)))
 
 
 def told(question: Question, by: Explainer, **style: Any) -> str:

@@ -47,7 +47,7 @@ NOTHING = Vocabulary((), (), (), ())
 
 def explainer(folder: Path) -> Explainer:
     (folder / "apf.yaml").write_text(CLUSTER)
-    return Explainer(manifests.read([str(folder)], "1.36"))
+    return Explainer(manifests.read([str(folder)], manifests.Cluster("1.36")))
 
 
 def test_what_is_offered_is_in_the_manifests_or_in_every_cluster(tmp_path: Path) -> None:

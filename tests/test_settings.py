@@ -316,9 +316,20 @@ def test_questions_are_about_the_projects_release_server_and_files(
     assert limits() == ("1.27", 1000, False)
     assert limits("--kubernetes", newest, "--max-requests-inflight", "100") == (newest, 300, False)
     assert limits("old.yaml") == ("1.27", 1000, True)
+    assert limits("--isolated") == (newest, 600, True)
     write(project, "kubernetes = 1.27")
     assert run(["explain", "list", "pods", "--as", "x"]) == 2
     assert "apflint.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line", ["explain list pods --as x", "limits", "diff defaults:1.30 . --exit-zero", "graph", "migrate --diff ."]
+)
+def test_isolated_reads_no_settings(project: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    write(project, "kubernetes = 1.27")  # a mistake, to whoever reads it
+    assert run(line.split()) == 2
+    assert "apflint.toml" in capsys.readouterr().err
+    assert run([*line.split(), "--isolated"]) == 0
 
 
 def test_a_file_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,15 +11,14 @@ from apflint.cli import manifests
 from apflint.cli.explain import Explainer, as_json, by_uid
 from apflint.cli.terminal import style
 from apflint.evaluate import records
-from apflint.evaluate.limits import server_concurrency
 from apflint.evaluate.request import Request, from_http, from_words
 from apflint.names import dns_label
 from apflint.report.terminal import counted, visible
-from apflint.settings import effective
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apflint.cli.manifests import Cluster
     from apflint.report import Style
     from apflint.workspace import Workspace
 
@@ -51,34 +50,11 @@ class Question(NamedTuple):
         return sum(map(bool, (self.words, http, self.event, self.requests, uids)))
 
 
-class ServerSize(NamedTuple):
-    """How many requests one API server executes at once, as the user says it."""
-
-    total: int | None = None
-    max_requests_inflight: int | None = None
-    max_mutating_requests_inflight: int | None = None
-
-    def seats(self) -> int:
-        """The server concurrency limit; that of the project's settings where no option says any.
-
-        ValueError where the options contradict each other or make no server.
-        """
-        if not any(part is not None for part in self):
-            return effective({}).values["server-concurrency"]
-        if self.total is None:
-            return server_concurrency(self.max_requests_inflight, self.max_mutating_requests_inflight)
-        if self.max_requests_inflight is not None or self.max_mutating_requests_inflight is not None:
-            raise ValueError("--server-concurrency is the sum of the two inflight flags: give it or them, not both")
-        return self.total
-
-
 def run(
     question: Question,
     paths: tuple[str, ...],
-    kubernetes: str | None,
-    size: ServerSize,
+    cluster: Cluster,
     *,
-    defaults: bool,
     output: str,
     color: str,
     verbose: bool,
@@ -100,7 +76,7 @@ def run(
     uids = question.flow_schema_uid is not None or question.priority_level_uid is not None
     # What is wrong with the question itself is told before anything is read.
     asked = None if interactive or in_files or uids else request(question)
-    known = manifests.read(paths, kubernetes, defaults=defaults, server_concurrency=size.seats())
+    known = manifests.read(paths, cluster)
     if uids:
         return _uids(question, known, output)
     explainer = Explainer(known)
@@ -233,10 +209,8 @@ def _uids(question: Question, known: Workspace, output: str) -> int:
 def limits(
     paths: tuple[str, ...],
     compare: tuple[str, str] | None,
-    kubernetes: str | None,
-    size: ServerSize,
+    cluster: Cluster,
     *,
-    defaults: bool,
     output: str,
     color: str,
 ) -> int:
@@ -246,21 +220,18 @@ def limits(
 
     how = style(color)
     paint = Paint(colour=how.colour)
-    seats = size.seats()
     if compare is not None and paths:
         raise ValueError(
             "--compare names two configurations, so there is no room for a third. Leave out the other paths"
         )
     if compare is None:
-        found = manifests.read(paths or (".",), kubernetes, defaults=defaults, server_concurrency=seats).limits
+        found = manifests.read(paths or (".",), cluster).limits
         if output == "json":
             sys.stdout.write(json.dumps(tables.limits_json(found), indent=2) + "\n")
         else:
             sys.stdout.write(tables.render(found, width=how.width, paint=paint, unicode=_shows("█░")))
         return 0
-    old, new = (
-        manifests.read_one(path, kubernetes, defaults=defaults, server_concurrency=seats).limits for path in compare
-    )
+    old, new = (manifests.read_one(path, cluster).limits for path in compare)
     if output == "json":
         sys.stdout.write(json.dumps(tables.comparison_json(old, new), indent=2) + "\n")
     else:

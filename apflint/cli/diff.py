@@ -15,7 +15,7 @@ from apflint.evaluate.flows import fates
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
-    from apflint.cli.ask import ServerSize
+    from apflint.cli.manifests import Cluster
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.resolve import Resolution
     from apflint.workspace import Workspace
@@ -26,10 +26,8 @@ _STDIN = "-"
 def run(
     old: str,
     new: str,
-    kubernetes: str | None,
-    size: ServerSize,
+    cluster: Cluster,
     *,
-    defaults: bool,
     output: str,
     color: str,
     exit_zero: bool,
@@ -40,10 +38,7 @@ def run(
     """
     if old == new == _STDIN:
         raise ValueError("standard input can be OLD or NEW, not both")
-    seats = size.seats()
-    before, after = (
-        manifests.read_one(path, kubernetes, defaults=defaults, server_concurrency=seats) for path in (old, new)
-    )
+    before, after = (manifests.read_one(path, cluster) for path in (old, new))
     for path, known in ((old, before), (new, after)):
         _say_if_empty(path, known)
     found = difference(Side(before.configuration, before.limits), Side(after.configuration, after.limits))

@@ -9,19 +9,15 @@ from apflint.cli import manifests
 from apflint.graph.picture import picture, shadows
 
 if TYPE_CHECKING:
-    from apflint.cli.ask import ServerSize
+    from apflint.cli.manifests import Cluster
 
 
-def run(paths: tuple[str, ...], kubernetes: str | None, size: ServerSize, *, defaults: bool, output: str) -> int:
+def run(paths: tuple[str, ...], cluster: Cluster, output: str) -> int:
     """Prints the picture as `mermaid`, `dot`, `svg` or `html`.
 
     A single path may be `defaults:1.33`. ValueError, fit to be shown, for a release or a path that is none.
     """
-    seats = size.seats()
-    if len(paths) == 1:
-        known = manifests.read_one(paths[0], kubernetes, defaults=defaults, server_concurrency=seats)
-    else:
-        known = manifests.read(paths, kubernetes, defaults=defaults, server_concurrency=seats)
+    known = manifests.read_one(paths[0], cluster) if len(paths) == 1 else manifests.read(paths, cluster)
     drawn = picture(known, shadows(known.configuration))
     # Each writer is loaded only where it is asked for.
     if output == "dot":

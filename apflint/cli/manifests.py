@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import CHECKS
 from apflint.cli import files
 from apflint.engine import STDIN, load_inputs, report
-from apflint.releases import NEWEST, SERVER_CONCURRENCY, release
+from apflint.evaluate.limits import server_concurrency
+from apflint.releases import NEWEST, release
 from apflint.report.terminal import visible
 from apflint.settings import effective
 from apflint.workspace import Workspace, World, workspace
@@ -21,34 +22,51 @@ if TYPE_CHECKING:
 _BUILT_IN = "defaults:"
 
 
-def read(
-    paths: Iterable[str],
-    kubernetes: str | None,
-    *,
-    defaults: bool = True,
-    server_concurrency: int = SERVER_CONCURRENCY,
-) -> Workspace:
-    """The user's manifests for a release and a server of so many seats, with the built-in objects unless `defaults` is off.
+class Cluster(NamedTuple):
+    """What manifests are read for, as a command line says it: a release, and how much one API server executes at once.
 
-    Release and excluded files are those of the project's settings, where nothing else is said. ValueError, fit to be
-    shown, for an unknown release or a path that cannot be read. What the API server would reject is told on standard error,
-    and used as far as it can be read.
+    What it does not say (None) is that of the project's settings, or of nobody's with `isolated`.
     """
-    settings = effective({"kubernetes": kubernetes}).values
+
+    kubernetes: str | None = None
+    seats: int | None = None
+    max_requests_inflight: int | None = None
+    max_mutating_requests_inflight: int | None = None
+    defaults: bool = True
+    """Whether the built-in objects of the release are part of the configuration."""
+    isolated: bool = False
+
+    def server_concurrency(self) -> int | None:
+        """The seats of the server; ValueError where what is said contradicts itself or makes no server."""
+        inflight = (self.max_requests_inflight, self.max_mutating_requests_inflight)
+        if inflight == (None, None):
+            return self.seats
+        if self.seats is not None:
+            raise ValueError("--server-concurrency is the sum of the two inflight flags: give it or them, not both")
+        return server_concurrency(*inflight)
+
+
+def read(paths: Iterable[str], cluster: Cluster) -> Workspace:
+    """The user's manifests in a cluster. What the API server would reject is told, and used as far as it can be read.
+
+    ValueError, fit to be shown, for a cluster that there cannot be, wrong settings, or a path that cannot be read.
+    """
+    asked = {"kubernetes": cluster.kubernetes, "server-concurrency": cluster.server_concurrency()}
+    settings = effective(asked, isolated=cluster.isolated).values
     target = release(settings["kubernetes"] or NEWEST.name)
     loaded = load_inputs(_inputs(paths, settings["exclude"]))
-    known = workspace(loaded, target, world=World(server_concurrency=server_concurrency, defaults=defaults))
+    world = World(server_concurrency=settings["server-concurrency"], defaults=cluster.defaults)
+    known = workspace(loaded, target, world=world)
     _warn(loaded, known)
     return known
 
 
-def read_one(
-    path: str, kubernetes: str | None, *, defaults: bool = True, server_concurrency: int = SERVER_CONCURRENCY
-) -> Workspace:
+def read_one(path: str, cluster: Cluster) -> Workspace:
     """As `read` for one path, or for `defaults:1.33`: what a fresh server of that release has."""
     if path.startswith(_BUILT_IN):
-        return read((), release(path.removeprefix(_BUILT_IN)).name, server_concurrency=server_concurrency)
-    return read((path,), kubernetes, defaults=defaults, server_concurrency=server_concurrency)
+        fresh = release(path.removeprefix(_BUILT_IN)).name
+        return read((), cluster._replace(kubernetes=fresh, defaults=True))
+    return read((path,), cluster)
 
 
 def _inputs(paths: Iterable[str], exclude: Iterable[str]) -> Iterator[tuple[str, bytes]]:

@@ -148,6 +148,7 @@ def _explain(arguments: list[str]) -> Callable[[], int] | None:
 
     def command() -> int:
         from apflint.cli import ask
+        from apflint.cli.manifests import Cluster
 
         question = ask.Question(
             found.words,
@@ -157,8 +158,6 @@ def _explain(arguments: list[str]) -> Callable[[], int] | None:
             all_namespaces="all_namespaces" in found.switches,
         )
         paths = found.values.get("filename", (".",))
-        return ask.run(
-            question, paths, None, ask.ServerSize(), defaults=True, output="text", color="auto", verbose=False
-        )
+        return ask.run(question, paths, Cluster(), output="text", color="auto", verbose=False)
 
     return command

@@ -87,7 +87,7 @@ def _run(name: str, source: Source, suite: Suite, overrides: Overrides) -> FileR
         return _untested(name, source, message, document.span(()))
     kubernetes = overrides.kubernetes or (suite.release or NEWEST).name
     try:
-        known = manifests.read(paths, kubernetes)
+        known = manifests.read(paths, manifests.Cluster(kubernetes))
     except ValueError as error:
         if overrides.manifests:
             raise  # it is the command line that is wrong

@@ -58,11 +58,12 @@ def explain(
     max_mutating_requests_inflight: Mutating = None,
     output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With --requests: with what was tried.")] = False,
-    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    isolated: Isolated = False,
     color: Color = Colour.auto,
 ) -> int:
     """Say which FlowSchema and priority level a request gets, why, and how many seats there are."""
     from apflint.cli import ask
+    from apflint.cli.manifests import Cluster
 
     question = ask.Question(
         words=tuple(words or ()),
@@ -77,15 +78,20 @@ def explain(
         flow_schema_uid=flow_schema_uid,
         priority_level_uid=priority_level_uid,
     )
-    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    cluster = Cluster(
+        kubernetes,
+        server_concurrency,
+        max_requests_inflight,
+        max_mutating_requests_inflight,
+        defaults=not no_defaults,
+        isolated=isolated,
+    )
     paths = tuple(filename or ["."])
     return said(
         lambda: ask.run(
             question,
             paths,
-            kubernetes,
-            seats,
-            defaults=not no_defaults,
+            cluster,
             output=output.value,
             color=color.value,
             verbose=verbose,
@@ -106,20 +112,26 @@ def limits(
     max_requests_inflight: Inflight = None,
     max_mutating_requests_inflight: Mutating = None,
     output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
-    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    isolated: Isolated = False,
     color: Color = Colour.auto,
 ) -> int:
     """Show the seats that each priority level gets: shares, nominal, least and most."""
     from apflint.cli import ask
+    from apflint.cli.manifests import Cluster
 
-    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    cluster = Cluster(
+        kubernetes,
+        server_concurrency,
+        max_requests_inflight,
+        max_mutating_requests_inflight,
+        defaults=not no_defaults,
+        isolated=isolated,
+    )
     return said(
         lambda: ask.limits(
             tuple(paths or ()),
             compare,
-            kubernetes,
-            seats,
-            defaults=not no_defaults,
+            cluster,
             output=output.value,
             color=color.value,
         )
@@ -137,21 +149,26 @@ def diff(
     max_mutating_requests_inflight: Mutating = None,
     output: Annotated[DiffFormat, typer.Option("--format", help="markdown: for a comment.")] = DiffFormat.text,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even when something changes.")] = False,
-    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    isolated: Isolated = False,
     color: Color = Colour.auto,
 ) -> int:
     """Show which requests change FlowSchema or priority level, a request as proof of each, and how seats change."""
-    from apflint.cli import ask
     from apflint.cli import diff as command
+    from apflint.cli.manifests import Cluster
 
-    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
+    cluster = Cluster(
+        kubernetes,
+        server_concurrency,
+        max_requests_inflight,
+        max_mutating_requests_inflight,
+        defaults=not no_defaults,
+        isolated=isolated,
+    )
     return said(
         lambda: command.run(
             old,
             new,
-            kubernetes,
-            seats,
-            defaults=not no_defaults,
+            cluster,
             output=output.value,
             color=color.value,
             exit_zero=exit_zero,
@@ -197,16 +214,21 @@ def graph(
     server_concurrency: Seats = None,
     max_requests_inflight: Inflight = None,
     max_mutating_requests_inflight: Mutating = None,
-    isolated: Isolated = False,  # noqa: ARG001  # there is no configuration of this command yet
+    isolated: Isolated = False,
 ) -> int:
     """Draw the FlowSchemas in matching order, their levels with seats, and what is never reached."""
-    from apflint.cli import ask
     from apflint.cli import graph as command
+    from apflint.cli.manifests import Cluster
 
-    seats = ask.ServerSize(server_concurrency, max_requests_inflight, max_mutating_requests_inflight)
-    return said(
-        lambda: command.run(tuple(paths or ["."]), kubernetes, seats, defaults=not no_defaults, output=output.value)
+    cluster = Cluster(
+        kubernetes,
+        server_concurrency,
+        max_requests_inflight,
+        max_mutating_requests_inflight,
+        defaults=not no_defaults,
+        isolated=isolated,
     )
+    return said(lambda: command.run(tuple(paths or ["."]), cluster, output.value))
 
 
 @app.command("test")
