@@ -315,8 +315,9 @@ def test_why_nothing_reaches_a_flow_schema_that_nobody_shadows() -> None:
     assert found.message == "no request can ever reach this FlowSchema: it has no rules"
     log = {**READ_PODS, "verbs": ["get"], "resources": ["pods/log"]}
     (found,) = findings(flow_schema("mine", resources=[log]), only="APF501")
-    assert found.message.startswith(
-        "no request can ever reach this FlowSchema: no request that API Priority and Fairness sees matches its rules."
+    assert found.message == (
+        'no request can ever reach this FlowSchema: requests for "pods/log" are long-running,'
+        " and API Priority and Fairness does not see these"
     )
     never = flow_schema("mine", resources=[{**READ_PODS, "apiGroups": ["apps/v1"]}])
     assert ids(findings(never, only="APF50")) == ["APF504"]
@@ -1029,14 +1030,81 @@ def test_each_flow_schema_that_takes_system_traffic_is_told() -> None:
     assert [found.object.name for found in told if found.object] == ["first", "second"]
 
 
-def test_a_rule_of_requests_that_nobody_sees() -> None:
-    mine = flow_schema("mine")
-    attach = {"verbs": ["create"], "apiGroups": [""], "resources": ["pods/exec"], "namespaces": ["*"]}
-    rules = [{"subjects": [user("alice")], "resourceRules": each} for each in ([READ_PODS], [attach])]
-    (found,) = findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
-    assert found.message.startswith(
-        "this rule never decides anything: no request that API Priority and Fairness sees matches its rules."
+LONG_RUNNING = 'requests for "pods/exec" are long-running, and API Priority and Fairness does not see these'
+NO_ACCOUNT = (
+    '"system:serviceaccount:ci" is the name of no service account, which is system:serviceaccount:NAMESPACE:NAME'
+)
+NO_NAMESPACE = 'nobody is in "system:serviceaccounts:CI", because no namespace can be called "CI"'
+NO_RESOURCE = 'no request is for "pods/" or "a/b/c": a resource is written pods or pods/log'
+A_RESOURCE = '"/api/v1/pods" and "/apis/apps/v1/jobs/*" are paths of resources, which only resourceRules match'
+NO_REASON = "no request that API Priority and Fairness sees matches it"
+
+
+def reading(*resources: str) -> dict[str, Any]:
+    return {**READ_PODS, "verbs": ["get"], "resources": [*resources]}
+
+
+def getting(*urls: str) -> dict[str, Any]:
+    return {"verbs": ["get"], "nonResourceURLs": [*urls]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "reasons"),
+    [
+        ({"resourceRules": [reading("pods/exec")]}, [LONG_RUNNING]),
+        ({"resourceRules": [reading("pods/", "a/b/c")]}, [NO_RESOURCE]),
+        ({"resourceRules": [reading("pods/", "a/b/c", "pods/exec")]}, [NO_RESOURCE, LONG_RUNNING]),
+        ({"nonResourceRules": [getting("/api/v1/pods", "/apis/apps/v1/jobs/*")]}, [A_RESOURCE]),
+        (
+            {"nonResourceRules": [getting("/debug/pprof/heap")]},
+            [LONG_RUNNING.replace("pods/exec", "/debug/pprof/heap")],
+        ),
+        (
+            {
+                "resourceRules": [reading("pods/exec")],
+                "nonResourceRules": [getting("/api/v1/pods", "/apis/apps/v1/jobs/*")],
+            },
+            [LONG_RUNNING, A_RESOURCE],
+        ),
+        ({"subjects": [user("system:serviceaccount:ci")]}, [NO_ACCOUNT]),
+        (
+            {"subjects": [group("system:serviceaccounts:CI"), user("system:serviceaccount:ci")]},
+            [NO_NAMESPACE, NO_ACCOUNT],
+        ),
+        # A resource without a name cannot be listed: there is no path for that.
+        ({"resourceRules": [{**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
+        ({"resourceRules": [reading("pods/exec"), {**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
+    ],
+)
+def test_why_nothing_matches(rule: dict[str, Any], reasons: list[str]) -> None:
+    mine, spec = flow_schema("mine"), flow_schema("mine")["spec"]
+    dead, alive = {"subjects": [user("alice")], "resourceRules": [READ_PODS], **rule}, spec["rules"][0]
+    if "nonResourceRules" in rule and "resourceRules" not in rule:
+        del dead["resourceRules"]
+    (found,) = findings({**mine, "spec": {**spec, "rules": [alive, dead]}}, only="APF502")
+    assert found.field == "spec.rules[1]"
+    assert found.message.startswith("this rule never decides anything: ")
+    assert [found.message.find(reason) >= 0 for reason in reasons] == [True] * len(reasons)
+    assert found.message.count("; ") == len(reasons) - 1
+    (whole,) = findings({**mine, "spec": {**spec, "rules": [dead]}}, only="APF501")
+    assert whole.message == found.message.replace(
+        "this rule never decides anything", "no request can ever reach this FlowSchema"
     )
+
+
+def test_an_entry_has_reasons_of_its_own() -> None:
+    rules = {
+        "subjects": [account("ci", "runner"), user("system:serviceaccount:ci")],
+        "resourceRules": [READ_PODS, reading("pods/exec")],
+        "nonResourceRules": [getting("/version/x"), getting("/api/v1/pods")],
+    }
+    mine = flow_schema("mine", "workload-low", 100)
+    told = findings({**mine, "spec": {**mine["spec"], "rules": [rules]}}, only="APF502")
+    assert [(found.field, found.message.partition(": ")[2][:30]) for found in told] == [
+        ("spec.rules[0].subjects[1]", NO_ACCOUNT[:30]),
+        ("spec.rules[0].resourceRules[1]", LONG_RUNNING[:30]),
+        ("spec.rules[0].nonResourceRules[1]", '"/api/v1/pods" is the path of '),
+    ]
 
 
 def test_a_built_in_level_may_come_after_its_flow_schema() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks import matching
+from apflint.checks.nothing import nothing
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.resolve import matching_order
 from apflint.finding import Elsewhere, Place, Problem, field_path
@@ -47,7 +48,7 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
         elif _told(workspace).get(id(part.schema.document)):
             continue  # APF504 and APF506 say why it matches nothing
         else:
-            message = f"no request can ever reach this FlowSchema: {_NOTHING}"
+            message = f"no request can ever reach this FlowSchema: {nothing(part)}"
         yield _unreachable(workspace, part, message + given(workspace, *blockers), blockers)
 
 
@@ -62,10 +63,6 @@ def _unreachable(workspace: Workspace, part: Part, message: str, blockers: tuple
 
 _NAMED = 100
 """For so many findings of APF501 and of APF502 it is worked out who comes first: each takes milliseconds, and nobody reads more."""
-_NOTHING = (
-    "no request that API Priority and Fairness sees matches its rules. It does not see long-running requests: exec, attach,"
-    " port-forward, log, proxy and /debug/pprof/"
-)
 
 
 def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
@@ -95,7 +92,7 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
                 f"this {what} never decides anything: {listed(takers, 'and')} {_come_and_take(len(takers))} all of it"
             )
         else:
-            message = f"this {what} never decides anything: {_NOTHING}"
+            message = f"this {what} never decides anything: {nothing(part)}"
         others = (shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name)
         message += given(workspace, *(shadow.schema for shadow in shadows))
         yield Problem(Place(part.schema.document, part.path), message, related=tuple(_elsewhere(others)))
