@@ -389,16 +389,63 @@ def test_what_cannot_be_answered_is_one_sentence(
     assert printed.err.rstrip("\n").isprintable()
 
 
+TWO_MORE = """---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: renamed}
+spec: {type: Limited, limited: {assuredConcurrencyShares: 50, limitResponse: {type: Reject}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: undecodable}
+spec: {type: Limited, limited: {nominalConcurrencyShares: "50", limitResponse: {type: Reject}}}
+"""
+
+
+TWO_REJECTED = (
+    '2 objects or documents would be rejected by the API server, the first of them PriorityLevelConfiguration "renamed"'
+    " (apf.yaml:48)."
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        # A server that had this level would leave it out: it cannot deal 9 of 8 queues.
+        (
+            {"apf": CLUSTER.replace("handSize: 2", "handSize: 9")},
+            'PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server, and is not used here',
+        ),
+        (
+            {"apf": CLUSTER.replace("handSize: 2", "handSize: 2, queueLengthLimit: 0")},
+            'PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server, and is used here all the same',
+        ),
+        (
+            {"apf": CLUSTER + TWO_MORE},
+            f"{TWO_REJECTED} 1 of them is used here all the same",
+        ),
+        (
+            {"apf": CLUSTER + TWO_MORE.replace("assured", "asured").replace('"50"', "-1")},
+            f"{TWO_REJECTED} They are used here all the same",
+        ),
+        (
+            {"apf": CLUSTER, "bpf": CLUSTER},
+            'PriorityLevelConfiguration "tenants" (bpf.yaml:7) is there before (apf.yaml:7), as are 3 more. Of each the last one counts here',
+        ),
+    ],
+)
 def test_what_no_server_would_take_is_told(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: dict[str, str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "apf.yaml").write_text(CLUSTER.replace("handSize: 2", "handSize: 9"))
+    for name, text in files.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
     assert run(["explain", "list", "pods", "--as", "alice"]) == 0
-    assert capsys.readouterr().err == (
-        'apflint: PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server.'
-        " It is used here as far as it can be decoded: see `apflint check`\n"
-    )
+    assert capsys.readouterr().err == f"apflint: {told}: see `apflint check`\n"
 
 
 GET = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "pods", "namespace": "x"}

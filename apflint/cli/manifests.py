@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.checks import CHECKS
+from apflint.checks import VALIDATION
 from apflint.cli import files
 from apflint.engine import STDIN, load_inputs, report
 from apflint.evaluate.limits import server_concurrency
@@ -17,9 +17,11 @@ from apflint.workspace import Workspace, World, workspace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.finding import Finding
     from apflint.load import Loaded
 
 _BUILT_IN = "defaults:"
+_DUPLICATE = "APF402"
 
 
 class Cluster(NamedTuple):
@@ -79,27 +81,56 @@ def _inputs(paths: Iterable[str], exclude: Iterable[str]) -> Iterator[tuple[str,
 
 
 def _warn(loaded: list[Loaded], known: Workspace) -> None:
-    """Says what of the input no cluster can have, and whether the answers count it in all the same."""
+    """Says what of the input no cluster can have, and what of that the answers count in all the same."""
     if not known.manifests and not known.troubles:
         return
-    findings = report(loaded, known, [rule for rule in CHECKS if rule < "APF4"]).findings
+    findings = report(loaded, known, [*VALIDATION, _DUPLICATE]).findings
     if any(finding.rule == "APF003" for finding in findings):
         sys.stderr.write("apflint: templates among the manifests are not used: render them first\n")
-    rejected = {
-        (finding.file, finding.object or finding.span): finding
-        for finding in reversed(findings)  # of each object the first is told
-        if finding.apiserver and finding.rule != "APF003"
-    }
-    if not rejected:
-        return
-    first = next(reversed(rejected.values()))
-    what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"
-    place = f"{what} ({first.file}:{first.span.line})"
-    if len(rejected) == 1:
-        told = f"{place} would be rejected by the API server. It is used here as far as it can be decoded"
-    else:
-        told = (
-            f"{len(rejected)} objects or documents would be rejected by the API server, the first of them {place}."
-            " They are used here as far as they can be decoded"
-        )
-    sys.stderr.write(f"apflint: {visible(told)}: see `apflint check`\n")
+    rejected: dict[object, Finding] = {}
+    for finding in findings:
+        if finding.apiserver and finding.rule != "APF003":
+            rejected.setdefault((finding.file, finding.object or finding.span), finding)
+    for told in (_rejected(list(rejected.values()), known), _duplicates(findings)):
+        if told:
+            sys.stderr.write(f"apflint: {visible(told)}: see `apflint check`\n")
+
+
+def _rejected(findings: list[Finding], known: Workspace) -> str:
+    """What the API server would reject, by the first finding of each object or document, and whether it is used here."""
+    if not findings:
+        return ""
+    place = _place(findings[0])
+    documents = _used(known)
+    used = sum(id(finding.document) in documents for finding in findings)
+    if len(findings) == 1:
+        return f"{place} would be rejected by the API server, and is {'used here all the same' if used else 'not used here'}"
+    told = f"{len(findings)} objects or documents would be rejected by the API server, the first of them {place}"
+    if used in (0, len(findings)):
+        return f"{told}. They are {'used here all the same' if used else 'not used here'}"
+    return f"{told}. {used} of them {'is' if used == 1 else 'are'} used here all the same"
+
+
+def _used(known: Workspace) -> set[int]:
+    """The ids of the documents that take part: they can be decoded, and a server that had them would not leave them out."""
+    configuration = known.configuration
+    schemas = {id(schema.document) for schema in (*configuration.order, *configuration.dangling)}
+    return schemas | {id(level.document) for level in configuration.levels.values()}
+
+
+def _duplicates(findings: Iterable[Finding]) -> str:
+    """The first name that is there twice: what is read last counts, as if the files had been applied in this order."""
+    found = [finding for finding in findings if finding.rule == _DUPLICATE]
+    if not found:
+        return ""
+    first = found[0].related[0]
+    others = len(found) - 1
+    more = f", as {'is' if others == 1 else 'are'} {others:,} more" if others else ""
+    return (
+        f"{_place(found[0])} is there before ({first.file}:{first.span.line}){more}. Of each the last one counts here"
+    )
+
+
+def _place(finding: Finding) -> str:
+    what = f'{finding.object.kind} "{finding.object.name}"' if finding.object else "a document"
+    return f"{what} ({finding.file}:{finding.span.line})"
