@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COLLECTION_VERBS = ("list", "watch", "deletecollection")
+_WITHOUT_NAME = {"get": "list", "delete": "deletecollection"}
+"""Verbs for one object, and what the server makes of them where none is named (`requestinfo.go`)."""
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 """The verbs of requests for resources."""
 METHODS = {
@@ -204,8 +206,9 @@ def _resource_request(verb: str, what: str, name: str, namespace: str | None) ->
             notes.append(f'"{target.name}" is cluster-scoped: the namespace "{namespace}" is not used.')
     else:
         scope = _namespace(verb, namespace, namespaced, notes)
-    if verb == "get" and not name:
-        notes.append('A GET without a name is a "list" to the server: ask for "list" if that is meant.')
+    if verb in _WITHOUT_NAME and not name:
+        real = _WITHOUT_NAME[verb]
+        notes.append(f'A {verb.upper()} without a name is a "{real}" to the server: ask for "{real}" if that is meant.')
     info = resource_info(
         verb, target.group, target.version, target.name, namespace=scope, subresource=subresource, name=name
     )

@@ -77,7 +77,13 @@ def test_what_was_inferred_is_said() -> None:
     assert '"n" is not used' in words("list nodes", namespace="n").notes[0]
     assert '"events.events.k8s.io"' in words("list ev").notes[0]
     assert '"web-0" is no subresource of "pods"' in words("get pods/web-0", namespace="x").notes[0]
-    assert '"list"' in words("get pods", namespace="x").notes[0]
+    assert words("get pods", namespace="x").notes[0] == (
+        'A GET without a name is a "list" to the server: ask for "list" if that is meant.'
+    )
+    assert words("delete pods", namespace="x").notes[0] == (
+        'A DELETE without a name is a "deletecollection" to the server: ask for "deletecollection" if that is meant.'
+    )
+    assert not any("without a name" in note for note in words("delete pods a", namespace="x").notes)
     assert '"foo" itself' in words("get ns foo").notes[1]
     assert not any('"foo" itself' in note for note in words("list ns foo").notes)
     assert 'in the API group "apps", not in the group "extensions"' in words("list deployments.extensions").notes[0]

@@ -37,7 +37,10 @@ def explain(
     groups: Annotated[
         list[str] | None, typer.Option("--as-group", metavar="GROUP", help="A group of the user; repeatable.")
     ] = None,
-    namespace: Annotated[str | None, typer.Option("-n", "--namespace", metavar="NS", help="Of the resource.")] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("-n", "--namespace", metavar="NS", help="Of the resource; a list without it is of all of them."),
+    ] = None,
     all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces", help="A list or watch of all.")] = False,
     method: Annotated[str | None, typer.Option(metavar="METHOD", help="HTTP method, with --path.")] = None,
     path: Annotated[str | None, typer.Option(metavar="URL", help="Path of the URL, with its query.")] = None,
