@@ -429,6 +429,10 @@ TWO_REJECTED = (
             f"{TWO_REJECTED} They are used here all the same",
         ),
         (
+            {"apf": CLUSTER + "---\nkind: FlowSchema\nspec: " + "[" * 300 + "]" * 300},
+            "a document (apf.yaml:46) is beyond what apflint reads, and is not used here",
+        ),
+        (
             {"apf": CLUSTER, "bpf": CLUSTER},
             'PriorityLevelConfiguration "tenants" (bpf.yaml:7) is there before (apf.yaml:7), as are 3 more. Of each the last one counts here',
         ),

@@ -87,13 +87,22 @@ def _warn(loaded: list[Loaded], known: Workspace) -> None:
     findings = report(loaded, known, [*VALIDATION, _DUPLICATE]).findings
     if any(finding.rule == "APF003" for finding in findings):
         sys.stderr.write("apflint: templates among the manifests are not used: render them first\n")
+    unread = [finding for finding in findings if finding.rule == "APF004" and not finding.apiserver]
     rejected: dict[object, Finding] = {}
     for finding in findings:
         if finding.apiserver and finding.rule != "APF003":
             rejected.setdefault((finding.file, finding.object or finding.span), finding)
-    for told in (_rejected(list(rejected.values()), known), _duplicates(findings)):
+    for told in (_unread(unread), _rejected(list(rejected.values()), known), _duplicates(findings)):
         if told:
             sys.stderr.write(f"apflint: {visible(told)}: see `apflint check`\n")
+
+
+def _unread(findings: list[Finding]) -> str:
+    """What is beyond the bounds of apflint, and so is missing here."""
+    if not findings:
+        return ""
+    more = f", as are {len(findings) - 1:,} others" if len(findings) > 1 else ""
+    return f"{_place(findings[0])} is beyond what apflint reads{more}, and is not used here"
 
 
 def _rejected(findings: list[Finding], known: Workspace) -> str:

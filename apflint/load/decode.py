@@ -16,6 +16,7 @@ from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.finding import Path
+    from apflint.load.node import Limit
 
 # go-yaml decode.go, allowedAliasRatio: how much of a document may come from aliases, by the number of values decoded.
 _RATIO_LOW, _RATIO_HIGH = 400_000, 4_000_000
@@ -29,12 +30,12 @@ _Identity = tuple[type, Any]
 
 
 class DecodeError(ValueError):
-    """What makes go-yaml give the document up. `unsafe` is an alias bomb."""
+    """What makes go-yaml give the document up; `limit` where it is beyond one, and whose that is."""
 
-    def __init__(self, message: str, node: Node, *, unsafe: bool = False) -> None:
+    def __init__(self, message: str, node: Node, limit: Limit | None = None) -> None:
         super().__init__(message)
         self.node = node
-        self.unsafe = unsafe
+        self.limit = limit
 
 
 class Duplicate(NamedTuple):
@@ -145,7 +146,7 @@ class _Decoder:
     def _descend(self, node: Node) -> None:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
-            raise DecodeError(f"aliases nest this document more than {_MAX_DEPTH} levels deep", node, unsafe=True)
+            raise DecodeError(f"aliases nest this document more than {_MAX_DEPTH} levels deep", node, "apflint")
 
     def _open(self, alias: Alias) -> None:
         if id(alias.target) in self.open:
@@ -161,7 +162,7 @@ class _Decoder:
             raise DecodeError(
                 f"aliases blow this document up to more than {self.decoded:,} values: kube-apiserver refuses it",
                 node,
-                unsafe=True,
+                "server",
             )
 
 

@@ -140,7 +140,7 @@ def compose(text: str, start: int, end: int) -> Node:
     """The tree of the value that starts at `start`; it ends where it ends, at `end` at the latest. Raises YamlError."""
     root = _Reader(text, end).value(start, 0)
     if end - start > MAX_LENGTH:
-        raise YamlError(f"a document of more than {MAX_LENGTH:,} characters", start, unsafe=True)
+        raise YamlError(f"a document of more than {MAX_LENGTH:,} characters", start, limit="apflint")
     return root
 
 
@@ -166,9 +166,9 @@ class _Reader:
     def value(self, at: int, depth: int) -> Node:
         self.left -= 1
         if depth > MAX_DEPTH:
-            raise YamlError(f"nested more than {MAX_DEPTH} levels deep", at, unsafe=True)
+            raise YamlError(f"nested more than {MAX_DEPTH} levels deep", at, limit="apflint")
         if self.left < 0:
-            raise YamlError(f"more than {MAX_VALUES:,} values in one document", at, unsafe=True)
+            raise YamlError(f"more than {MAX_VALUES:,} values in one document", at, limit="apflint")
         first = self.text[at : at + 1]
         if first == '"':
             return self._string(at)

@@ -148,7 +148,7 @@ class Objects:
                     decoded = Decoded(document.value, (), ()) if document.root is None else decode(document.root)
                 except DecodeError as error:
                     node = error.node
-                    self._broken(document, YamlError(str(error), node.start, node.end, unsafe=error.unsafe))
+                    self._broken(document, YamlError(str(error), node.start, node.end, error.limit))
                     continue
                 tree = _Tree(compose, self.source.text, document.start, document.end)
                 if document.root is not None and (size := self._size(document.start, document.end)) <= self._kept:
@@ -163,8 +163,8 @@ class Objects:
             self.others["unreadable, but nothing of API Priority and Fairness in it"] += 1
         elif kind := kind_of_others(text, document.start, document.end):
             self._other(kind)
-        elif error.unsafe:
-            self._trouble("unsafe", error.start, error.end, str(error))
+        elif error.limit:
+            self._trouble("unsafe", error.start, error.end, str(error), rejected=error.limit == "server")
         elif (template := templates.in_text(text, document.start, document.end)) is None:
             self._trouble("syntax", error.start, error.end, str(error))
         else:

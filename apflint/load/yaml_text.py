@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from yaml.events import Event
 
+    from apflint.load.node import Limit
+
 MAX_DEPTH = 200
 """Levels of nesting that are read. A FlowSchema has ten; the limit keeps hostile input from exhausting the stack."""
 MAX_VALUES = 500_000
@@ -36,13 +38,16 @@ _NON_SPECIFIC_TAG = re.compile(r"(?:&\S+\s+)?!(?=\s)")
 
 
 class YamlError(ValueError):
-    """Text that is no YAML, or none that Kubernetes reads, at the offsets `start` to `end`; `unsafe`: beyond our limits."""
+    """Text that is no YAML, or none that Kubernetes reads, at the offsets `start` to `end`.
 
-    def __init__(self, message: str, start: int, end: int | None = None, *, unsafe: bool = False) -> None:
+    `limit`: it may be sound, but is beyond a limit of the API server's decoder or of apflint.
+    """
+
+    def __init__(self, message: str, start: int, end: int | None = None, limit: Limit | None = None) -> None:
         super().__init__(message)
         self.start = start
         self.end = start + 1 if end is None else end
-        self.unsafe = unsafe
+        self.limit = limit
 
 
 class YamlDocument(NamedTuple):
@@ -89,14 +94,14 @@ def documents(
 def too_many(text: str, start: int, wanted: Callable[..., bool]) -> Iterator[YamlDocument]:
     """What is left of a text of too many documents, as one that is not read; nothing if it is not wanted."""
     if wanted(start, len(text)):
-        error = YamlError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, unsafe=True)
+        error = YamlError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, limit="apflint")
         yield YamlDocument(start, len(text), None, error)
 
 
 def compose(text: str, start: int, end: int) -> Node | None:
     """The tree of the one document in `text[start:end]`, or None where there is nothing in it. Raises YamlError."""
     if end - start > MAX_LENGTH:
-        raise YamlError(f"a document of more than {MAX_LENGTH:,} characters", start, unsafe=True)
+        raise YamlError(f"a document of more than {MAX_LENGTH:,} characters", start, limit="apflint")
     return _Composer(text, start, end).root()
 
 
@@ -190,9 +195,9 @@ class _Composer:
         if kind is self.alias:
             return self._alias(event, start)
         if depth > MAX_DEPTH:
-            raise YamlError(f"nested more than {MAX_DEPTH} levels deep", start, unsafe=True)
+            raise YamlError(f"nested more than {MAX_DEPTH} levels deep", start, limit="apflint")
         if self.left < 0:
-            raise YamlError(f"more than {MAX_VALUES:,} values in one document", start, unsafe=True)
+            raise YamlError(f"more than {MAX_VALUES:,} values in one document", start, limit="apflint")
         return self._mapping(event, start, depth) if kind is self.mapping_start else self._sequence(event, start, depth)
 
     def _alias(self, event: Any, start: int) -> Alias:

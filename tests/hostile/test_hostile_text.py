@@ -41,11 +41,16 @@ NESTED = {
 }
 
 
-@pytest.mark.parametrize("text", [*ALIASES.values(), *NESTED.values()], ids=[*ALIASES, *NESTED])
-def test_bombs_are_unsafe_documents(text: str, tmp_path: Path) -> None:
-    (tmp_path / "bad.yaml").write_text(text)
+REFUSED = ("lists", "mappings", "merges")
+"""What go-yaml gives up as well. The rest is beyond limits of apflint's own, and what a server makes of it is not said."""
+
+
+@pytest.mark.parametrize("name", [*ALIASES, *NESTED])
+def test_bombs_are_unsafe_documents(name: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text({**ALIASES, **NESTED}[name])
     run, findings = checked(tmp_path, printed=True)
     assert [found["rule"] for found in findings] == ["APF004"]
+    assert findings[0]["apiserver"] == ({"reason": "BadRequest", "field": ""} if name in REFUSED else None)
     assert run.status == 1
 
 

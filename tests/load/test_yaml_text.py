@@ -165,7 +165,7 @@ def test_half_a_surrogate_pair() -> None:
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "? - "])
 def test_depth_has_a_limit(opening: str) -> None:
     found = error("x:\n " + opening * 2000)
-    assert found.unsafe
+    assert found.limit == "apflint"
     assert str(MAX_DEPTH) in str(found)
 
 
@@ -175,12 +175,12 @@ def test_depth_up_to_the_limit_is_read() -> None:
 
 def test_values_have_a_limit() -> None:
     found = error("[" + "a, " * (MAX_VALUES + 5) + "]")
-    assert found.unsafe
+    assert found.limit == "apflint"
     assert f"{MAX_VALUES:,}" in str(found)
 
 
 def test_length_has_a_limit() -> None:
-    assert error("a: " + "b" * MAX_LENGTH).unsafe
+    assert error("a: " + "b" * MAX_LENGTH).limit == "apflint"
 
 
 def test_only_the_wanted_documents_are_read() -> None:
