@@ -14,6 +14,7 @@ from apflint.evaluate.requestinfo import long_running
 from apflint.evaluate.resolve import classify
 from apflint.finding import Span
 from apflint.policy import conditions
+from apflint.policy.batches import batches, spoken_of
 from apflint.policy.destinations import Place, in_words, mismatches
 from apflint.policy.reading import Fields, nearest
 from apflint.policy.reasons import why_nothing, why_there
@@ -71,15 +72,17 @@ class Runner:
 
     def outcomes(self) -> Iterator[Outcome]:
         """One for each test, in order."""
-        for test in self.suite.tests:
-            outcome = self._outcome(test)
-            yield outcome._replace(span=self.suite.document.span(outcome.place or (*test.path, test.kind)))
+        for batch in batches(self.suite, self.configuration):
+            asked = Conditions(self.configuration, (*self.suite.but_for, *spoken_of(batch)), self.suite.world)
+            for test in batch:
+                outcome = self._outcome(test, asked)
+                yield outcome._replace(span=self.suite.document.span(outcome.place or (*test.path, test.kind)))
 
-    def _outcome(self, test: Expectation) -> Outcome:
+    def _outcome(self, test: Expectation, asked: Conditions) -> Outcome:
         claim = test.claim
         if isinstance(claim, Example):
             return self._example(test, claim)
-        return self._property(test, claim) if isinstance(claim, Property) else self._reachability(test, claim)
+        return self._property(test, claim, asked) if isinstance(claim, Property) else self._reachability(test, claim)
 
     def _example(self, test: Expectation, claim: Example) -> Outcome:
         request, wanted = claim.request, claim.reaches
@@ -104,7 +107,7 @@ class Runner:
             place=_written(self.suite, wanted, wrong[0][0]),
         )
 
-    def _property(self, test: Expectation, claim: Property) -> Outcome:
+    def _property(self, test: Expectation, claim: Property, asked: Conditions) -> Outcome:
         wanted, never = claim.reaches, claim.kind == "never"
         who = conditions.in_words(claim.requests)
         excepted = "; ".join(conditions.in_words(each) for each in claim.but_for)
@@ -117,9 +120,9 @@ class Runner:
         # What is excepted goes nowhere, as far as this is about.
         but_for = (*self.suite.but_for, *claim.but_for)
         bad = self._wrong_ends(wanted, never=never)
-        witness = self._conditions.found(claim.requests, bad, but_for) if bad else None
+        witness = asked.found(claim.requests, bad, but_for) if bad else None
         if witness is None:
-            if self._conditions.found(claim.requests, self.configuration.order, but_for) is None:
+            if asked.found(claim.requests, self.configuration.order, but_for) is None:
                 return failed._replace(
                     happened="there is no such request, so this proves nothing",
                     why=("Look for a name that is misspelt, and at what is excepted.",),
@@ -185,12 +188,6 @@ class Runner:
             order = self.configuration.order
             self._ends[key] = tuple(each for each in order if bool(mismatches(self._of(each), wanted)) != never)
         return self._ends[key]
-
-    @cached_property
-    def _conditions(self) -> Conditions:
-        claims = [test.claim for test in self.suite.tests if isinstance(test.claim, Property)]
-        rules = (rule for claim in claims for rule in (claim.requests, *claim.but_for))
-        return Conditions(self.configuration, (*self.suite.but_for, *rules), self.suite.world)
 
     @cached_property
     def _known(self) -> dict[str, tuple[str, ...]]:

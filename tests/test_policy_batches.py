@@ -1,0 +1,88 @@
+"""Long suites: each expectation is answered as if it were alone, and in a formula that does not grow with the suite."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from test_policy_run import CONFIGURATION, OURS, built, outcome, replayed, schema, suite
+
+from apflint.evaluate.match import matches_policy_rule
+from apflint.evaluate.reach.vocabulary import vocabulary
+from apflint.policy.batches import batches, spoken_of
+from apflint.policy.running import Runner
+from apflint.policy.suite import Property
+from apflint.releases import NEWEST
+
+
+def users(many: int) -> list[dict[str, Any]]:
+    return [{"never": {"subject": {"user": f"user-{at}"}, "reaches": "exempt"}} for at in range(many)]
+
+
+def mixed(many: int) -> list[dict[str, Any]]:
+    """Expectations of which each mentions names of its own; some hold, some do not."""
+    tests: list[dict[str, Any]] = []
+    for at in range(many):
+        tests += [
+            {"never": {"subject": {"user": f"u{at}"}, "verbs": "list", "resources": "pods", "reaches": "builds"}},
+            {"always": {"subject": {"serviceAccount": f"n{at}/a"}, "resources": "pods", "reaches": "workload-low"}},
+            {"never": {"subject": {"group": f"g{at}"}, "except": {"subject": {"group": f"x{at}"}}, "reaches": "batch"}},
+            {"always": {"namespaces": f"n{at}", "subject": {"group": "ops"}, "reaches": "exempt"}},
+            {"never": {"resources": f"r{at}.example.com", "reaches": {"flowSchema": "late"}}},
+            {"always": {"nonResourceURLs": f"/p{at}/*", "reaches": "global-default"}},
+            {"never": {"subject": {"user": f"u{at}"}, "except": {"subject": {"user": f"u{at}"}}, "reaches": "batch"}},
+            {"request": f"list pods -n n{at} --as alice", "reaches": "batch"},
+        ]
+    random.Random(many).shuffle(tests)
+    return tests
+
+
+@pytest.mark.parametrize("world", ["authenticated", "any"])
+def test_what_an_expectation_says_does_not_depend_on_the_others(world: str) -> None:
+    tests = mixed(30)
+    excepted: dict[str, Any] = {"except": {"subject": {"group": "system:masters"}}, "world": world}
+    found = list(Runner(suite({"tests": tests, **excepted}), CONFIGURATION, NEWEST, 600).outcomes())
+    assert len(found) == len(tests)
+    assert len(list(batches(suite({"tests": tests}), CONFIGURATION))) > 5
+    for test, said in zip(tests, found, strict=True):
+        alone = outcome(test, **excepted)
+        assert (said.passed, said.expected, said.request is None) == (
+            alone.passed,
+            alone.expected,
+            alone.request is None,
+        )
+        claim = said.test.claim
+        if not isinstance(claim, Property):
+            assert said._replace(test=alone.test, span=alone.span) == alone
+        elif said.request is None:
+            assert (said.happened, said.why, said.place[2:]) == (alone.happened, alone.why, alone.place[2:])
+        else:
+            assert matches_policy_rule(said.request.digest, claim.requests)
+            assert not any(matches_policy_rule(said.request.digest, each) for each in claim.but_for)
+            assert said.goes is not None
+            assert (said.goes.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
+            replayed(said, CONFIGURATION)
+
+
+def test_all_expectations_are_in_batches_once_and_in_order() -> None:
+    found = suite({"tests": mixed(40)})
+    assert [test for batch in batches(found, CONFIGURATION) for test in batch] == list(found.tests)
+
+
+def test_formulas_do_not_grow_with_the_suite() -> None:
+    def largest(many: int) -> int:
+        found = suite({"tests": users(many)})
+        return max(len(vocabulary(spoken_of(batch), "authenticated").users) for batch in batches(found, CONFIGURATION))
+
+    assert largest(400) == largest(1600) < 100
+
+
+def test_a_batch_grows_with_what_is_in_every_formula() -> None:
+    """Otherwise thousands of FlowSchemas would be made into hundreds of formulas."""
+    tests = users(400)
+    many = [schema(f"s{at}", "builds", 600, {"kind": "User", "user": {"name": f"s{at}"}}) for at in range(200)]
+    few = len(list(batches(suite({"tests": tests}), CONFIGURATION)))
+    assert len(list(batches(suite({"tests": tests}), built([*OURS, *many])))) < few / 2
+    excepted = [{"subject": {"user": f"x{at}"}} for at in range(200)]
+    assert len(list(batches(suite({"tests": tests, "except": excepted}), CONFIGURATION))) < few / 2
