@@ -518,7 +518,7 @@ def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
 def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
     by = Answers(explainer(), from_record, reasons=False)
     data = line.encode("utf-8", "surrogatepass")
-    of_line, of_text = by.line(7, data), by.text(7, data.decode("utf-8", "replace"))
+    of_line, of_text = by.line(7, data), "".join(by.texts(7, data.decode("utf-8", "replace")))
     assert of_line == of_text
     assert by.errors[: len(by.errors) // 2] == by.errors[len(by.errors) // 2 :]
 
@@ -555,3 +555,11 @@ def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: p
     said = capsys.readouterr()
     assert "This is no JSON: a number has thousands of digits." in said.out + said.err
     assert "set_int_max_str_digits" not in said.out + said.err
+
+
+def test_what_begins_like_one_value_and_is_many_is_answered_piece_by_piece() -> None:
+    data = b"[\n" * 2_500
+    parts = list(answers(explainer(), from_record, [data], reasons=False))
+    assert [len(found) for _, found in parts] == [1_000, 1_000, 500]
+    assert [text.count("\n") for text, _ in parts] == [1_000, 1_000, 500]
+    assert parts[-1][1][-1][0] == 2_500

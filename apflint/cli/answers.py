@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import chain
+from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +39,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _PIECE = 1 << 20
+_SOME = 1_000
+"""Answers to the parts of one value that are given at once."""
 _encode = json.JSONEncoder().encode
 _REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(request_info("GET", "/"))) + "}"
 """A request in JSON without its values, which are texts and truth values: filled in twice as fast as encoded."""
@@ -67,27 +69,25 @@ class Answers:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             blank = not text or text.isspace() or text.startswith("\ufeff")
-            return self.text(number, text) if blank else self._refused(number, no_json(error))
+            return "".join(self.texts(number, text)) if blank else self._refused(number, no_json(error))
         if not isinstance(value, dict) or "items" in value:
-            return self.text(number, text)  # a list
+            return "".join(self.texts(number, text))  # a list
         try:
             return _remember(self.seen, line, self._answer(self._read(value)))
         except ValueError as error:
             return self._refused(number, str(error))
 
-    def text(self, number: int, text: str) -> str:
+    def texts(self, number: int, text: str) -> Iterator[str]:
         """The answers to a text that begins on line `number`: one JSON value, or one a line."""
-        answers = []
         for value in json_values(text):
             problem = value.error
             if problem is None:
                 try:
-                    answers.append(self._answer(self._read(value.value)))
+                    yield self._answer(self._read(value.value))
                     continue
                 except ValueError as error:
                     problem = str(error)
-            answers.append(self._refused(number + value.number - 1, problem))
-        return "".join(answers)
+            yield self._refused(number + value.number - 1, problem)
 
     def _refused(self, number: int, problem: str) -> str:
         self.errors.append((number, problem))
@@ -158,8 +158,11 @@ def answers(
             if size > SIZE_LIMIT:  # too much for one value: a log that begins in the middle of a line
                 break
         else:
-            text = b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace")
-            yield known.text(1, text), known.errors
+            whole = known.texts(1, b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace"))
+            head.clear()
+            while some := "".join(islice(whole, _SOME)):
+                yield some, known.errors
+                known.errors = []
             return
     number = 1
     for batch in chain(head, batches):

@@ -155,6 +155,7 @@ def _stories(explainer: Explainer, path: str, read: Callable[[object], Request],
 
     data = b"".join(pieces_of(path))
     errors: list[tuple[int, str]] = []
+    count = 0
     gap = ""
     for line in records.json_values(data.decode("utf-8-sig", "replace")):
         problem = line.error
@@ -165,8 +166,10 @@ def _stories(explainer: Explainer, path: str, read: Callable[[object], Request],
                 continue
             except ValueError as error:
                 problem = str(error)
-        errors.append((line.number, problem))
-    return _said(path, errors)
+        count += 1
+        if count <= _SHOWN:
+            errors.append((line.number, problem))
+    return _said(path, errors, count)
 
 
 def _answers(explainer: Explainer, path: str, read: Callable[[object], Request], *, reasons: bool) -> int:
@@ -174,24 +177,27 @@ def _answers(explainer: Explainer, path: str, read: Callable[[object], Request],
     from apflint.cli.answers import answers, pieces_of
 
     errors: list[tuple[int, str]] = []
+    count = 0
     gc.disable()  # what is remembered is bounded and without cycles; to look through it takes a fifth of the time
     try:
         for text, found in answers(explainer, read, pieces_of(path), reasons=reasons):
             sys.stdout.write(text)
             sys.stdout.flush()  # what is read from a pipe is answered at once
-            errors += found
+            errors += found[: _SHOWN - len(errors)]
+            count += len(found)
     finally:
         gc.enable()
-    return _said(path, errors)
+    return _said(path, errors, count)
 
 
-def _said(path: str, errors: list[tuple[int, str]]) -> int:
+def _said(path: str, errors: list[tuple[int, str]], count: int) -> int:
+    """Tells the first lines of `count` that name no request."""
     name = visible("<stdin>" if path == "-" else path)
-    for line, problem in errors[:_SHOWN]:
+    for line, problem in errors:
         sys.stderr.write(f"apflint: {name}:{line}: {visible(problem)}\n")
-    if len(errors) > _SHOWN:
-        sys.stderr.write(f"apflint: {name}: {counted(len(errors) - _SHOWN, 'more line')} without a request\n")
-    return 2 if errors else 0
+    if count > len(errors):
+        sys.stderr.write(f"apflint: {name}: {counted(count - len(errors), 'more line')} without a request\n")
+    return 2 if count else 0
 
 
 def _uids(question: Question, known: Workspace, output: str) -> int:

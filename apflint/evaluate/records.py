@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.evaluate.match import UserInfo, rs_join
@@ -32,14 +33,15 @@ def json_values(text: str) -> Iterator[Line]:
     A line that is no JSON gives an error, and the rest goes on.
     """
     first = text.lstrip("\ufeff \t\r\n")
-    lines = [(at, line) for at, line in enumerate(text.lstrip("\ufeff").split("\n"), 1) if line.strip()]
+    lines = ((at, line) for at, line in enumerate(text.lstrip("\ufeff").split("\n"), 1) if line.strip())
+    opening = list(islice(lines, 2))
     # One value over several lines is told by its first line, which is no value on its own.
-    if len(lines) > 1 and _decode(1, lines[0][1]).error is not None:
-        whole = _decode(lines[0][0], first)
+    if len(opening) > 1 and _decode(1, opening[0][1]).error is not None:
+        whole = _decode(opening[0][0], first)
         if whole.error is None:
             yield from _items(whole)
             return
-    for number, line in lines:
+    for number, line in chain(opening, lines):
         yield from _items(_decode(number, line))
 
 
