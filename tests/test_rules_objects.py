@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from apflint.checks import repair
 from apflint.checks.capacity import _percent
 from apflint.checks.comparison import differences
-from apflint.checks.repair import _several
-from apflint.checks.wording import quote
+from apflint.checks.wording import quote, several
 from apflint.engine import Options, check
 from apflint.model import LimitedPriorityLevelConfiguration, LimitResponse, QueuingConfiguration
 
@@ -665,10 +668,10 @@ def test_a_second_controller_is_shown_beside_the_first() -> None:
 
 
 def test_a_title_names_a_few() -> None:
-    assert _several(["a"]) == "a"
-    assert _several(["a", "b", "c"]) == "a, b and c"
-    assert _several(["a", "b", "c", "d"]) == "a, b, c and d"
-    assert _several(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert several(["a"], 4) == "a"
+    assert several(["a", "b", "c"], 4) == "a, b and c"
+    assert several(["a", "b", "c", "d"], 4) == "a, b, c and d"
+    assert several(["a", "b", "c", "d", "e"], 4) == "a, b, c and 2 more"
 
 
 @pytest.mark.parametrize(
@@ -869,3 +872,47 @@ def test_percentages_of_a_member_that_does_not_count(level_type: str, fields: li
     spec = {"type": level_type, "limited": {"limitResponse": {"type": "Reject"}}, "exempt": {"lendablePercent": 200}}
     told = found("APF310", manifest("PriorityLevelConfiguration", spec, name="exempt"))
     assert [each.field for each in told] == fields
+
+
+def test_of_many_unknown_verbs_the_first_are_named() -> None:
+    verbs = [f"x{number}" for number in range(400)]
+    (told,) = found("APF211", covering(verbs=verbs))
+    assert told.message.startswith('"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8" and 391 more: no such verbs. ')
+    assert len(told.message) < 200
+    (told,) = found("APF211", covering(verbs=verbs[:10]))
+    assert told.message.startswith('"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8" and "x9": no such verbs. ')
+
+
+@given(st.lists(st.sampled_from("abAB"), min_size=1), st.data())
+def test_one_item_is_replaced_as_among_several(items: list[str], data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, len(items) - 1))
+    new = data.draw(st.sampled_from("abcABC").filter(lambda item: item != items[number]))
+    one = repair.replaced(("list", number), items[number], new, set(items), safe=False)
+    assert one == repair.relisted(("list",), items, {number: new}, safe=False)
+
+
+_MANY = 16_000
+_WORDS = [f"x{number}" for number in range(_MANY)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "part"),
+    [
+        ("APF504", ALL | {"apiGroups": [f"apps/v{number}" for number in range(_MANY)]}),
+        ("APF504", ALL | {"apiGroups": [""], "resources": ["Pods"] * _MANY}),
+        ("APF504", ALL | {"apiGroups": [*_WORDS, ""], "resources": ["Pods", *_WORDS]}),
+        ("APF505", ALL | {"apiGroups": [*_WORDS, ""], "resources": ["pods"] * _MANY, "clusterScope": False}),
+        ("APF506", ALL | {"apiGroups": [""] * _MANY, "resources": ["nodes"] * _MANY, "clusterScope": False}),
+        ("APF504", {"nonResourceURLs": ["/x"], "verbs": ["list"] * _MANY + ["get"]}),
+        ("APF213", ALL | {"namespaces": [word.upper() for word in _WORDS]}),
+        ("APF214", {"nonResourceURLs": _WORDS, "verbs": ["get"]}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_long_list_takes_no_time_for_each_two_of_its_items(rule: str, part: dict[str, Any]) -> None:
+    kind = "nonResourceRules" if "nonResourceURLs" in part else "resourceRules"
+    value = schema(rules=[{"subjects": [ALICE], kind: [part]}])
+    start = time.process_time()
+    told = check([("0.json", json.dumps(value).encode())], Options(select=(rule,))).findings
+    assert told
+    assert time.process_time() - start < 3

@@ -36,31 +36,35 @@ def _resource_rules(workspace: Workspace) -> Iterator[tuple[Document, Path, Reso
 def impossible_match(workspace: Workspace) -> Iterator[Problem]:
     """APF504."""
     for document, path, rule in _resource_rules(workspace):
-        if "*" not in rule.api_groups:
+        groups, named = frozenset(rule.api_groups), frozenset(rule.resources)
+        if "*" not in groups:
             for number, group in enumerate(rule.api_groups):
                 if message := _impossible_group(group):
-                    fix = _item_fix((*path, "apiGroups"), rule.api_groups, number, _meant_group(group))
-                    yield Problem(Place(document, (*path, "apiGroups", number)), message, fix=fix)
-        if "*" not in rule.resources:
+                    at = (*path, "apiGroups", number)
+                    yield Problem(Place(document, at), message, fix=_item_fix(at, group, _meant_group(group), groups))
+        if "*" not in named:
             for number, name in enumerate(rule.resources):
-                if message := _impossible_resource(name, rule.api_groups):
-                    fix = _item_fix(
-                        (*path, "resources"), rule.resources, number, _meant_resource(name, rule.api_groups)
+                if message := _impossible_resource(name, groups):
+                    at = (*path, "resources", number)
+                    yield Problem(
+                        Place(document, at), message, fix=_item_fix(at, name, _meant_resource(name, groups), named)
                     )
-                    yield Problem(Place(document, (*path, "resources", number)), message, fix=fix)
     yield from _impossible_methods(workspace)
 
 
-def _item_fix(path: Path, items: tuple[str, ...], number: int, new: str | None) -> Fix | None:
-    return None if new is None else repair.relisted(path, items, {number: new}, safe=False)
+def _item_fix(path: Path, old: str, new: str | None, there: frozenset[str]) -> Fix | None:
+    return None if new is None else repair.replaced(path, old, new, there, safe=False)
 
 
 def _impossible_methods(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.own_flow_schemas:
         for i, rule in enumerate(schema.spec.rules):
             for j, part in enumerate(rule.non_resource_rules):
+                there = frozenset(part.verbs)
+                if "*" in there:
+                    continue
                 for number, verb in enumerate(part.verbs):
-                    if verb not in _METHOD_VERBS and "*" not in part.verbs:
+                    if verb not in _METHOD_VERBS:
                         message = (
                             f"{quote(verb)} never matches here: outside of resources the verb is the HTTP method in lower"
                             " case, so that only get, delete and patch can be named. For HEAD, POST, PUT and all others"
@@ -69,7 +73,7 @@ def _impossible_methods(workspace: Workspace) -> Iterator[Problem]:
                         at = ("spec", "rules", i, "nonResourceRules", j, "verbs", number)
                         # Reading a path once or for long is GET all the same, and that is there.
                         fix = None
-                        if verb in ("list", "watch") and "get" in part.verbs:
+                        if verb in ("list", "watch") and "get" in there:
                             fix = repair.without(at[:-1], part.verbs, [number], 'beside "get"', safe=False)
                         yield Problem(Place(schema.document, at), message, fix=fix)
 
@@ -99,7 +103,7 @@ def _meant_group(group: str) -> str | None:
     return name.lower()
 
 
-def _impossible_resource(name: str, groups: tuple[str, ...]) -> str | None:
+def _impossible_resource(name: str, groups: frozenset[str]) -> str | None:
     resource, slash, subresource = name.partition("/")
     if subresource == "*":
         known = resources.named(resource)
@@ -108,7 +112,8 @@ def _impossible_resource(name: str, groups: tuple[str, ...]) -> str | None:
         return f"{quote(name)} matches nothing: `*` stands for all resources only alone.{hint}"
     if resource == "*" and slash:
         return f"{quote(name)} matches nothing: `*` stands for all resources only alone. Name each, as in deployments/{subresource}"
-    if any(resources.lookup(resource, group) for group in groups):
+    known = resources.named(resource)
+    if any(found.name == resource and found.group in groups for found in known):
         return None
     if resource != resource.lower():
         plural = _plural(resource)
@@ -116,13 +121,12 @@ def _impossible_resource(name: str, groups: tuple[str, ...]) -> str | None:
         return f"{quote(name)} never matches: resources are named in the plural and in lower case, as in URLs.{hint}".rstrip(
             "."
         )
-    known = resources.named(resource)
     if known and all(found.name != resource for found in known) and ("*" in groups or _in_groups(known, groups)):
         return f"{quote(name)} never matches: the resource is called {quote(known[0].name)}, as in URLs"
     return None
 
 
-def _meant_resource(name: str, groups: tuple[str, ...]) -> str | None:
+def _meant_resource(name: str, groups: frozenset[str]) -> str | None:
     """The resource that one which never matches was meant to be, where Kubernetes itself serves it in the rule's groups."""
     resource, slash, subresource = name.partition("/")
     if "*" in name:
@@ -136,7 +140,7 @@ def _plural(name: str) -> str | None:
     return found[0].name if found else None
 
 
-def _in_groups(known: tuple[Resource, ...], groups: tuple[str, ...]) -> bool:
+def _in_groups(known: tuple[Resource, ...], groups: frozenset[str]) -> bool:
     return any(found.group in groups for found in known)
 
 
@@ -176,11 +180,12 @@ def _cluster_scope(document: Document, path: Path) -> Fix:
 def _known(rule: ResourcePolicyRule) -> list[Resource] | None:
     """The resources that a rule names, where Kubernetes itself serves each of them; None where one is unknown or `*`."""
     found: list[Resource] = []
+    groups = frozenset(rule.api_groups)
     for name in rule.resources:
         resource = name.partition("/")[0]
-        matches = [one for group in rule.api_groups if (one := resources.lookup(resource, group))]
-        if "*" in rule.api_groups:
-            matches = [one for one in resources.named(resource) if one.name == resource]
+        matches = [
+            one for one in resources.named(resource) if one.name == resource and ("*" in groups or one.group in groups)
+        ]
         if not matches:
             return None
         found += matches

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import listed, nearest, quote
+from apflint.checks.wording import nearest, quote, several
 from apflint.finding import Fix, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from apflint.finding import Path
     from apflint.load.document import Document
@@ -76,26 +76,30 @@ def given(document: Document, path: Path, value: str | int | bool | tuple[str, .
 def relisted(path: Path, items: Sequence[str], new: Mapping[int, str], *, safe: bool) -> Fix:
     """Writes other items into the list at `path`, by position; one that is in the list already takes no second place."""
     there = {item for number, item in enumerate(items) if number not in new}
-    operations: list[Operation] = []
-    said: list[str] = []
+    steps: list[tuple[str, Operation]] = []
     for number, item in sorted(new.items()):
-        if item in there:
-            operations.append(Operation("remove", (*path, number)))
-            said.append(f"remove {quote(items[number])} beside {quote(item)}")
-        else:
-            operations.append(Operation("set", (*path, number), item))
-            said.append(f"change {quote(items[number])} to {quote(item)}")
+        steps.append(_replacement((*path, number), items[number], item, there))
         there.add(item)
-    return Fix(_several(said), safe, tuple(operations))
+    return Fix(several([said for said, _ in steps], _SHOWN), safe, tuple(operation for _, operation in steps))
+
+
+def replaced(path: Path, old: str, new: str, there: Collection[str], *, safe: bool) -> Fix:
+    """Writes another item at `path`, into a list that has the items `there`; the same as `relisted` does with one.
+
+    `there` is a set, made once for a list: thousands of its items may have a fix of their own.
+    """
+    said, operation = _replacement(path, old, new, there)
+    return Fix(said, safe, (operation,))
+
+
+def _replacement(path: Path, old: str, new: str, there: Collection[str]) -> tuple[str, Operation]:
+    if new in there:
+        return f"remove {quote(old)} beside {quote(new)}", Operation("remove", path)
+    return f"change {quote(old)} to {quote(new)}", Operation("set", path, new)
 
 
 def without(path: Path, items: Sequence[str], gone: Sequence[int], why: str, *, safe: bool) -> Fix:
     """Takes items out of the list at `path`, by position."""
     said = list(dict.fromkeys(quote(items[number]) for number in gone))
-    return Fix(f"remove {_several(said)} {why}", safe, tuple(Operation("remove", (*path, number)) for number in gone))
-
-
-def _several(said: list[str]) -> str:
-    if len(said) > _SHOWN:
-        said = [*said[: _SHOWN - 1], f"{len(said) - _SHOWN + 1} more"]
-    return listed(said, "and")
+    operations = tuple(Operation("remove", (*path, number)) for number in gone)
+    return Fix(f"remove {several(said, _SHOWN)} {why}", safe, operations)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint import names
 from apflint.checks import repair
-from apflint.checks.wording import listed, nearest, placeholder_hint, quote
+from apflint.checks.wording import listed, nearest, placeholder_hint, quote, several
 from apflint.finding import Cause, Place, Problem, field_path
 from apflint.record import NamedTuple
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
 """What the API server takes as a verb, in rules for resources and in others."""
 _RBAC_VERBS = ("use", "bind", "escalate", "impersonate", "approve", "sign", "attest")
+_SHOWN = 10
+"""How many wrong verbs of a list are named one by one."""
 _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
 
@@ -114,7 +116,7 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
         if found.name != "verbs" or "*" in found.items:
             continue
         for wrong, fix in _verbs_by_fix(found):
-            said = listed((quote(found.items[number]) for number in wrong), "and")
+            said = several([quote(found.items[number]) for number in wrong], _SHOWN)
             hint = _verb_hint(found.items[wrong[0]], resources="resourceRules" in found.path)
             message = (
                 f"{said}: no such {'verb' if len(wrong) == 1 else 'verbs'}. Verbs are {listed(VERBS, 'and')}.{hint}"
@@ -173,6 +175,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
     for document, path, rule in _resource_rules(workspace):
         if "*" in rule.namespaces:
             continue
+        there = frozenset(rule.namespaces)
         for number, namespace in enumerate(rule.namespaces):
             if wrong := names.dns_label(namespace):
                 at = (*path, "namespaces", number)
@@ -185,9 +188,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
                     )
                 fix = None
                 if namespace and names.dns_label(namespace.lower()) is None:
-                    fix = repair.relisted(
-                        (*path, "namespaces"), rule.namespaces, {number: namespace.lower()}, safe=False
-                    )
+                    fix = repair.replaced(at, namespace, namespace.lower(), there, safe=False)
                 yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
 
 
@@ -204,13 +205,14 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
     for found in _lists(workspace):
         if found.name != "nonResourceURLs" or "*" in found.items:
             continue
+        there = frozenset(found.items)
         for number, url in enumerate(found.items):
             if wrong := _url_fault(url):
                 path = (*found.path, number)
                 message = f"{quote(url)} is no path that the server accepts: {wrong}"
                 fix = None
                 if url and _url_fault(f"/{url}") is None:
-                    fix = repair.relisted(found.path, found.items, {number: f"/{url}"}, safe=False)
+                    fix = repair.replaced(path, url, f"/{url}", there, safe=False)
                 place = Place(found.document, path)
                 yield Problem(place, message, Cause("FieldValueInvalid", field_path(path)), fix=fix)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from apflint.load import templates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _LONGEST = 80
 
@@ -28,6 +28,13 @@ def listed(words: Iterable[str], last: str = "or") -> str:
     if len(all_words) < 2:
         return "".join(all_words)
     return f"{', '.join(all_words[:-1])} {last} {all_words[-1]}"
+
+
+def several(words: Sequence[str], most: int) -> str:
+    """`a, b and 7 more`: so many words at most, the last of which counts those that are left out."""
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return listed(words, "and")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
