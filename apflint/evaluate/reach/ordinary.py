@@ -7,7 +7,7 @@ the classifier says, not the solver.
 
 from __future__ import annotations
 
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES
@@ -58,7 +58,7 @@ def ordinary(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
         shed(point.groups)
     first(_users(point, world))
     shed(point.groups)
-    first((*_plain_requests(point), point))
+    first(chain(_plain_requests(point), (point,)))
     if not point.is_resource:
         first(point._replace(verb=verb) for verb in (*HTTP_VERBS, point.verb))
         return point
@@ -92,19 +92,23 @@ def _plain_requests(point: Point) -> Iterator[Point]:
 
 def _things(point: Point) -> Iterator[Point]:
     """Other resources, those that exist first, in a scope that is theirs; then the point itself."""
+    seen = set()
+    for group, resource in chain(_ORDINARY, _akin(point), ((point.api_group, point.resource),)):
+        if (group, resource) not in seen:
+            seen.add((group, resource))
+            other = point._replace(api_group=group, resource=resource)
+            yield from dict.fromkeys((_in_scope(other), _in_scope(other, "kube-system"), other))
+
+
+def _akin(point: Point) -> Iterator[tuple[str, str]]:
+    """API groups and resources that are like those of the point: hardly ever asked for, so made when they are."""
     name = point.resource.partition("/")[0]
-    known = [(each.group, point.resource) for each in RESOURCES if each.name == name]
-    known += [(each.group, each.name) for each in RESOURCES if each.group == point.api_group][:_MANY]
+    yield from ((each.group, point.resource) for each in RESOURCES if each.name == name)
+    yield from islice(((each.group, each.name) for each in RESOURCES if each.group == point.api_group), _MANY)
     # Of groups that are not Kubernetes' own: a plain word rather than whatever the solver came upon.
-    pairs = product((point.api_group, "example.com"), (point.resource, "widgets"))
-    made_up = [
-        pair
-        for pair in islice(pairs, 1, None)
-        if "*" not in pair[0] and "*" not in pair[1] and not lookup(pair[1], pair[0])
-    ]
-    for group, resource in dict.fromkeys((*_ORDINARY, *known, *made_up, (point.api_group, point.resource))):
-        other = point._replace(api_group=group, resource=resource)
-        yield from dict.fromkeys((_in_scope(other), _in_scope(other, "kube-system"), other))
+    for group, resource in islice(product((point.api_group, "example.com"), (point.resource, "widgets")), 1, None):
+        if "*" not in group and "*" not in resource and not lookup(resource, group):
+            yield group, resource
 
 
 def _in_scope(point: Point, usual: str = NAMESPACES[0]) -> Point:
