@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from test_policy_run import CONFIGURATION, OURS, built, outcome, replayed, schema, suite
@@ -11,9 +11,12 @@ from test_policy_run import CONFIGURATION, OURS, built, outcome, replayed, schem
 from apflint.evaluate.match import matches_policy_rule
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.policy.batches import batches, spoken_of
-from apflint.policy.running import Runner
+from apflint.policy.running import Outcome, Runner
 from apflint.policy.suite import Property
 from apflint.releases import NEWEST
+
+if TYPE_CHECKING:
+    from apflint.evaluate.resolve import Configuration
 
 
 def users(many: int) -> list[dict[str, Any]]:
@@ -58,11 +61,32 @@ def test_what_an_expectation_says_does_not_depend_on_the_others(world: str) -> N
         elif said.request is None:
             assert (said.happened, said.why, said.place[2:]) == (alone.happened, alone.why, alone.place[2:])
         else:
-            assert matches_policy_rule(said.request.digest, claim.requests)
-            assert not any(matches_policy_rule(said.request.digest, each) for each in claim.but_for)
-            assert said.goes is not None
-            assert (said.goes.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
-            replayed(said, CONFIGURATION)
+            refuted(said, CONFIGURATION)
+
+
+def refuted(said: Outcome, known: Configuration) -> None:
+    """The request that is shown is one that the property speaks of, and goes where it should not."""
+    claim = said.test.claim
+    assert isinstance(claim, Property)
+    assert said.request is not None
+    assert matches_policy_rule(said.request.digest, claim.requests)
+    assert not any(matches_policy_rule(said.request.digest, each) for each in claim.but_for)
+    assert said.goes is not None
+    assert (said.goes.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
+    replayed(said, known)
+
+
+@pytest.mark.parametrize("world", ["authenticated", "any"])
+def test_who_is_in_many_groups_is_shown_in_few(world: str) -> None:
+    many = range(60)
+    level = ("builds", "batch")
+    teams = [schema(f"t{at}", level[at % 2], 1000 + at, {"kind": "Group", "group": {"name": f"t{at}"}}) for at in many]
+    known = built([*OURS, *teams])
+    tests = [{"always": {"subject": {"group": f"t{at}"}, "resources": "pods", "reaches": level[at % 2]}} for at in many]
+    for said in Runner(suite({"tests": tests, "world": world}), known, NEWEST, 600).outcomes():
+        refuted(said, known)
+        assert said.request is not None
+        assert len(said.request.digest.user.groups) <= 3
 
 
 def test_all_expectations_are_in_batches_once_and_in_order() -> None:

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.evaluate import flows, reach
+from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compute
 from apflint.evaluate.reach.conditions import Conditions
 from apflint.evaluate.reach.parts import Witness
 from apflint.evaluate.requestinfo import long_running
-from apflint.evaluate.resolve import classify
 from apflint.finding import Span
 from apflint.policy import conditions
 from apflint.policy.batches import batches, spoken_of
@@ -68,6 +68,7 @@ class Runner:
             tuple(configuration.levels.values()), configuration.order, server_concurrency, release
         )
         self._levels = {level.name: level for level in self.limits.levels}
+        self._classify = classifier(configuration)
         self._ends: dict[tuple[bool, Destination], tuple[FlowSchema, ...]] = {}
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -122,7 +123,7 @@ class Runner:
         bad = self._wrong_ends(wanted, never=never)
         witness = asked.found(claim.requests, bad, but_for) if bad else None
         if witness is None:
-            if asked.found(claim.requests, self.configuration.order, but_for) is None:
+            if not asked.there_is(claim.requests, but_for):
                 return failed._replace(
                     happened="there is no such request, so this proves nothing",
                     why=("Look for a name that is misspelt, and at what is excepted.",),
@@ -176,7 +177,7 @@ class Runner:
 
     def _place(self, digest: RequestDigest) -> Place:
         """Where one request goes."""
-        found = classify(self.configuration, digest)
+        found = self._classify(digest)
         info, user = digest
         flow = flows.flow(found.flow_schema, found.priority_level, user.name, info.namespace)
         return Place(found.flow_schema, self._levels[found.priority_level.name], flow.distinguisher)

@@ -11,6 +11,7 @@ from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.order import Goes, Resolver, rules_of
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
+from apflint.evaluate.reach.worlds import forced_groups
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
 
+_MANY = 24
+"""In so many groups a request may be that is made more ordinary as it is."""
+
+
 class Conditions:
     """What can be asked of a configuration about sets of requests; `rules` are all that are ever asked about."""
 
@@ -29,7 +34,7 @@ class Conditions:
         self._rules = tuple(rules)
         self._world = world
         self._resolve = Resolver(configuration)
-        self._among: dict[tuple[int, ...], int] = {}
+        self._among: dict[frozenset[int], int] = {}
 
     def found(
         self,
@@ -41,14 +46,10 @@ class Conditions:
 
         For "such requests never reach this level", pass the FlowSchemas of the level; for "always", all the others.
         """
-        encoding, goes = self._formula
-        positions = tuple(sorted(map(self._resolve.position, schemas)))
-        among = self._among.get(positions)
-        if among is None:
-            among = self._among[positions] = goes.among(positions)
-        if not encoding.formula.solve((encoding.rule(condition), among, *(-encoding.rule(each) for each in but_for))):
+        wanted = frozenset(map(self._resolve.position, schemas))
+        point = self._point(condition, wanted, but_for)
+        if point is None:
             return None
-        wanted = frozenset(positions)
 
         def holds(point: Point) -> bool:
             asked = digest(point)
@@ -58,7 +59,37 @@ class Conditions:
                 and self._resolve(point).position in wanted
             )
 
-        return shown(encoding.point(), holds, self._world)
+        return shown(self._plainer(point, condition), holds, self._world)
+
+    def there_is(self, condition: PolicyRulesWithSubjects, but_for: Sequence[PolicyRulesWithSubjects] = ()) -> bool:
+        """Whether there is a request that `condition` matches and none of `but_for` does, wherever it goes."""
+        return self._point(condition, frozenset(range(len(self._configuration.order))), but_for) is not None
+
+    def _point(
+        self,
+        condition: PolicyRulesWithSubjects,
+        positions: frozenset[int],
+        but_for: Sequence[PolicyRulesWithSubjects],
+    ) -> Point | None:
+        """Such a request that goes to one of these positions, as the solver finds it."""
+        encoding, goes = self._formula
+        among = self._among.get(positions)
+        if among is None:
+            among = self._among[positions] = goes.among(sorted(positions))
+        wanted = (encoding.rule(condition), among, *(-encoding.rule(each) for each in but_for))
+        return encoding.point() if encoding.formula.solve(wanted) else None
+
+    def _plainer(self, point: Point, condition: PolicyRulesWithSubjects) -> Point:
+        """The same request by somebody who is in few groups, where a model is in many.
+
+        Whoever is in fewer groups matches less. So it goes where it went as long as it has the groups that the FlowSchema
+        names, is still asked about with those that the condition names, and what is excepted does not match it either.
+        """
+        if len(point.groups) <= _MANY:
+            return point
+        rules = (condition, *self._resolve(point).flow_schema.spec.rules)
+        named = {subject.group for rule in rules for subject in rule.subjects}.union(forced_groups(point.user))
+        return point._replace(groups=tuple(group for group in point.groups if group in named))
 
     @cached_property
     def _formula(self) -> tuple[Encoding, Goes]:
