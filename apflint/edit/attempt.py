@@ -9,6 +9,7 @@ from apflint.edit.consequences import Allowance, places
 from apflint.edit.files import decode
 from apflint.edit.origins import told, traced
 from apflint.edit.proof import position, prove
+from apflint.edit.suspects import Edited
 from apflint.edit.veils import is_unread
 from apflint.load.source import Source
 
@@ -48,6 +49,10 @@ class Failure(NamedTuple):
     reasons: Mapping[Extent, str]
     """By file or object: those in which fixes do not go well whatever is done in the others."""
     reason: str
+    afar: frozenset[Extent] = frozenset()
+    """Those of `reasons` where the reason has to do with other objects as well: it may go with what is made in these."""
+    later: frozenset[Extent] = frozenset()
+    """What may be the reason together with others that were edited: those are to be tried without it."""
 
 
 def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[[Finding], bool]) -> Done | Failure:
@@ -56,6 +61,7 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
     trial, todo = before, batch
     made: list[Finding] = []
     excess: list[Finding] = []
+    edited = Edited(batch)
     for _ in range(_DEPTH):
         texts, origins, reasons = _edited(trial, todo)
         if reasons:
@@ -63,6 +69,7 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
             alone = {place: reasons[place] for place in reasons if place in around}
             return Failure(alone, next(iter(reasons.values())))
         made += (told(found, trial.origins) for found in todo)
+        edited.add(todo)
         trial = State(texts, judge(texts), origins)
         excess = allowance.excess(trial.report.findings)
         if not excess:
@@ -70,7 +77,15 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
         todo = [found for found in allowance.came_to_light(excess) if wanted(found)]
         if not todo:
             break
-    return Failure(*allowance.reasons([told(found, trial.origins) for found in excess]))
+    return _failure(allowance, excess, edited, trial)
+
+
+def _failure(allowance: Allowance, excess: list[Finding], edited: Edited, trial: State) -> Failure:
+    """Why there is more than there may be."""
+    excess = [told(found, trial.origins) for found in excess]
+    clashes, later = edited.blamed(allowance.clashes(excess))
+    afar, (alone, reason) = allowance.reasons_of(clashes), allowance.reasons(excess)
+    return Failure(afar | alone, reason, frozenset(afar.keys() - alone.keys()), later)
 
 
 def _edited(state: State, todo: Iterable[Finding]) -> tuple[dict[str, bytes], Origins, dict[Extent, str]]:

@@ -6,11 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks import VALIDATION
+from apflint.edit.suspects import CLASHES
 from apflint.edit.veils import Veils
 from apflint.finding import SEVERITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from apflint.finding import Finding, ObjectRef
 
@@ -35,6 +36,7 @@ class Allowance:
         before = tuple(before)
         self._mended = mended
         self._known = {identity(found) for found in before}
+        self._parts = set(map(_part, before))
         self._allowed = _counted(before, _group)
         self._allowed.subtract(map(_group, mended))
         self._allowed_of_object = _counted(before, _object)
@@ -57,6 +59,22 @@ class Allowance:
         counts, there = _counted(new, _group), _counted(excess, _group)
         return [found for found in new if counts[_group(found)] == there[_group(found)] - self._allowed[_group(found)]]
 
+    def clashes(self, excess: list[Finding]) -> list[Finding]:
+        """The new clashes of FlowSchemas among `excess`: not those told in other words because another one takes part now."""
+        counts = _counted(excess, _object)
+        return [
+            found
+            for found in excess
+            if found.rule in CLASHES
+            and _part(found) not in self._parts
+            and counts[_object(found)] > self._allowed_of_object[_object(found)]
+        ]
+
+    def reasons_of(self, known: Mapping[Extent, list[Finding]]) -> dict[Extent, str]:
+        """Why the fixes in some places are not to be made, as sentences without their ends: what they bring is known."""
+        mended = self._by_place()
+        return {place: _reason(mended[place], new) for place, new in known.items()}
+
     def reasons(self, excess: list[Finding]) -> tuple[dict[Extent, str], str]:
         """Why the fixes are not to be made: by what that has to do with only, where that is known, and in a word.
 
@@ -66,10 +84,7 @@ class Allowance:
         by_file: dict[str, list[Finding]] = {}
         for found in blamed:
             by_file.setdefault(found.file, []).append(found)
-        mended: dict[Extent, list[Finding]] = {}
-        for found in self._mended:
-            for place in places(found):
-                mended.setdefault(place, []).append(found)
+        mended = self._by_place()
         counts = _counted(excess, _object)
         reasons: dict[Extent, str] = {}
         for name, there in by_file.items():
@@ -85,9 +100,20 @@ class Allowance:
             reasons |= {place: _reason(mended[place], new) for place, new in (objects or {(name,): there}).items()}
         return reasons, _reason(self._mended, blamed)
 
+    def _by_place(self) -> dict[Extent, list[Finding]]:
+        mended: dict[Extent, list[Finding]] = {}
+        for found in self._mended:
+            for place in places(found):
+                mended.setdefault(place, []).append(found)
+        return mended
+
 
 def _group(finding: Finding) -> tuple[str, str]:
     return finding.rule, finding.file
+
+
+def _part(finding: Finding) -> tuple[Any, ...]:
+    return finding.rule, finding.file, finding.object, finding.field
 
 
 def _object(finding: Finding) -> tuple[Any, ...]:

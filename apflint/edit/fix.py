@@ -95,10 +95,10 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
             retries.made(outcome.made)
             portions.grow(batch)
             continue
-        for found in portions.shrink(batch, outcome.reasons):
+        for found in portions.shrink(batch, outcome.reasons, outcome.later):
             place = next((place for place in reversed(places(found)) if place in outcome.reasons), ())
             refused[identity(found)] = Refusal(told(found, now.origins), outcome.reasons.get(place, outcome.reason))
-            retries.refused(identity(found), place)
+            retries.refused(identity(found), () if place in outcome.afar else place)
     still = set(map(identity, now.report.findings))
     left = tuple(refusal for key, refusal in refused.items() if key in still)
     return Mending(now.inputs, tuple(made), left, now.report)

@@ -24,10 +24,16 @@ class Portions:
         """How many in a file or in an object; all where it is not named."""
         self._files: int | None = None
         """In how many files; None is all of them."""
+        self._later: set[Extent] = set()
+        """What waits until others are made."""
 
     def of(self, findings: Iterable[Finding]) -> list[Finding]:
         """The next portion."""
-        by_file = _by_file(findings)
+        findings = list(findings)
+        now = [found for found in findings if self._later.isdisjoint(places(found))]
+        if not now:
+            self._later.clear()
+        by_file = _by_file(now or findings)
         taken: Counter[Extent] = Counter()
         portion = []
         for name in list(by_file)[: self._files]:
@@ -41,14 +47,24 @@ class Portions:
 
     def grow(self, portion: list[Finding]) -> None:
         """The portion went well."""
+        self._later.clear()
         for place in self._fixes.keys() & {place for found in portion for place in places(found)}:
             self._fixes[place] *= 2
         if self._files is not None:
             self._files *= 2
 
-    def shrink(self, portion: list[Finding], to_blame: Collection[Extent]) -> list[Finding]:
-        """The portion did not go well, because of what is in `to_blame`, or nobody knows why: what is not to be tried again."""
+    def shrink(
+        self, portion: list[Finding], to_blame: Collection[Extent], later: Collection[Extent] = ()
+    ) -> list[Finding]:
+        """What is not to be tried again of a portion that did not go well.
+
+        That was because of what is in `to_blame`, or together with others of what is in `later`, which is to wait for
+        them; or nobody knows why.
+        """
         by_file = _by_file(portion)
+        self._later.update(later)
+        if later and not to_blame:
+            return []
         if not to_blame and len(by_file) > 1:
             self._files = len(by_file) // 2
             return []

@@ -1,0 +1,148 @@
+"""Fixes that would make one FlowSchema take the requests of another: those are refused, and no others, in a few checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint.checks import reachability
+from apflint.edit.fix import Mending, mend
+from apflint.engine import Options, check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.finding import Report
+
+SCHEMA = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {{name: {name}}}
+spec:
+  matchingPrecedence: {precedence}
+  priorityLevelConfiguration: {{name: workload-low}}
+  distinguisherMethod: {{type: ByUser}}
+  rules:
+"""
+RULE = """\
+  - subjects: [{{kind: User, user: {{name: {user}}}}}]
+    resourceRules: [{{verbs: [get], apiGroups: [""], resources: [{resources}], namespaces: ["*"]}}]
+"""
+
+
+class Judge:
+    """Checks, and counts how often it is asked."""
+
+    calls = 0
+
+    def __call__(self, inputs: Mapping[str, bytes]) -> Report:
+        self.calls += 1
+        return check(inputs.items(), Options())
+
+
+def schema(name: str, precedence: int, *rules: str) -> str:
+    """A FlowSchema; of a rule its user, and the resources: `alice pods, secrets`."""
+    written = (rule.partition(" ") for rule in rules)
+    text = SCHEMA.format(name=name, precedence=precedence)
+    return text + "".join(RULE.format(user=user, resources=resources) for user, _, resources in written)
+
+
+def pair(number: int) -> tuple[str, str]:
+    """Two FlowSchemas, of which the first takes all of a rule of the other once its fix is made."""
+    user, other = f"u{number}", f"v{number}"
+    return (
+        schema(f"a{number:03}", 1000, f"{user} Pods, secrets"),
+        schema(f"b{number:03}", 5000, f"{user} pods", f"{other} pods"),
+    )
+
+
+def mended(*texts: str, judge: Judge | None = None) -> Mending:
+    """What becomes of files, one of each text."""
+    files = {f"{number:04}": text.encode() for number, text in enumerate(texts)}
+    return mend(files, judge or Judge(), unsafe=True)
+
+
+def names(outcome: Mending) -> tuple[list[str], list[str]]:
+    """The objects and the words, `a000 Pods`, of what was mended, and of what was not."""
+    told = [
+        [f"{found.object.name} {found.message.split(chr(34))[1]}" for found in findings if found.object]
+        for findings in (outcome.made, [found for found, _ in outcome.refused])
+    ]
+    return sorted(told[0]), sorted(told[1])
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one file", "many files"])
+@pytest.mark.parametrize("number", [1, 40])
+def test_the_checks_do_not_grow_with_the_number_of_fixes_that_shadow(number: int, together: bool) -> None:
+    judge, texts = Judge(), [text for one in range(number) for text in pair(one)]
+    good = schema("good", 900, "w Services")
+    outcome = mended(
+        "---\n".join((*texts, good)) if together else "", *(() if together else (*texts, good)), judge=judge
+    )
+    assert names(outcome) == (["good Services"], [f"a{one:03} Pods" for one in range(number)])
+    assert judge.calls <= 4
+    place = "line 20" if together else "0002:9"
+    assert outcome.refused[0].reason == (
+        f'then there would be APF502 in {place}: this rule never decides anything: the FlowSchema "a000" (1000) comes first'
+        " and takes all of it"
+    )
+
+
+def test_the_checks_do_not_grow_with_the_number_of_fixes_that_make_a_tie() -> None:
+    judge = Judge()
+    texts = [
+        text
+        for one in range(30)
+        for text in (
+            schema(f"a{one:02}", 1000 + one, f"u{one} Pods, secrets"),
+            schema(f"b{one:02}", 1000 + one, f"u{one} pods, services"),
+        )
+    ]
+    assert names(mended(*texts, judge=judge)) == ([], [f"a{one:02} Pods" for one in range(30)])
+    assert judge.calls == 2
+
+
+def test_of_several_fixes_in_an_object_the_one_that_shadows_is_refused() -> None:
+    outcome = mended(
+        schema("a", 1000, "u Endpoints, Pods, Services, secrets"), schema("b", 5000, "u pods", "v pods"), *pair(0)
+    )
+    assert names(outcome) == (["a Endpoints", "a Services"], ["a Pods", "a000 Pods"])
+
+
+def test_of_two_fixes_that_shadow_together_the_first_is_made() -> None:
+    first, second = schema("first", 1000, "u Pods, secrets"), schema("second", 1001, "u Services, endpoints")
+    outcome = mended(first, second, schema("third", 5000, "u pods, services", "v pods"), pair(0)[0])
+    assert names(outcome) == (["a000 Pods", "first Pods"], ["second Services"])
+
+
+def test_a_fix_that_shadows_only_together_with_a_refused_one_is_made() -> None:
+    first, second = schema("first", 1000, "u Pods, secrets"), schema("second", 1001, "u Services, endpoints")
+    both, one = schema("both", 5000, "u pods, services", "w pods"), schema("one", 900, "u secrets")
+    alone = schema("alone", 4000, "u pods", "v pods").replace('"*"', "here")
+    outcome = mended(one, first, second, both, alone)
+    assert names(outcome) == (["second Services"], ["first Pods"])
+
+
+def test_what_was_dead_before_is_nobodys_fault() -> None:
+    """Of one FlowSchema two rules: the one is dead already, because of what is mended as well, in another place."""
+    dead = schema("b", 5000, "w configmaps", "u pods", "v pods")
+    outcome = mended(schema("c", 900, "w configmaps, Services"), schema("a", 1000, "u Pods, secrets"), dead)
+    assert names(outcome) == (["c Services"], ["a Pods"])
+
+
+def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
+    """The second fix of `b` saves its rule, but waits because its first one would shadow `d`."""
+    outcome = mended(
+        schema("a", 1000, "u Pods, secrets"),
+        schema("b", 2000, "w Endpoints, configmaps", "u pods, Services", "v pods"),
+        schema("d", 5000, "w endpoints", "v pods, secrets"),
+    )
+    assert names(outcome) == (["a Pods", "b Services"], ["b Endpoints"])
+
+
+def test_a_fix_is_not_blamed_where_nobody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reachability, "_NAMED", 0)
+    texts = schema("a", 1000, "u Pods, secrets"), schema("b", 5000, "u pods", "v pods, Services")
+    assert names(mended(*texts)) == (["b Services"], ["a Pods"])
+    assert names(mended(*reversed(texts))) == (["b Services"], ["a Pods"])
