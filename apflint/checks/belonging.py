@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks import repair
@@ -51,10 +53,7 @@ def mended(document: Document, violation: Violation, release: Release) -> Fix | 
         return Fix(f"remove {quote(name)}", False, (Operation("remove", path),))
     meant = _meant(name, violation, places_of(name, document.kind, document.version, release))
     if meant is not None:
-        rivals = [
-            key for key in _owner(document, path) if key not in violation.known and _word(key, violation) == meant
-        ]
-        return renamed(document, path, meant) if len(rivals) == 1 else None
+        return renamed(document, path, meant) if _meanings(document, path[:-1], violation.known)[meant] == 1 else None
     return _deeper(document, violation, release) if nearest(name, violation.known) is None else None
 
 
@@ -71,19 +70,30 @@ def kind_of(subject: object) -> str | None:
 
 def _owner(document: Document, path: Path) -> dict[str, Any]:
     """The mapping that has the field."""
-    value = document.at(*path[:-1])
+    return _mapping(document, path[:-1])
+
+
+def _mapping(document: Document, path: Path) -> dict[str, Any]:
+    value = document.at(*path)
     return value if isinstance(value, dict) else {}
 
 
-def _word(name: str, violation: Violation) -> str | None:
+@lru_cache(maxsize=1)  # all unknown fields of a mapping ask, one after the other
+def _meanings(document: Document, path: Path, known: tuple[str, ...]) -> Counter[str]:
+    """How many unknown fields of the mapping at `path` must be each of the known ones, misspelt."""
+    words = (_word(key, known) for key in _mapping(document, path) if key not in known)
+    return Counter(word for word in words if word is not None)
+
+
+def _word(name: str, known: tuple[str, ...]) -> str | None:
     """The field that a misspelt one must be."""
     synonym = SYNONYMS.get(name)
-    return synonym if synonym in violation.known else repair.meant(name, violation.known)
+    return synonym if synonym in known else repair.meant(name, known)
 
 
 def _meant(name: str, violation: Violation, elsewhere: tuple[str, ...]) -> str | None:
     """The same, but for a name that is a field in another place: then it is more likely to be in the wrong place."""
-    word = _word(name, violation)
+    word = _word(name, violation.known)
     if elsewhere and word is not None and word.lower().removesuffix("s") != name.lower().removesuffix("s"):
         return None
     return word

@@ -30,7 +30,9 @@ def meant(word: str, known: Iterable[str]) -> str | None:
     return _meant(word, tuple(known))
 
 
-@lru_cache(maxsize=4096)  # of two fields that may be the same one misspelt each looks at the other: all pairs, else
+@lru_cache(
+    maxsize=4096
+)  # a misspelt field is asked about by itself, and when its mapping is looked through for others like it
 def _meant(word: str, words: tuple[str, ...]) -> str | None:
     lower = word.strip().lower()
     for alike in (str.__eq__, _is_close, _is_part):
