@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.index import first_segment, index
+from apflint.evaluate.index import index, wanted_paths
 from apflint.evaluate.match import match_policy_rule_non_resource_url, rs_join
 from apflint.evaluate.resolve import MatchedBy, Resolution, classify
 from apflint.evaluate.shelves import MANY, picked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from apflint.evaluate.index import Index
+    from apflint.evaluate.index import Index, PathCover, ResourceCover
     from apflint.evaluate.match import RequestDigest, UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.evaluate.resolve import Configuration
@@ -86,14 +86,19 @@ def _first_resource(index: Index, lists: Sequence[list[int]], info: RequestInfo)
     """The first subject of whom a resource rule covers the request, and the number of that."""
     verb, group, namespace = info.verb, info.api_group, info.namespace
     resource = rs_join(info.resource, info.subresource)
+    wanted = (verb,), (group,), (resource,), (namespace,)
     rule_of, covers = index.rule_of, index.resource
     first: tuple[int, int] | None = None
     for subjects in lists:
-        for those in picked(index.shelf(subjects, resource=True), (verb, group, resource, namespace)):
+        for those in picked(index.shelf(subjects, resource=True), wanted):
             for subject in those:
                 if first is not None and subject >= first[0]:
                     break
-                for at, (verbs, groups, resources, cluster_scope, namespaces) in enumerate(covers[rule_of[subject]]):
+                rule = rule_of[subject]
+                entries: Iterator[tuple[int, ResourceCover]] = enumerate(covers[rule])
+                if len(covers[rule]) > MANY:
+                    entries = ((at, covers[rule][at]) for at in index.entries(rule, wanted, resource=True))
+                for at, (verbs, groups, resources, cluster_scope, namespaces) in entries:
                     if (
                         (verbs is None or verb in verbs)
                         and (resources is None or resource in resources)
@@ -108,14 +113,19 @@ def _first_resource(index: Index, lists: Sequence[list[int]], info: RequestInfo)
 def _first_path(index: Index, lists: Sequence[list[int]], info: RequestInfo) -> tuple[int, int] | None:
     """The first subject of whom a non-resource rule covers the request, and the number of that."""
     verb, path = info.verb, info.path
+    wanted = (verb,), *wanted_paths(path)
     rule_of, covers = index.rule_of, index.non_resource
     first: tuple[int, int] | None = None
     for subjects in lists:
-        for those in picked(index.shelf(subjects, resource=False), (verb, first_segment(path))):
+        for those in picked(index.shelf(subjects, resource=False), wanted):
             for subject in those:
                 if first is not None and subject >= first[0]:
                     break
-                for at, (verbs, urls) in enumerate(covers[rule_of[subject]]):
+                rule = rule_of[subject]
+                entries: Iterator[tuple[int, PathCover]] = enumerate(covers[rule])
+                if len(covers[rule]) > MANY:
+                    entries = ((at, covers[rule][at]) for at in index.entries(rule, wanted, resource=False))
+                for at, (verbs, urls) in entries:
                     if (verbs is None or verb in verbs) and match_policy_rule_non_resource_url(urls, path):
                         first = subject, at
                         break

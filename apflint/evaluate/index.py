@@ -11,7 +11,7 @@ from operator import eq
 from typing import TYPE_CHECKING, TypeVar
 
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.shelves import MANY, laid_out
+from apflint.evaluate.shelves import MANY, laid_out, picked
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     """Verbs, and URLs as they are written."""
 
 _T = TypeVar("_T")
+_DEEP = 16
+"""So many segments tell paths apart."""
 _SHORT = 8
 """A list of so many values is searched as fast as a set of them."""
 
@@ -54,6 +56,8 @@ class Index(NamedTuple):
     non_resource: list[Sequence[PathCover]]
     shelves: dict[tuple[int, bool], Shelf | Sequence[int]]
     """Of long lists: by identity of the list, and whether it is for resource requests. Filled when they are asked for."""
+    entry_shelves: dict[tuple[int, bool], Shelf | Sequence[int]]
+    """Of long rules: by number of the rule, and whether it is for resource requests. Filled when they are asked for."""
 
     def lists(self, user: str | None, beginning: str, groups: Iterable[str]) -> list[list[int]]:
         """Who is a user of this name (None: of any), which begins so, in these groups: lists of subjects, each in order."""
@@ -79,17 +83,39 @@ class Index(NamedTuple):
             return subjects
         key = (id(subjects), resource)
         if key not in self.shelves:
+            rule_of = self.rule_of
+            # Once for each rule: a rule may name somebody more than once.
+            rules = {rule_of[each] for each in subjects}
             if resource:
-                axes = {each: _resource_axes(self.resource[self.rule_of[each]]) for each in subjects}
+                axes = {rule: _resource_axes(self.resource[rule]) for rule in rules}
             else:
-                axes = {each: _path_axes(self.non_resource[self.rule_of[each]]) for each in subjects}
-            self.shelves[key] = laid_out({each: values for each, values in axes.items() if values})
+                axes = {rule: _path_axes(self.non_resource[rule]) for rule in rules}
+            self.shelves[key] = laid_out({each: axes[rule_of[each]] for each in subjects if axes[rule_of[each]]})
         return self.shelves[key]
+
+    def entries(self, rule: int, wanted: Sequence[tuple[str, ...]], *, resource: bool) -> Iterable[int]:
+        """Numbers of resource rules (or non-resource rules) of a rule, in order: all that may cover such values, and others.
+
+        There are some of each axis of `_resource_axes` (or `_path_axes`); what covers one of each is among them, perhaps twice.
+        """
+        count = len(self.resource[rule] if resource else self.non_resource[rule])
+        if count <= MANY:
+            return range(count)
+        key = (rule, resource)
+        if key not in self.entry_shelves:
+            if resource:
+                axes = {at: _resource_axes((each,)) for at, each in enumerate(self.resource[rule])}
+            else:
+                axes = {at: _path_axes((each,)) for at, each in enumerate(self.non_resource[rule])}
+            self.entry_shelves[key] = laid_out(axes)
+        from heapq import merge  # half a millisecond that hardly any run needs
+
+        return merge(*picked(self.entry_shelves[key], wanted))
 
 
 def index(configuration: Configuration) -> Index:
     """The rules of the FlowSchemas in the order."""
-    made = Index([], {}, {}, {}, array("L"), array("L"), array("L"), array("L"), [], [], {})
+    made = Index([], {}, {}, {}, array("L"), array("L"), array("L"), array("L"), [], [], {}, {})
     sets: dict[Sequence[str], Values] = {}
     for position, schema in enumerate(configuration.order):
         made.first_rule.append(len(made.position_of))
@@ -137,10 +163,27 @@ def _values(listed: Sequence[str], sets: dict[Sequence[str], Values]) -> Values:
     return sets[listed]
 
 
-def first_segment(path: str) -> str:
-    """All up to the second slash: what two paths have in common if one is below the other, and the upper is not `/`."""
+def beginnings(path: str) -> tuple[str, ...]:
+    """What a path begins with before each further slash, then the path itself: `/a`, `/a/b`. Of deep ones only the first.
+
+    If one path is below another, which is not `/`, then it begins with the last of the other's.
+    """
     at = path.find("/", 1)
-    return path if at < 0 else path[:at]
+    if at < 0:
+        return (path,)
+    found: list[str] = []
+    while at >= 0 and len(found) < _DEEP:
+        found.append(path[:at])
+        at = path.find("/", at + 1)
+    if len(found) < _DEEP:
+        found.append(path)
+    return tuple(found)
+
+
+def wanted_paths(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Values of the last two axes of `_path_axes`: all that covers the path covers one of each."""
+    found = beginnings(path)
+    return found[:1], found
 
 
 def path_prefix(url: str) -> str:
@@ -185,16 +228,14 @@ def _resource_axes(rules: Sequence[ResourceCover]) -> Sequence[frozenset[str] | 
 
 
 def _path_axes(rules: Sequence[PathCover]) -> Sequence[frozenset[str] | None]:
-    """All that the rules cover of verbs and of first segments of paths."""
+    """All that the rules cover of verbs, of first segments of paths, and of paths: few have more than one first segment."""
     if not rules:
         return ()
-    return _together(verbs for verbs, _ in rules), _together(map(_segments, (urls for _, urls in rules)))
-
-
-def _segments(urls: Sequence[str]) -> Values:
-    if any(path_prefix(url) == "/" for url in urls):
-        return None
-    return [first_segment(each) for url in urls for each in (url, path_prefix(url))]
+    verbs = _together(verbs for verbs, _ in rules)
+    paths = [beginnings(each) for _, urls in rules for url in urls for each in (path_prefix(url)[:-1], url)]
+    if any(path_prefix(url) == "/" for _, urls in rules for url in urls):
+        return verbs, None, None
+    return verbs, frozenset(each[0] for each in paths), frozenset(each[-1] for each in paths)
 
 
 def _together(lists: Iterable[Values]) -> frozenset[str] | None:

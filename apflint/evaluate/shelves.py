@@ -48,13 +48,17 @@ def laid_out(values: Mapping[int, Sequence[frozenset[str] | None]]) -> Shelf | S
     return Shelf(axis, {value: laid_out(those) for value, those in named.items()}, laid_out(others))
 
 
-def picked(shelf: Shelf | Sequence[int], wanted: Sequence[str | None]) -> Sequence[Sequence[int]]:
-    """Lists in which all are that cover a value of each axis, and others; None: those that cover everything there."""
+def picked(shelf: Shelf | Sequence[int], wanted: Sequence[tuple[str, ...]]) -> Sequence[Sequence[int]]:
+    """Lists in which all are that cover one of the values of each axis, and others; those that cover everything always are.
+
+    What covers several of the values of an axis may be in several of the lists.
+    """
     if not isinstance(shelf, Shelf):
         return (shelf,)
-    value = wanted[shelf.axis]
-    those = () if value is None else shelf.named.get(value, ())
-    return *picked(those, wanted), *picked(shelf.others, wanted)
+    found = [*picked(shelf.others, wanted)]
+    for value in wanted[shelf.axis]:
+        found += picked(shelf.named.get(value, ()), wanted)
+    return found
 
 
 def _longest(values: Mapping[int, Sequence[frozenset[str] | None]], axis: int) -> int:

@@ -123,7 +123,7 @@ def _subjects(draw: st.DrawFn) -> dict[str, Any]:
     return {"kind": kind, "serviceAccount": account}
 
 
-_RESOURCE_RULES = st.fixed_dictionaries(
+RESOURCE_RULES = st.fixed_dictionaries(
     {
         "verbs": _some(VERBS),
         "apiGroups": _some(API_GROUPS),
@@ -132,12 +132,12 @@ _RESOURCE_RULES = st.fixed_dictionaries(
         "namespaces": _some(NAMESPACES),
     }
 )
-_NON_RESOURCE_RULES = st.fixed_dictionaries({"verbs": _some(VERBS), "nonResourceURLs": _some(PATHS)})
+NON_RESOURCE_RULES = st.fixed_dictionaries({"verbs": _some(VERBS), "nonResourceURLs": _some(PATHS)})
 _RULES = st.fixed_dictionaries(
     {
         "subjects": st.lists(_subjects(), max_size=3),
-        "resourceRules": st.lists(_RESOURCE_RULES, max_size=2),
-        "nonResourceRules": st.lists(_NON_RESOURCE_RULES, max_size=2),
+        "resourceRules": st.lists(RESOURCE_RULES, max_size=2),
+        "nonResourceRules": st.lists(NON_RESOURCE_RULES, max_size=2),
     }
 )
 SPECS = st.fixed_dictionaries(

@@ -7,35 +7,45 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.evaluate import classifier, index, shelves
+from apflint.evaluate.match import match_policy_rule_non_resource_url
+from apflint.evaluate.reach.cover import _taken_beside, path_within, resource_within
 from apflint.evaluate.resolve import classify, configuration
 from apflint.evaluate.shelves import MANY, laid_out, picked
 
-from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, digest, group, objects
+from .configurations import (
+    BUILT_IN,
+    DIGESTS,
+    FLOW_SCHEMAS,
+    NON_RESOURCE_RULES,
+    RESOURCE_RULES,
+    digest,
+    group,
+    objects,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.evaluate.match import RequestDigest
+    from apflint.evaluate.resolve import Configuration
 
 VALUES = "abcdef"
 LISTS = st.none() | st.frozensets(st.sampled_from(VALUES), max_size=3)
 ROWS = st.lists(st.tuples(LISTS, LISTS, LISTS), max_size=40)
-WANTED = st.tuples(*[st.none() | st.sampled_from(VALUES)] * 3)
+WANTED = st.tuples(*[st.lists(st.sampled_from(VALUES), max_size=2, unique=True).map(tuple)] * 3)
 
 
-def covers(row: Sequence[frozenset[str] | None], wanted: Sequence[str | None]) -> bool:
-    return all(
-        listed is None or (value is not None and value in listed) for listed, value in zip(row, wanted, strict=True)
-    )
+def covers(row: Sequence[frozenset[str] | None], wanted: Sequence[tuple[str, ...]]) -> bool:
+    return all(listed is None or not listed.isdisjoint(values) for listed, values in zip(row, wanted, strict=True))
 
 
 @given(ROWS, WANTED, st.integers(1, 4))
 def test_what_covers_the_values_is_picked_in_order(
-    rows: list[tuple[frozenset[str] | None, ...]], wanted: tuple[str | None, ...], many: int
+    rows: list[tuple[frozenset[str] | None, ...]], wanted: tuple[tuple[str, ...], ...], many: int
 ) -> None:
     with patch.object(shelves, "MANY", many):
         lists = picked(laid_out(dict(enumerate(rows))), wanted)
@@ -50,14 +60,15 @@ def test_of_thousands_a_few_are_picked(axis: int) -> None:
         at: tuple(frozenset((f"r{at}",)) if each == axis else (few, None)[at % 2] for each in range(3))
         for at in range(4000)
     }
-    found = picked(laid_out(rows), ["r7" if each == axis else "get" for each in range(3)])
+    found = picked(laid_out(rows), [("r7",) if each == axis else ("get",) for each in range(3)])
     assert 7 in {at for listed in found for at in listed}
     assert sum(map(len, found)) < MANY
 
 
 def test_two_axes_tell_apart_what_one_does_not() -> None:
     rows = {at: (frozenset((f"a{at % 64}",)), frozenset((f"b{at // 64}",)), None) for at in range(4096)}
-    assert [*picked(laid_out(rows), ("a5", "b7", None))] == [(7 * 64 + 5,), (), ()]
+    found = picked(laid_out(rows), (("a5",), ("b7",), ()))
+    assert sorted(map(tuple, found)) == [(), (), (7 * 64 + 5,)]
 
 
 def test_those_that_name_very_many_values_are_not_copied_as_often() -> None:
@@ -115,3 +126,69 @@ def test_a_request_meets_all_rules_of_its_scope(url: str) -> None:
     found = classifier.classifier(config)(asked)
     assert found == classify(config, asked)
     assert found.flow_schema.name == "x"
+
+
+# --- long rules -------------------------------------------------------------------------------------------------------
+
+
+def one_rule(resources: list[dict[str, Any]], paths: list[dict[str, Any]]) -> Configuration:
+    rules = [{"subjects": [group("*")], "resourceRules": resources, "nonResourceRules": paths}]
+    spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 1, "rules": rules}
+    return configuration(objects([{"kind": "FlowSchema", "name": "a", "spec": spec}]), BUILT_IN)
+
+
+LONG = st.builds(one_rule, st.lists(RESOURCE_RULES, max_size=12), st.lists(NON_RESOURCE_RULES, max_size=12))
+
+
+@given(LONG, st.lists(DIGESTS, max_size=12))
+def test_entries_of_a_long_rule_are_found_as_one_by_one(config: Configuration, asked: list[RequestDigest]) -> None:
+    with ExitStack() as patches:
+        for module in (shelves, index, classifier):
+            patches.enter_context(patch.object(module, "MANY", 1))
+        fast = classifier.classifier(config)
+        assert [fast(each) for each in asked] == [classify(config, each) for each in asked]
+
+
+@given(LONG)
+def test_entries_that_an_earlier_one_takes_are_found_as_one_by_one(config: Configuration) -> None:
+    (position,) = (at for at, each in enumerate(config.order) if each.name == "a")
+    with patch.object(shelves, "MANY", 1), patch.object(index, "MANY", 1):
+        made = index.index(config)
+        rule = made.first_rule[position]
+        resources, paths = made.resource[rule], made.non_resource[rule]
+        for at, what in enumerate(resources):
+            if all(each is None or each for each in (*what[:3], what[4] or what[3])):  # else it matches nothing
+                walked = any(resource_within(what, each) for each in resources[:at])
+                assert _taken_beside(made, rule, "resourceRules", at) == walked
+        for at, (verbs, urls) in enumerate(paths):
+            if (verbs is None or verbs) and urls:
+                walked = any(path_within((verbs, urls), each) for each in paths[:at])
+                assert _taken_beside(made, rule, "nonResourceRules", at) == walked
+
+
+@settings(max_examples=500)
+@given(st.text("/a*", max_size=6), st.integers(0, 6), st.text("/a*", max_size=3), st.integers(1, 3))
+def test_what_covers_a_path_covers_what_is_wanted_for_it(url: str, kept: int, more: str, deep: int) -> None:
+    path = url[:kept] + more
+    with patch.object(index, "_DEEP", deep):
+        axes = index._path_axes([(None, (url,))])
+        wanted = index.wanted_paths(path)
+    if match_policy_rule_non_resource_url((url,), path):
+        assert covers(axes[1:], wanted)
+
+
+def test_of_thousands_of_entries_a_few_are_met_in_order() -> None:
+    count = 5_000
+    rule = {"verbs": ["get"], "apiGroups": [""], "namespaces": ["*"]}
+    resources = [rule | {"resources": [f"r{at}"]} for at in range(count)]
+    paths = [{"verbs": ["get"], "nonResourceURLs": [f"/a/b{at}"]} for at in range(count)]
+    resources[1000] |= {"resources": ["*"]}
+    paths[1000] |= {"nonResourceURLs": ["*"]}
+    config = one_rule(resources, paths)
+    made = index.index(config)
+    (number,) = (at for at, each in enumerate(made.resource) if len(each) == count)
+    for at in (77, 4077):
+        found = made.entries(number, (("get",), ("",), (f"r{at}",), ("dev",)), resource=True)
+        assert [*found] == sorted((at, 1000))
+        found = made.entries(number, (("get",), *index.wanted_paths(f"/a/b{at}/c")), resource=False)
+        assert [*found] == sorted((at, 1000))

@@ -8,10 +8,11 @@ decides. The reverse does not hold: two rules may cover a piece together, and so
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED, service_account
-from apflint.evaluate.index import first_segment, path_cover, path_prefix, resource_cover
+from apflint.evaluate.index import path_cover, resource_cover, wanted_paths
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, match_policy_rule_non_resource_url
 from apflint.evaluate.reach.worlds import authentic_user, forced_groups, free_group
 from apflint.evaluate.shelves import picked
@@ -47,8 +48,9 @@ def taken(index: Index, schema: FlowSchema, key: Key, world: World) -> bool:
     rules = pieces(schema, key)
     if at is None:
         return covered(index, rules, world, range(index.first_subject[index.first_rule[position]]))
-    before = range(index.first_subject[index.first_rule[position] + at] + (entry or 0 if member == "subjects" else 0))
-    return _taken_beside(schema.spec.rules[at], member, entry) or covered(index, rules, world, before)
+    rule = index.first_rule[position] + at
+    before = range(index.first_subject[rule] + (entry or 0 if member == "subjects" else 0))
+    return _taken_beside(index, rule, member, entry) or covered(index, rules, world, before)
 
 
 def pieces(schema: FlowSchema, key: Key) -> Sequence[PolicyRulesWithSubjects]:
@@ -66,15 +68,13 @@ def pieces(schema: FlowSchema, key: Key) -> Sequence[PolicyRulesWithSubjects]:
     return (rule._replace(resource_rules=(), non_resource_rules=(rule.non_resource_rules[entry],)),)
 
 
-def _taken_beside(rule: PolicyRulesWithSubjects, member: Member | None, entry: int | None) -> bool:
+def _taken_beside(index: Index, rule: int, member: Member | None, entry: int | None) -> bool:
     """Whether an earlier entry of the same list covers all of what an entry does."""
     if entry is None or member == "subjects":
         return False
     if member == "resourceRules":
-        covers = list(map(resource_cover, rule.resource_rules[: entry + 1]))
-        return any(resource_within(covers[-1], each) for each in covers[:-1])
-    urls = list(map(path_cover, rule.non_resource_rules[: entry + 1]))
-    return any(path_within(urls[-1], each) for each in urls[:-1])
+        return _resource_entry(index, rule, index.resource[rule][entry]) < entry
+    return _path_entry(index, rule, index.non_resource[rule][entry]) < entry
 
 
 def covered(index: Index, rules: Sequence[PolicyRulesWithSubjects], world: World, takers: range) -> bool:
@@ -137,28 +137,54 @@ def _group(group: str, world: World) -> Sequence[Somebody]:
 
 
 def _resource_taken(index: Index, who: Somebody, what: ResourceCover, takers: range) -> bool:
-    verbs, groups, resources, cluster_scope, namespaces = what
-    scopes = None if namespaces is None else (*namespaces, "") if cluster_scope else namespaces
     return any(
-        resource_within(what, other)
-        for number in _candidates(index, who, (verbs, groups, resources, scopes), takers, resource=True)
-        for other in index.resource[index.rule_of[number]]
+        _resource_entry(index, index.rule_of[number], what) < len(index.resource[index.rule_of[number]])
+        for number in _candidates(index, who, _resource_wanted(what), takers, resource=True)
     )
 
 
 def _path_taken(index: Index, who: Somebody, what: PathCover, takers: range) -> bool:
-    verbs, urls = what
-    segments = None if any(path_prefix(url) == "/" for url in urls) else [first_segment(url) for url in urls]
     return any(
-        path_within(what, other)
-        for number in _candidates(index, who, (verbs, segments), takers, resource=False)
-        for other in index.non_resource[index.rule_of[number]]
+        _path_entry(index, index.rule_of[number], what) < len(index.non_resource[index.rule_of[number]])
+        for number in _candidates(index, who, _path_wanted(what), takers, resource=False)
     )
 
 
-def _candidates(index: Index, who: Somebody, axes: Sequence[Values], takers: range, *, resource: bool) -> Iterator[int]:
-    """Takers who are all of these users, and who may cover all of that on each axis: at least its first value."""
-    wanted = [None if values is None else next(iter(values), None) for values in axes]
+def _resource_entry(index: Index, rule: int, what: ResourceCover) -> int:
+    """The first resource rule of a rule that covers all of that, by number; if there is none, how many there are."""
+    covers = index.resource[rule]
+    entries = index.entries(rule, _resource_wanted(what), resource=True)
+    return next((at for at in entries if resource_within(what, covers[at])), len(covers))
+
+
+def _path_entry(index: Index, rule: int, what: PathCover) -> int:
+    """As `_resource_entry`, of non-resource rules."""
+    covers = index.non_resource[rule]
+    entries = index.entries(rule, _path_wanted(what), resource=False)
+    return next((at for at in entries if path_within(what, covers[at])), len(covers))
+
+
+def _resource_wanted(what: ResourceCover) -> Sequence[tuple[str, ...]]:
+    """What covers all of that covers these on each axis: at least its first value."""
+    verbs, groups, resources, cluster_scope, namespaces = what
+    scopes = None if namespaces is None else (*namespaces, "") if cluster_scope else namespaces
+    return [_first(values) for values in (verbs, groups, resources, scopes)]
+
+
+def _path_wanted(what: PathCover) -> Sequence[tuple[str, ...]]:
+    """As `_resource_wanted`, of a non-resource rule."""
+    verbs, urls = what
+    return _first(verbs), *(wanted_paths(urls[0]) if urls else ((), ()))
+
+
+def _first(values: Values) -> tuple[str, ...]:
+    return () if values is None else tuple(islice(values, 1))
+
+
+def _candidates(
+    index: Index, who: Somebody, wanted: Sequence[tuple[str, ...]], takers: range, *, resource: bool
+) -> Iterator[int]:
+    """Takers who are all of these users, and who may cover all of that."""
     for subjects in index.lists(*who):
         for those in picked(index.shelf(subjects, resource=resource), wanted):
             for at in range(bisect_left(those, takers.start), bisect_left(those, takers.stop)):
