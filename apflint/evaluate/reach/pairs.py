@@ -154,4 +154,5 @@ def _both(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
     """What two lists have in common, as far as texts that are equal tell."""
     if (ALL,) in (a, b):
         return b if a == (ALL,) else a
-    return tuple(value for value in a if value in b)
+    others = frozenset(b)
+    return tuple(value for value in a if value in others)

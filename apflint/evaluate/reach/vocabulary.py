@@ -133,46 +133,44 @@ def _axis(
         candidates = [value for value in ordinary if value in mentioned or value == "watch"]
         candidates += sorted(value for value in mentioned if value not in ordinary and legal(value))
         candidates.append(unmentioned(ordinary, {*mentioned, "watch"}, fresh))
-    containing: dict[str, list[object]] = {value: [] for value in candidates}
-    for values in lists:
+    containing: dict[str, list[int]] = {value: [] for value in candidates}
+    for number, values in enumerate(lists):
         for value in set(candidates if values == (ALL,) else values):
             if value in containing:
-                containing[value].append(values)
-    return _merged(candidates, containing, lists, traits or verb_traits)
+                containing[value].append(number)
+    return _merged(containing, lists, traits or verb_traits)
 
 
-def _merged(
-    candidates: Iterable[str],
-    containing: Mapping[str, list[object]],
-    lists: Iterable[object],
-    traits: Callable[[str], Traits],
-) -> Axis:
-    """One value for all that the same lists contain and that have the same traits: the first."""
-    standing: dict[tuple[frozenset[object], Traits], int] = {}
+def _merged(containing: Mapping[str, list[int]], lists: Collection[object], traits: Callable[[str], Traits]) -> Axis:
+    """One value for all that the same lists contain and that have the same traits: the first.
+
+    `containing` has the numbers of lists, in order: to compare the lists themselves takes a time that grows with them.
+    """
+    standing: set[tuple[tuple[int, ...], Traits]] = set()
     values: list[str] = []
-    covers: dict[object, list[int]] = {each: [] for each in lists}
-    for value in candidates:
-        key = (frozenset(containing[value]), traits(value))
+    covers: list[list[int]] = [[] for _ in lists]
+    for value, numbers in containing.items():
+        key = (tuple(numbers), traits(value))
         if key not in standing:
-            standing[key] = len(values)
-            for each in containing[value]:
-                covers[each].append(len(values))
+            standing.add(key)
+            for number in numbers:
+                covers[number].append(len(values))
             values.append(value)
-    return Axis(tuple(values), {each: tuple(covered) for each, covered in covers.items()})
+    return Axis(tuple(values), {each: tuple(covered) for each, covered in zip(lists, covers, strict=True)})
 
 
 def _namespaces(scopes: set[tuple[tuple[str, ...], bool]]) -> Axis:
     mentioned = {name for names, _ in scopes for name in names}
     candidates = ["", unmentioned(NAMESPACES, mentioned, "team-{}")]
     candidates += sorted(name for name in mentioned if name and legal_segment(name))
-    containing: dict[str, list[object]] = {value: [] for value in candidates}
-    for names, cluster_scope in scopes:
+    containing: dict[str, list[int]] = {value: [] for value in candidates}
+    for number, (names, cluster_scope) in enumerate(scopes):
         for name in set(candidates if names == (ALL,) else names):
             if name and name in containing:
-                containing[name].append((names, cluster_scope))
+                containing[name].append(number)
         if cluster_scope:
-            containing[""].append((names, cluster_scope))
-    return _merged(candidates, containing, scopes, lambda name: Traits(False, name == ""))
+            containing[""].append(number)
+    return _merged(containing, scopes, lambda name: Traits(False, name == ""))
 
 
 def _paths(lists: set[tuple[str, ...]]) -> Axis:
@@ -186,19 +184,19 @@ def _paths(lists: set[tuple[str, ...]]) -> Axis:
         generic = _path_under(prefix, prefixes, entries)
         if generic is not None:
             candidates[generic] = None
-    containing: dict[str, list[object]] = {value: [] for value in candidates}
+    containing: dict[str, list[int]] = {value: [] for value in candidates}
     # An entry covers itself and what is under its prefix: look the pieces of each value up, not each entry for each value.
     under = _under(tuple(candidates), "/")
     values = tuple(candidates)
-    for urls in lists:
+    for number, urls in enumerate(lists):
         covered: set[str] = set()
         for entry in urls:
             covered.update(values if entry == ALL else (values[at] for at in under.get(_prefix(entry), ())))
             covered.add(entry)
         for value in covered:
             if value in containing:
-                containing[value].append(urls)
-    return _merged(candidates, containing, lists, path_traits)
+                containing[value].append(number)
+    return _merged(containing, lists, path_traits)
 
 
 def _prefix(entry: str) -> str:
