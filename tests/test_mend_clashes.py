@@ -9,11 +9,12 @@ import pytest
 from apflint.checks import reachability
 from apflint.edit.fix import Mending, mend
 from apflint.engine import Options, check
+from apflint.finding import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.finding import Report
+    from apflint.finding import Finding, Report
 
 SCHEMA = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -116,6 +117,24 @@ def test_of_two_fixes_that_shadow_together_the_first_is_made() -> None:
     assert names(outcome) == (["a000 Pods", "first Pods"], ["second Services"])
 
 
+def test_the_checks_do_not_grow_with_the_number_of_those_that_shadow_together() -> None:
+    judge = Judge()
+    texts = [
+        text
+        for one in range(20)
+        for text in (
+            schema(f"a{one:02}", 1000, f"u{one} Pods, secrets"),
+            schema(f"b{one:02}", 1001, f"u{one} Services, endpoints"),
+            schema(f"c{one:02}", 5000, f"u{one} pods, services", f"v{one} pods"),
+            schema(f"d{one:02}", 900, f"w{one} Secrets"),
+        )
+    ]
+    made = [word for one in range(20) for word in (f"a{one:02} Pods", f"d{one:02} Secrets")]
+    refused = [f"b{one:02} Services" for one in range(20)]
+    assert names(mended("---\n".join(texts), judge=judge)) == (sorted(made), refused)
+    assert judge.calls <= 4
+
+
 def test_a_fix_that_shadows_only_together_with_a_refused_one_is_made() -> None:
     first, second = schema("first", 1000, "u Pods, secrets"), schema("second", 1001, "u Services, endpoints")
     both, one = schema("both", 5000, "u pods, services", "w pods"), schema("one", 900, "u secrets")
@@ -131,14 +150,38 @@ def test_what_was_dead_before_is_nobodys_fault() -> None:
     assert names(outcome) == (["c Services"], ["a Pods"])
 
 
-def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
-    """The second fix of `b` saves its rule, but waits because its first one would shadow `d`."""
-    outcome = mended(
-        schema("a", 1000, "u Pods, secrets"),
-        schema("b", 2000, "w Endpoints, configmaps", "u pods, Services", "v pods"),
-        schema("d", 5000, "w endpoints", "v pods, secrets"),
+def test_a_fix_that_shadows_in_its_own_object_is_refused_at_once() -> None:
+    judge = Judge()
+    texts = [schema(f"a{one:02}", 1000, f"u{one} pods, Services", f"u{one} Pods") for one in range(20)]
+    outcome = mended(*texts, judge=judge)
+    assert names(outcome) == (
+        sorted(f"a{one:02} Services" for one in range(20)),
+        [f"a{one:02} Pods" for one in range(20)],
     )
+    assert judge.calls <= 4
+
+
+def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
+    """The second fix of `b` puts it first, but waits because its first one would shadow `d`."""
+
+    def judge(inputs: Mapping[str, bytes]) -> Report:
+        report = check(inputs.items(), Options())
+        return report._replace(findings=tuple(map(first, report.findings)))
+
+    def first(found: Finding) -> Finding:
+        if found.fix is None or "Services" not in found.message:
+            return found
+        put_first = Operation("set", ("spec", "matchingPrecedence"), 500)
+        return found._replace(fix=found.fix._replace(operations=(*found.fix.operations, put_first)))
+
+    texts = (
+        schema("a", 1000, "u Pods, secrets"),
+        schema("b", 2000, "w Endpoints, configmaps", "u pods", "v pods, Services"),
+        schema("d", 5000, "w endpoints", "v secrets"),
+    )
+    outcome = mend({name: text.encode() for name, text in zip("abd", texts, strict=True)}, judge, unsafe=True)
     assert names(outcome) == (["a Pods", "b Services"], ["b Endpoints"])
+    assert [found.object.name for found in outcome.made if found.object] == ["b", "a"]
 
 
 def test_a_fix_is_not_blamed_where_nobody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

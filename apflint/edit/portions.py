@@ -25,7 +25,7 @@ class Portions:
         self._files: int | None = None
         """In how many files; None is all of them."""
         self._later: set[Extent] = set()
-        """What waits until others are made."""
+        """What waits until nothing else is left to try."""
 
     def of(self, findings: Iterable[Finding]) -> list[Finding]:
         """The next portion."""
@@ -47,7 +47,6 @@ class Portions:
 
     def grow(self, portion: list[Finding]) -> None:
         """The portion went well."""
-        self._later.clear()
         for place in self._fixes.keys() & {place for found in portion for place in places(found)}:
             self._fixes[place] *= 2
         if self._files is not None:
