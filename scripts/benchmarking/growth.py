@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarking import inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 
@@ -61,6 +61,19 @@ def _crowd(folder: Path, count: int) -> list[str]:
     # As many users for each FlowSchema in all sizes: among the same forty, four times as many have twenty times the findings.
     inputs.as_list(folder / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
     return ["check", "--fail-on", "never", f"crowd-{count}.json"]
+
+
+def _entries(folder: Path, count: int) -> list[str]:
+    urls = ([f"/x{number}"] for number in range(count))
+    return ["check", "--fail-on", "never", _listed(folder / f"entries-{count}.json", [_with_urls(urls)])]
+
+
+def _diff_values(folder: Path, count: int) -> list[str]:
+    sides = (
+        _listed(folder / f"{side}-{count}.json", [_with_urls([[f"/{side}{number}" for number in range(count)]])])
+        for side in ("these", "those")
+    )
+    return ["diff", *sides]
 
 
 def _fix(folder: Path, count: int) -> list[str]:
@@ -136,6 +149,15 @@ def _schema(number: int) -> dict[str, Any]:
     return found
 
 
+def _with_urls(lists: Iterable[list[str]]) -> dict[str, Any]:
+    """A FlowSchema of one rule that has a non-resource rule for each list of URLs."""
+    schema = _schema(0)
+    rule = {"subjects": schema["spec"]["rules"][0]["subjects"]}
+    entries = [{"verbs": ["get"], "nonResourceURLs": urls} for urls in lists]
+    schema["spec"]["rules"] = [rule | {"nonResourceRules": entries}]
+    return schema
+
+
 def _pairs(path: Path, count: int) -> str:
     """FlowSchemas, each with a level of its own."""
     items: list[dict[str, Any]] = []
@@ -151,6 +173,7 @@ GROWING = (
     Growing("`check`, files of one object", 250, _files),
     Growing("`check`, files with a finding", 125, _findings),
     Growing("`check`, FlowSchemas of 10 rules that overlap", 80, _crowd),
+    Growing("`check`, entries of one rule", 1_000, _entries),
     Growing("`fix --diff`, findings in one file", 75, _fix),
     Growing("`migrate --diff`, objects in one file", 250, _migrate),
     Growing("`limits`, levels", 250, _limits),
@@ -158,5 +181,6 @@ GROWING = (
     Growing("`diff`, FlowSchemas of which one differs", 125, _diff),
     Growing("`diff`, FlowSchemas that all get another level", 100, _diff_levels),
     Growing("`diff`, FlowSchemas whose order is turned round", 200, _diff_order),
+    Growing("`diff`, URLs of one entry that all differ", 500, _diff_values),
     Growing("`explain --requests`, requests", 10_000, _requests),
 )
