@@ -199,14 +199,15 @@ def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Probl
         if not known:
             continue
         # A request for one namespace is in that namespace for the server, so `namespaces` may go with it.
-        cluster = [found for found in known if not found.namespaced and (found.name, found.group) != ("namespaces", "")]
+        cluster = [found for found in known if not found.namespaced and not _is_namespaces(found)]
         if len(cluster) == len(known) and rule.namespaces and not rule.cluster_scope:
             said = listed(map(quote, rule.resources), "and")
             message = (
                 f"{said}: requests for them are in no namespace, so this rule never matches. Write `clusterScope: true`"
             )
             yield Problem(Place(document, (*path, "namespaces")), message, fix=_cluster_scope(document, path))
-        namespaced = all(found.namespaced for found in known)
+        creates = "create" in rule.verbs  # of a namespace: it is in none yet
+        namespaced = all(found.namespaced or (_is_namespaces(found) and not creates) for found in known)
         one_by_one = not any(verb in _MANY or verb == "*" for verb in rule.verbs)
         if namespaced and one_by_one and rule.cluster_scope and not rule.namespaces:
             said = listed(map(quote, rule.resources), "and")
@@ -216,6 +217,10 @@ def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Probl
             )
             fix = repair.given(document, (*path, "namespaces"), ("*",), 'write namespaces: ["*"]', safe=False)
             yield Problem(Place(document, (*path, "clusterScope"), key=True), message, fix=fix)
+
+
+def _is_namespaces(resource: Resource) -> bool:
+    return (resource.name, resource.group) == ("namespaces", "")
 
 
 def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:

@@ -74,8 +74,7 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
         if part.rule is None:
             continue
         what, named = _what(part), named + 1
-        told = _told(workspace).get(id(part.schema.document), ())
-        explained = any(path[: len(part.path)] == part.path for path in told)
+        explained = part.path in _told(workspace).get(id(part.schema.document), ())
         if named > _NAMED:
             # Whether it matches anything at all is not asked here, so that is not claimed.
             if not explained:
@@ -121,13 +120,15 @@ def _dead(workspace: Workspace) -> tuple[Part, ...]:
 
 
 @lru_cache(maxsize=2)
-def _told(workspace: Workspace) -> dict[int, list[Path]]:
-    """Where other rules say already why something matches nothing, by document."""
-    places: dict[int, list[Path]] = {}
+def _told(workspace: Workspace) -> dict[int, set[Path]]:
+    """Where other rules say already why something matches nothing, by document: the fields, and all that they are in."""
+    places: dict[int, set[Path]] = {}
     for check in (matching.impossible_match, matching.namespaced_rule_for_cluster_resource):
         for problem in check(workspace):
             if isinstance(problem.place, Place):
-                places.setdefault(id(problem.place.document), []).append(problem.place.path)
+                path = problem.place.path
+                there = places.setdefault(id(problem.place.document), set())
+                there.update(path[:depth] for depth in range(len(path) + 1))
     return places
 
 
