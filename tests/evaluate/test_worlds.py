@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
+from apflint.evaluate.reach import meeting
 from apflint.evaluate.reach.encode import Point
 from apflint.evaluate.reach.meeting import may_overlap
 from apflint.evaluate.reach.witness import possible
@@ -190,6 +193,24 @@ def test_what_takes_one_request_may_overlap(
             if matches_flow_schema(asked, a.spec) and matches_flow_schema(asked, b.spec):
                 assert may_overlap(a, b, "any")
                 assert may_overlap(a, b, "authenticated") or not real, user
+
+
+@given(FLOW_SCHEMAS, FLOW_SCHEMAS)
+def test_many_are_compared_as_few_are(some: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    """Entries exactly so; of subjects that are no single users it is said that they may meet."""
+    for a in objects(some).flow_schemas:
+        for b in objects(others).flow_schemas:
+            for one, other in product(a.spec.rules, b.spec.rules):
+                entries, subjects = (one.resource_rules, other.resource_rules), (one.subjects, other.subjects)
+                meet, who = (
+                    meeting._any_resource_rules_meet(*entries),
+                    meeting._anyone_meets(*subjects, "authenticated"),
+                )
+                with patch.object(meeting, "_PAIRS", 0):
+                    assert meeting._any_resource_rules_meet(*entries) is meet
+                    assert meeting._anyone_meets(*subjects, "authenticated") >= who
+                    if {each.kind for each in (*one.subjects, *other.subjects)} == {"User"}:
+                        assert meeting._anyone_meets(*subjects, "authenticated") is who
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import service_account
@@ -9,7 +10,7 @@ from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.reach.worlds import forced_groups, free_group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from apflint.evaluate.reach.parts import World
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
@@ -20,13 +21,60 @@ def may_overlap(a: FlowSchema, b: FlowSchema, world: World) -> bool:
     return any(_rules_meet(one, other, world) for one in a.spec.rules for other in b.spec.rules)
 
 
+_PAIRS = 400
+"""So many pairs of subjects or of entries are looked at one by one. Of more, only those that have something in common."""
+_AXES: tuple[Callable[[ResourcePolicyRule], tuple[str, ...]], ...] = (
+    lambda rule: rule.resources,
+    lambda rule: (*rule.namespaces, *([""] if rule.cluster_scope else [])),
+    lambda rule: rule.api_groups,
+    lambda rule: rule.verbs,
+)
+"""What an entry says about each attribute of a request; the namespace "" is none."""
+
+
 def _rules_meet(a: PolicyRulesWithSubjects, b: PolicyRulesWithSubjects, world: World) -> bool:
-    if not any(_subjects_meet(one, other, world) for one in a.subjects for other in b.subjects):
+    if not _anyone_meets(a.subjects, b.subjects, world):
         return False
-    if any(_resource_rules_meet(one, other) for one in a.resource_rules for other in b.resource_rules):
+    if _any_resource_rules_meet(a.resource_rules, b.resource_rules):
         return True
     # Whether paths meet is left to the solver.
-    return any(_lists_meet(one.verbs, other.verbs) for one in a.non_resource_rules for other in b.non_resource_rules)
+    verbs = (
+        _together(each.verbs for each in a.non_resource_rules),
+        _together(each.verbs for each in b.non_resource_rules),
+    )
+    return _lists_meet(*verbs)
+
+
+def _anyone_meets(a: Sequence[Subject], b: Sequence[Subject], world: World) -> bool:
+    if len(a) * len(b) <= _PAIRS:
+        return any(_subjects_meet(one, other, world) for one in a for other in b)
+    names, others = {*map(_names, a)}, {*map(_names, b)}
+    exact = all(name is not None and name[0] for name in (*names, *others))
+    return not (exact and names.isdisjoint(others))
+
+
+def _any_resource_rules_meet(a: Sequence[ResourcePolicyRule], b: Sequence[ResourcePolicyRule]) -> bool:
+    if len(a) * len(b) <= _PAIRS:
+        return any(_resource_rules_meet(one, other) for one in a for other in b)
+    # By the attribute that tells most of them apart.
+    axis = max(_AXES, key=lambda axis: len(set(chain.from_iterable(map(axis, b)))))
+    by_value: dict[str, list[ResourcePolicyRule]] = {}
+    for other in b:
+        for value in axis(other):
+            by_value.setdefault(value, []).append(other)
+    anything = by_value.get(ALL, [])
+    for one in a:
+        values = axis(one)
+        candidates = b if ALL in values else chain(anything, *(by_value.get(value, ()) for value in values))
+        if any(_resource_rules_meet(one, other) for other in candidates):
+            return True
+    return False
+
+
+def _together(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """All that one of the lists covers: `*` on its own is everything."""
+    found = {*map(tuple, lists)}
+    return (ALL,) if (ALL,) in found else tuple({value: None for values in found for value in values})
 
 
 def _subjects_meet(a: Subject, b: Subject, world: World) -> bool:
