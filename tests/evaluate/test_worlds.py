@@ -33,6 +33,7 @@ from apflint.evaluate.reach.worlds import (
     verb_traits,
 )
 from apflint.evaluate.requestinfo import NoRequestInfoError, request_info
+from apflint.model import ResourcePolicyRule
 
 from .configurations import DIGESTS, FLOW_SCHEMAS, account, group, objects, schema, user
 
@@ -211,6 +212,36 @@ def test_many_are_compared_as_few_are(some: list[dict[str, Any]], others: list[d
                     assert meeting._anyone_meets(*subjects, "authenticated") >= who
                     if {each.kind for each in (*one.subjects, *other.subjects)} == {"User"}:
                         assert meeting._anyone_meets(*subjects, "authenticated") is who
+
+
+def entry(resource: str, namespace: str = "") -> ResourcePolicyRule:
+    return ResourcePolicyRule(("get",), ("",), (resource,), not namespace, (namespace,) if namespace else ())
+
+
+@pytest.mark.parametrize(
+    ("more", "others", "meet"),
+    [
+        ([], [], False),
+        ([entry("pods", "a")], [entry("pods", "b")], False),
+        ([entry("pods", "a")], [entry("pods", "a")], True),
+        ([entry("pods", "a")], [entry("*", "a")], True),
+        ([entry("*", "a")], [entry("pods", "a")], True),
+        ([entry("*", "a")], [entry("*", "b")], False),
+        ([entry("pods", "a")], [entry("pods", "*")], True),
+        ([entry("nodes")], [entry("nodes")], True),
+        ([entry("nodes")], [entry("nodes", "*")], False),
+    ],
+)
+@pytest.mark.parametrize("by", ["resources", "namespaces"])
+def test_what_meets_among_many(
+    by: str, more: list[ResourcePolicyRule], others: list[ResourcePolicyRule], meet: bool
+) -> None:
+    """Thirty entries of both sides differ by one attribute, which is the one that they are looked up by."""
+    names = [(f"r{i}", "x") if by == "resources" else ("r", f"n{i}") for i in range(60)]
+    many = [entry(*name) for name in names]
+    a, b = [*many[:30], *more], [*others, *many[30:]]
+    assert meeting._any_resource_rules_meet(a, b) is meet
+    assert meeting._any_resource_rules_meet(b, a) is meet
 
 
 @pytest.mark.parametrize(
