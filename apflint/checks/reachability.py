@@ -35,7 +35,7 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
         named += 1
         if named > _NAMED and part.schema.spec.rules:
             if id(part.schema.document) not in _told(workspace):
-                message = "no request can ever reach this FlowSchema: whatever it matches is taken by what comes first"
+                message = f"no request can ever reach this FlowSchema: whatever it matches {UNNAMED}"
                 message += given(workspace, *_dangling_before(workspace, part.schema))
                 yield _unreachable(workspace, part, message)
             continue
@@ -61,6 +61,8 @@ def _unreachable(workspace: Workspace, part: Part, message: str, blockers: tuple
     )
 
 
+UNNAMED = "is taken by what comes first"
+"""In a message that names nobody."""
 _NAMED = 100
 """For so many findings of APF501 and of APF502 it is worked out who comes first: each takes milliseconds, and nobody reads more."""
 
@@ -78,7 +80,7 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
         if named > _NAMED:
             # Whether it matches anything at all is not asked here, so that is not claimed.
             if not explained:
-                message = f"this {what} never decides anything: whatever it matches is taken by what comes first"
+                message = f"this {what} never decides anything: whatever it matches {UNNAMED}"
                 message += given(workspace, *_dangling_before(workspace, part.schema))
                 yield Problem(Place(part.schema.document, part.path), message)
             continue

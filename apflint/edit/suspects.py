@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from apflint.checks.reachability import UNNAMED
 from apflint.checks.wording import quote
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from apflint.finding import Finding
 
 CLASHES = frozenset({"APF501", "APF502", "APF503"})
-UNNAMED = "is taken by what comes first"
-"""A message with this names nobody: who takes the requests is worked out for the first of many dead parts only."""
 _QUOTED = re.compile(r'"[^"]+"')
 
 
