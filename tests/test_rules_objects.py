@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -889,33 +888,6 @@ def test_one_item_is_replaced_as_among_several(items: list[str], data: st.DataOb
     new = data.draw(st.sampled_from("abcABC").filter(lambda item: item != items[number]))
     one = repair.replaced(("list", number), items[number], new, set(items), safe=False)
     assert one == repair.relisted(("list",), items, {number: new}, safe=False)
-
-
-_MANY = 16_000
-_WORDS = [f"x{number}" for number in range(_MANY)]
-
-
-@pytest.mark.parametrize(
-    ("rule", "part"),
-    [
-        ("APF504", ALL | {"apiGroups": [f"apps/v{number}" for number in range(_MANY)]}),
-        ("APF504", ALL | {"apiGroups": [""], "resources": ["Pods"] * _MANY}),
-        ("APF504", ALL | {"apiGroups": [*_WORDS, ""], "resources": ["Pods", *_WORDS]}),
-        ("APF505", ALL | {"apiGroups": [*_WORDS, ""], "resources": ["pods"] * _MANY, "clusterScope": False}),
-        ("APF506", ALL | {"apiGroups": [""] * _MANY, "resources": ["nodes"] * _MANY, "clusterScope": False}),
-        ("APF504", {"nonResourceURLs": ["/x"], "verbs": ["list"] * (2 * _MANY) + ["get"]}),
-        ("APF213", ALL | {"namespaces": [word.upper() for word in _WORDS]}),
-        ("APF214", {"nonResourceURLs": _WORDS, "verbs": ["get"]}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_long_list_takes_no_time_for_each_two_of_its_items(rule: str, part: dict[str, Any]) -> None:
-    kind = "nonResourceRules" if "nonResourceURLs" in part else "resourceRules"
-    value = schema(rules=[{"subjects": [ALICE], kind: [part]}])
-    start = time.process_time()
-    told = check([("0.json", json.dumps(value).encode())], Options(select=(rule,))).findings
-    assert told
-    assert time.process_time() - start < 5
 
 
 def test_misspelt_fields_of_a_mapping_are_not_compared_two_by_two(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,6 +175,77 @@ def test_many_mistakes(name: str, text: str, rule: str, tmp_path: Path) -> None:
     assert run.status == 1
 
 
+MANY = 16_000
+WORDS = [f"x{number}" for number in range(MANY)]
+
+
+def entry(**part: object) -> dict[str, object]:
+    """An entry of resourceRules that matches everything, but for what is given."""
+    return {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"], **part}
+
+
+def getting(urls: list[str], verbs: tuple[str, ...] = ("get",)) -> dict[str, object]:
+    return {"verbs": [*verbs], "nonResourceURLs": urls}
+
+
+def flow_schema(name: str, entries: list[dict[str, object]], users: tuple[str, ...] = ("alice",)) -> str:
+    kind = "nonResourceRules" if "nonResourceURLs" in entries[0] else "resourceRules"
+    rule = {"subjects": [{"kind": "User", "user": {"name": user}} for user in users], kind: entries}
+    spec = {"matchingPrecedence": 500, "priorityLevelConfiguration": {"name": "workload-low"}, "rules": [rule]}
+    return json.dumps(json.loads(FLOW_SCHEMA) | {"metadata": {"name": name}, "spec": spec}) + "\n"
+
+
+LONG = {
+    "groups": ("APF504", [entry(apiGroups=[f"apps/v{number}" for number in range(MANY)])]),
+    "one resource": ("APF504", [entry(apiGroups=[""], resources=["Pods"] * MANY)]),
+    "groups and resources": ("APF504", [entry(apiGroups=[*WORDS, ""], resources=["Pods", *WORDS])]),
+    "namespaced": ("APF505", [entry(apiGroups=[*WORDS, ""], resources=["pods"] * MANY, clusterScope=False)]),
+    "of no namespace": ("APF506", [entry(apiGroups=[""] * MANY, resources=["nodes"] * MANY, clusterScope=False)]),
+    "verbs": ("APF504", [getting(["/x"], (*["list"] * MANY, "get"))]),
+    "namespaces": ("APF213", [entry(namespaces=[word.upper() for word in WORDS])]),
+    "paths": ("APF214", [getting(WORDS)]),
+    "entries with paths": ("", [getting([f"/{word}"]) for word in WORDS[:10_000]]),
+    "entries with resources": ("", [entry(resources=[word]) for word in WORDS[:10_000]]),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_lists(name: str, tmp_path: Path) -> None:
+    """No item is held against all others."""
+    rule, entries = LONG[name]
+    (tmp_path / "bad.json").write_text(flow_schema("x", entries))
+    run, findings = checked(tmp_path, "--select", f"{rule or 'APF504'},APF501,APF502,APF201", "--fail-on", "never")
+    assert rule in {found["rule"] for found in findings} if rule else findings == []
+    assert run.status == 0
+
+
+TIED = {
+    "resources": [[entry(resources=[f"{side}{word}"]) for word in WORDS[:2_000]] for side in "ab"],
+    "pairs": [
+        [
+            entry(resources=[word], namespaces=[f"n{at + side}"], clusterScope=False)
+            for at, word in enumerate(WORDS[:2_000])
+        ]
+        for side in (0, 1)
+    ],
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_long_rules_of_one_precedence_that_never_meet(name: str, tmp_path: Path) -> None:
+    one, other = TIED[name]
+    (tmp_path / "bad.json").write_text(flow_schema("a", one) + flow_schema("b", other))
+    _, findings = checked(tmp_path, "--select", "APF503,APF201")
+    assert findings == []
+
+
+def test_thousands_of_users_of_one_precedence_that_never_meet(tmp_path: Path) -> None:
+    users = [tuple(f"{side}{word}" for word in WORDS[:2_000]) for side in "ab"]
+    (tmp_path / "bad.json").write_text(flow_schema("a", [entry()], users[0]) + flow_schema("b", [entry()], users[1]))
+    _, findings = checked(tmp_path, "--select", "APF503,APF201")
+    assert findings == []
+
+
 @pytest.mark.parametrize(
     "line",
     ["explain list pods -n x --as y", "limits", "graph", "diff defaults:1.30 .", "fix --diff .", "migrate --diff ."],
