@@ -1031,9 +1031,7 @@ def test_each_flow_schema_that_takes_system_traffic_is_told() -> None:
 
 
 LONG_RUNNING = 'requests for "pods/exec" are long-running, and API Priority and Fairness does not see these'
-NO_ACCOUNT = (
-    '"system:serviceaccount:ci" is the name of no service account, which is system:serviceaccount:NAMESPACE:NAME'
-)
+NO_ACCOUNT = '"system:serviceaccount:ci" is no service account, whose name is system:serviceaccount:NAMESPACE:NAME'
 NO_NAMESPACE = 'nobody is in "system:serviceaccounts:CI", because no namespace can be called "CI"'
 NO_RESOURCE = 'no request is for "pods/" or "a/b/c": a resource is written pods or pods/log'
 A_RESOURCE = '"/api/v1/pods" and "/apis/apps/v1/jobs/*" are paths of resources, which only resourceRules match'

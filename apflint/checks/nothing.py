@@ -54,8 +54,8 @@ def _rule(rule: PolicyRulesWithSubjects, part: Part) -> str | None:
 def _subject(subject: Subject) -> str | None:
     if subject.kind == "User" and subject.user is not None and not authentic_user(subject.user):
         return (
-            f"{quote(subject.user)} is the name of no service account, which is {SERVICE_ACCOUNT_PREFIX}NAMESPACE:NAME,"
-            " and no other user is to have a name that begins so"
+            f"{quote(subject.user)} is no service account, whose name is {SERVICE_ACCOUNT_PREFIX}NAMESPACE:NAME,"
+            " and no other user should have a name that begins like this"
         )
     if subject.kind == "Group" and subject.group is not None and subject.group.startswith(_ACCOUNTS_OF):
         namespace = subject.group.removeprefix(_ACCOUNTS_OF)

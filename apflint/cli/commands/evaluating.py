@@ -81,14 +81,8 @@ def explain(
         flow_schema_uid=flow_schema_uid,
         priority_level_uid=priority_level_uid,
     )
-    cluster = Cluster(
-        kubernetes,
-        server_concurrency,
-        max_requests_inflight,
-        max_mutating_requests_inflight,
-        defaults=not no_defaults,
-        isolated=isolated,
-    )
+    inflight = max_requests_inflight, max_mutating_requests_inflight
+    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
     paths = tuple(filename or ["."])
     return said(
         lambda: ask.run(
@@ -122,14 +116,8 @@ def limits(
     from apflint.cli import ask
     from apflint.cli.manifests import Cluster
 
-    cluster = Cluster(
-        kubernetes,
-        server_concurrency,
-        max_requests_inflight,
-        max_mutating_requests_inflight,
-        defaults=not no_defaults,
-        isolated=isolated,
-    )
+    inflight = max_requests_inflight, max_mutating_requests_inflight
+    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
     return said(
         lambda: ask.limits(
             tuple(paths or ()),
@@ -159,14 +147,8 @@ def diff(
     from apflint.cli import diff as command
     from apflint.cli.manifests import Cluster
 
-    cluster = Cluster(
-        kubernetes,
-        server_concurrency,
-        max_requests_inflight,
-        max_mutating_requests_inflight,
-        defaults=not no_defaults,
-        isolated=isolated,
-    )
+    inflight = max_requests_inflight, max_mutating_requests_inflight
+    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
     return said(
         lambda: command.run(
             old,
@@ -223,14 +205,8 @@ def graph(
     from apflint.cli import graph as command
     from apflint.cli.manifests import Cluster
 
-    cluster = Cluster(
-        kubernetes,
-        server_concurrency,
-        max_requests_inflight,
-        max_mutating_requests_inflight,
-        defaults=not no_defaults,
-        isolated=isolated,
-    )
+    inflight = max_requests_inflight, max_mutating_requests_inflight
+    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
     return said(lambda: command.run(tuple(paths or ["."]), cluster, output.value))
 
 
