@@ -22,6 +22,7 @@ from apflint.checks import (
     requests,
     structure,
     subjects,
+    system_traffic,
     text,
     versions,
 )
@@ -86,7 +87,7 @@ CHECKS: dict[str, Check] = {
     "APF504": matching.impossible_match,
     "APF505": matching.cluster_scope_missed,
     "APF506": matching.namespaced_rule_for_cluster_resource,
-    "APF507": precedence.system_traffic_captured,
+    "APF507": system_traffic.system_traffic_captured,
     "APF508": matching.non_resource_requests_missed,
     "APF509": flows.implicit_precedence,
     "APF510": flows.single_flow,
