@@ -192,7 +192,8 @@ def test_pre_commit_page_has_the_hooks() -> None:
     table = rows("pre-commit", "hook")
     assert list(table) == [hook["id"] for hook in hooks]
     for hook in hooks:
-        assert f"`{hook['entry']}{' FILE...' if hook['pass_filenames'] else ''}`" in table[hook["id"]]
+        line = " ".join([hook["entry"], *hook.get("args", ()), *(["FILE..."] if hook["pass_filenames"] else [])])
+        assert f"`{line}`" in table[hook["id"]]
     for block in blocks("pre-commit", "yaml"):
         named = {hook["id"] for repository in yaml.safe_load(block.text)["repos"] for hook in repository["hooks"]}
         assert named <= set(table)

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from apflint.cli.outcome import said
+from apflint.cli.outcome import failed, said
 from apflint.record import NamedTuple
 from apflint.report import FORMATS
 
@@ -48,16 +48,39 @@ EXPLAIN = Options(
     },
 )
 _REPEATABLE = ("groups", "filename")
+_TAKES_FILES = ("check", "fix", "migrate", "diff", "test", "graph", "limits")
+"""Commands whose arguments are files, which a hook or `xargs` may append."""
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command line and returns the exit status."""
+    """Run one command line and return the exit code."""
+    if ambiguous := file_named_like_option(arguments):
+        return failed(
+            f'"{ambiguous}" is an option and also the name of a file here. For the file, write -- before all file'
+            f" names, or ./{ambiguous}. For the option, run apflint in another directory."
+        )
     command = plain(arguments)
     if command is not None:
         return said(command)
     from apflint.cli import app
 
     return app.run(arguments)
+
+
+def file_named_like_option(arguments: list[str]) -> str | None:
+    """Return the first option that is also the name of an existing file, or None.
+
+    pre-commit and `xargs` append the file names of a repository to a command. A file named `--config=x.yaml` would
+    change what is checked, and one named `--report=json=/x` would overwrite another file.
+    """
+    if not arguments or arguments[0] not in _TAKES_FILES:
+        return None
+    for argument in arguments[1:]:
+        if argument == "--":
+            return None
+        if len(argument) > 1 and argument[0] == "-" and "\0" not in argument and os.path.lexists(argument):
+            return argument
+    return None
 
 
 def plain(arguments: list[str]) -> Callable[[], int] | None:
@@ -89,9 +112,10 @@ class Parsed(NamedTuple):
 
 
 def parse(arguments: list[str], options: Options) -> Parsed | None:
-    """None where it takes a real parser: an option of another name or form, a value that is missing, empty, or like an option.
+    """Parse a command line, or return None if the option parser must do it.
 
-    So it is where an option that counts once is there again.
+    That is so for an option of another name or form, a value that is missing, empty or like an option, and an option
+    that is repeated although only one value counts. Everything after `--` is a word.
     """
     words: list[str] = []
     switches: set[str] = set()
@@ -100,6 +124,9 @@ def parse(arguments: list[str], options: Options) -> Parsed | None:
     for argument in rest:
         if not argument:
             return None
+        if argument == "--":
+            words += rest
+            return None if "" in words else Parsed(tuple(words), switches, values)
         if not argument.startswith("-") or argument == "-":
             words.append(argument)
         elif argument in options.switches:
