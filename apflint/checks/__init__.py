@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.checks import (
     capacity,
+    discovery,
     flow_schema,
     flows,
     matching,
@@ -93,6 +94,7 @@ CHECKS: dict[str, Check] = {
     "APF510": flows.single_flow,
     "APF511": flows.idle_distinguisher,
     "APF512": matching.unlisted_subject,
+    "APF515": discovery.discovery_captured,
     "APF601": capacity.broad_exemption,
     "APF602": capacity.zero_share_level,
     "APF603": capacity.seats_taken,
