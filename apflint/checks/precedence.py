@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.reachability import given
-from apflint.checks.system_traffic import as_user, system_digests
 from apflint.checks.wording import quote
-from apflint.evaluate.groups import NODES, effective_groups
-from apflint.evaluate.match import matches_flow_schema
-from apflint.evaluate.resolve import classify
 from apflint.finding import Elsewhere, Place, Problem
 
 if TYPE_CHECKING:
@@ -55,9 +51,10 @@ def _may_overlap(first: FlowSchema, second: FlowSchema) -> bool:
 
 def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[int]) -> Iterator[Problem]:
     from apflint.evaluate import reach
+    from apflint.evaluate.reach.requesters import REALISTIC
 
-    witness = reach.overlap(workspace.assumed, first, second)
-    if witness is None or (shown := _usual(workspace, witness, first, second)) is None:
+    witness = reach.overlap(workspace.assumed, first, second, among=REALISTIC)
+    if witness is None:
         return
     mine, other = (second, first) if id(second) in own else (first, second)
     precedence = mine.spec.matching_precedence
@@ -65,28 +62,12 @@ def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[i
     yield Problem(
         Place(mine.document, _PRECEDENCE),
         f"matchingPrecedence {precedence} is that of {origin} {quote(other.name)} as well, and some requests match both, as"
-        f" {shown}. Then the name decides: {quote(first.name)} sorts before {quote(second.name)} and takes them."
+        f" {_command(witness)}. Then the name decides: {quote(first.name)} sorts before {quote(second.name)} and takes them."
         f" Give one of them another number{given(workspace, first, second)}",
         related=()
         if builtin.is_built_in(other.document)
         else (Elsewhere(Place(other.document, _PRECEDENCE), "the other one"),),
     )
-
-
-def _usual(workspace: Workspace, witness: Witness, first: FlowSchema, second: FlowSchema) -> str | None:
-    """The request of a tie, if a user as there are makes it: not a node or the scheduler that is in somebody's own group."""
-    user, groups = witness.digest.user
-    own = user.startswith("system:") or NODES in groups
-    if not own or set(groups) <= set(effective_groups(user, ())[0]):
-        return _command(witness)
-    from apflint.evaluate import reach
-
-    # The solver gives any of the requests that both match; another one may be such as people know.
-    for other in (witness, *reach.meetings(workspace.assumed, first, second)):
-        for name, digest in system_digests(other.digest.request_info):
-            if matches_flow_schema(digest, second.spec) and classify(workspace.assumed, digest).flow_schema is first:
-                return as_user(other, name)
-    return None
 
 
 def _command(witness: Witness) -> str:

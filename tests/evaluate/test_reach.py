@@ -196,13 +196,16 @@ def what() -> tuple[RequestDigest, ...]:
     return tuple(each for each in found if seen_by_apf(each.request_info))
 
 
-def requests(config: Configuration, world: World, *more: Any) -> list[RequestDigest]:
+def requests(
+    config: Configuration, world: World, *more: Any, users: Iterable[UserInfo] | None = None
+) -> list[RequestDigest]:
     """One request for each way in which users and requests match these rules: together they say all there is to say."""
     rules = [rule for schema in config.order for rule in schema.spec.rules] + list(more)
     subjects = dict.fromkeys(subject for rule in rules for subject in rule.subjects)
     resource = dict.fromkeys(each for rule in rules for each in rule.resource_rules)
     other = dict.fromkeys(each for rule in rules for each in rule.non_resource_rules)
-    users = {tuple(matches_subject(user, each) for each in subjects): user for user in who(world)}
+    candidates = who(world) if users is None else users
+    different = {tuple(matches_subject(user, each) for each in subjects): user for user in candidates}
     asked = {}
     for each in what():
         info = each.request_info
@@ -211,7 +214,7 @@ def requests(config: Configuration, world: World, *more: Any) -> list[RequestDig
         else:
             key = tuple(matches_non_resource_policy_rule(info, rule) for rule in other)
         asked[info.is_resource_request, key] = info
-    return [RequestDigest(info, user) for user in users.values() for info in asked.values()]
+    return [RequestDigest(info, user) for user in different.values() for info in asked.values()]
 
 
 def parts(config: Configuration) -> Iterator[Part]:

@@ -9,6 +9,7 @@ import pytest
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.reach.encode import Encoding, Point
 from apflint.evaluate.reach.ordinary import _in_scope, _things, _users, ordinary
+from apflint.evaluate.reach.requesters import SYSTEM_USERS
 from apflint.evaluate.reach.vocabulary import (
     API_GROUPS,
     NAMESPACES,
@@ -69,9 +70,14 @@ def test_users_that_stand_for_all() -> None:
     assert found.by_prefix[f"{prefix}ci:"] == (1, 7)
     assert found.by_prefix["system:"] == (1, 2, 3, 4, 5, 7, 8, 9)
     real = vocabulary(made, "authenticated").users
-    assert real == tuple(each for each in (*found.users, "system:anonymous") if authentic_user(each))
-    assert real[-1] == "system:anonymous"
+    assert real == tuple(each for each in (*found.users, *SYSTEM_USERS) if authentic_user(each))
     assert f"{prefix}ci:" not in real
+
+
+def test_system_users_are_in_the_vocabulary_whether_or_not_rules_mention_them() -> None:
+    found = vocabulary(rules(schema(user("system:node:node-1")), schema(user("system:monitor"))), "authenticated").users
+    assert {*SYSTEM_USERS, "system:monitor", "system:node:node-1", "system:node:node-2"} <= {*found}
+    assert len(found) == len(set(found))
 
 
 def test_names_that_nobody_mentions() -> None:

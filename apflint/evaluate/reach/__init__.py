@@ -27,10 +27,12 @@ from apflint.evaluate.reach import comparison
 from apflint.evaluate.reach.analysis import Analysis
 from apflint.evaluate.reach.meeting import may_overlap
 from apflint.evaluate.reach.parts import Move, Part, Witness, World
+from apflint.evaluate.reach.requesters import PREFERRED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
+    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema
 
@@ -41,7 +43,6 @@ __all__ = [
     "World",
     "blockers",
     "captures",
-    "meetings",
     "moved",
     "overlap",
     "reachable",
@@ -71,17 +72,18 @@ def unreachable(
 
 
 def overlap(
-    configuration: Configuration, a: FlowSchema, b: FlowSchema, world: World = "authenticated"
+    configuration: Configuration,
+    a: FlowSchema,
+    b: FlowSchema,
+    world: World = "authenticated",
+    *,
+    among: Sequence[Requesters] = PREFERRED,
 ) -> Witness | None:
-    """A request that both match and that really goes to the earlier of the two; None if there is none."""
-    return _analysis(configuration, world).overlap(a, b) if may_overlap(a, b, world) else None
+    """Return a request by one of `among` that both match and that goes to the earlier of the two, or None if there is none.
 
-
-def meetings(
-    configuration: Configuration, a: FlowSchema, b: FlowSchema, world: World = "authenticated"
-) -> Iterator[Witness]:
-    """A few requests that both may match, and that may go to either or elsewhere: guesses, of which nothing is proved."""
-    return _analysis(configuration, world).meetings(a, b)
+    The witness is by a user of the earliest set that has one.
+    """
+    return _analysis(configuration, world).overlap(a, b, among) if may_overlap(a, b, world) else None
 
 
 def moved(
@@ -90,13 +92,15 @@ def moved(
     world: World = "authenticated",
     *,
     leaving: Collection[FlowSchema] | None = None,
+    among: Sequence[Requesters] = PREFERRED,
 ) -> Iterator[Move]:
     """Every pair of FlowSchemas such that a request goes to one in `old` and to the other in `new`.
 
     Only pairs that differ in the name of the FlowSchema or of the level; each once, with a request. Finite: at most one
-    for each pair. With `leaving` (FlowSchemas of `old`), only what goes away from these, which is faster.
+    for each pair. With `leaving` (FlowSchemas of `old`), only what goes away from these, which is faster. Only requests by
+    one of `among` count; the witness of a pair is by a user of the earliest set that has one.
     """
-    return comparison.moved(old, new, world, leaving)
+    return comparison.moved(old, new, world, leaving, among)
 
 
 def captures(
@@ -105,12 +109,15 @@ def captures(
     schema: FlowSchema,
     protected: FlowSchema,
     world: World = "authenticated",
+    *,
+    among: Sequence[Requesters] = PREFERRED,
 ) -> Witness | None:
     """A request that goes to `schema` in `configuration` and to `protected` in `without`; None if there is none.
 
-    To know all that the user's objects take from a suggested FlowSchema, `moved(without, configuration)` is faster.
+    Only requests by one of `among` count; the witness is by a user of the earliest set that has one. To know all that the
+    user's objects take from a suggested FlowSchema, `moved(without, configuration)` is faster.
     """
-    return comparison.captures(configuration, without, schema, protected, world)
+    return comparison.captures(configuration, without, schema, protected, world, among)
 
 
 def blockers(

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.reach.alone import alone
 from apflint.evaluate.reach.cover import taken
 from apflint.evaluate.reach.encode import Encoding
+from apflint.evaluate.reach.examples import choose_witness, solve_among
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, Sweep, rules_of
-from apflint.evaluate.reach.ordinary import ordinary
-from apflint.evaluate.reach.pairs import meeting
 from apflint.evaluate.reach.parts import Part
+from apflint.evaluate.reach.requesters import PREFERRED
 from apflint.evaluate.reach.tally import Tally
 from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import as_point, witness
 from apflint.evaluate.resolve import CATCH_ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.evaluate.reach.encode import Point
     from apflint.evaluate.reach.parts import Key, Member, Witness, World
+    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
@@ -54,11 +54,16 @@ class Analysis:
     def reachable(self, target: FlowSchema | Part) -> Witness | None:
         """See `apflint.evaluate.reach.reachable`."""
         key = self._key(target)
-        point = self._guessed(key) or self._asked(key, self._encoding, (-self._goes.taken[key[0]],))
+
+        def find(requesters: Requesters) -> Point | None:
+            assumptions = (-self._goes.taken[key[0]], self._encoding.requesters(requesters))
+            return self._asked(key, self._encoding, assumptions)
+
+        point = self._guessed(key) or solve_among(find, PREFERRED)
         if point is None:
             return None
         self._remember(point)
-        return self.shown(point, lambda point: key in _keys(self.resolve(point)))
+        return choose_witness(point, lambda point: key in _keys(self.resolve(point)), self.world, find)
 
     def unreachable(self, schemas: Iterable[FlowSchema]) -> Iterator[Part]:
         """See `apflint.evaluate.reach.unreachable`."""
@@ -83,24 +88,22 @@ class Analysis:
                         if not self._decides((position, at, member, index), known, done):
                             yield Part(schema, at, member, index)
 
-    def overlap(self, a: FlowSchema, b: FlowSchema) -> Witness | None:
+    def overlap(self, a: FlowSchema, b: FlowSchema, among: Sequence[Requesters]) -> Witness | None:
         """See `apflint.evaluate.reach.overlap`."""
         first, second = sorted((self.resolve.position(a), self.resolve.position(b)))
-        order = self.configuration.order
-        if first == second:
-            return self.reachable(a)
-        both = [self._encoding.schema(order[first]), self._encoding.schema(order[second])]
-        if not self._encoding.formula.solve([*both, -self._goes.taken[first]]):
-            return None
+        order, encoding = self.configuration.order, self._encoding
+        both = encoding.schema(order[first]), encoding.schema(order[second])
         other = Resolver(self.configuration._replace(order=(order[second],)))
-        return self.shown(
-            self._encoding.point(),
-            lambda point: _matches(self.resolve(point), first) and other(point).matched_by is not None,
-        )
 
-    def meetings(self, a: FlowSchema, b: FlowSchema) -> Iterator[Witness]:
-        """See `apflint.evaluate.reach.meetings`."""
-        return map(witness, meeting(a, b, self._fresh, self.world))
+        def find(requesters: Requesters) -> Point | None:
+            wanted = (*both, -self._goes.taken[first], encoding.requesters(requesters))
+            return encoding.point() if encoding.formula.solve(wanted) else None
+
+        def holds(point: Point) -> bool:
+            return _matches(self.resolve(point), first) and other(point).matched_by is not None
+
+        point = solve_among(find, among)
+        return None if point is None else choose_witness(point, holds, self.world, find, among)
 
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
         """See `apflint.evaluate.reach.shadows`."""
@@ -146,10 +149,6 @@ class Analysis:
         """Of the literals, each of which says that something does not match, those that the last model has false."""
         model = self._encoding.formula.model()
         return [literal for literal in literals if model[abs(literal) - 1] != literal]
-
-    def shown(self, point: Point, holds: Callable[[Point], bool]) -> Witness:
-        """The witness for a claim that a point proves; the claim is tested on the point itself and on what is shown."""
-        return shown(point, holds, self.world)
 
     def _key(self, target: FlowSchema | Part) -> Key:
         part = target if isinstance(target, Part) else Part(target)
@@ -226,16 +225,6 @@ class Analysis:
         wanted.append(literals[index])
         earlier |= {literal: Part(schema, at, member, number) for number, literal in enumerate(literals[:index])}
         return wanted, earlier
-
-
-def shown(point: Point, holds: Callable[[Point], bool], world: World) -> Witness:
-    """The most ordinary witness for a claim that a point proves. NotReplayedError if it does not hold for the point."""
-    if not holds(point):
-        raise NotReplayedError(str(point))
-    found = witness(ordinary(point, holds, world))
-    if not holds(as_point(found)):
-        raise NotReplayedError(str(found))
-    return found
 
 
 def members(rule: PolicyRulesWithSubjects) -> tuple[tuple[Member, Sequence[object]], ...]:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.reach.analysis import shown
 from apflint.evaluate.reach.encode import Encoding
+from apflint.evaluate.reach.examples import choose_witness, solve_among
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, rules_of
 from apflint.evaluate.reach.pairs import Bounds, bounds, meeting, targets
 from apflint.evaluate.reach.parts import Move
+from apflint.evaluate.reach.requesters import rank
 from apflint.evaluate.reach.vocabulary import vocabulary
+from apflint.evaluate.reach.worlds import usual_groups
+from apflint.evaluate.resolve import CATCH_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
 
     from apflint.evaluate.reach.encode import Point
     from apflint.evaluate.reach.parts import Witness, World
+    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema
 
@@ -28,25 +32,25 @@ _HITS = 32
 
 
 def moved(
-    old: Configuration, new: Configuration, world: World, leaving: Collection[FlowSchema] | None
+    old: Configuration,
+    new: Configuration,
+    world: World,
+    leaving: Collection[FlowSchema] | None,
+    among: Sequence[Requesters],
 ) -> Iterator[Move]:
     """See `apflint.evaluate.reach.moved`."""
     if [(each.name, each.spec) for each in old.order] == [(each.name, each.spec) for each in new.order]:
         return
-    both = _Both(old, new, world)
+    both = _Both(old, new, world, among)
     search = _Search(both, leaving)
     for point in search.points():
         pair = both.pair(point)
         if not search.is_news(pair):
             raise NotReplayedError(str(point))
         search.found.add(pair)
-
-        def holds(point: Point, pair: tuple[int, int] = pair) -> bool:
-            return both.pair(point) == pair
-
         source, target = old.order[pair[0]], new.order[pair[1]]
         levels = (source.spec.priority_level_configuration, target.spec.priority_level_configuration)
-        yield Move(source, target, *levels, shown(point, holds, world))
+        yield Move(source, target, *levels, both.witness(point, pair))
 
 
 class _Search:
@@ -115,47 +119,49 @@ class _Search:
         return hits
 
     def _solved(self, sources: Collection[int]) -> Iterator[Point]:
-        encoding, before, after = self._both.formula
+        encoding, before, _ = self._both.formula
         formula = encoding.formula
         there: dict[object, list[int]] = {}
         for to, schema in enumerate(self._new.order):
             there.setdefault(_where(schema), []).append(to)
         formula.clause(*(before.to(at) for at in sources))
         kept = ((at, to) for at in sources for to in there.get(_where(self._old.order[at]), ()))
-        blocked = [*self.found, *kept]
-        while True:
-            for at, to in blocked:
-                formula.clause(-before.to(at), -after.to(to))
-            if not formula.solve(()):
-                return
-            point = encoding.point()
-            blocked = [self._both.pair(point)]
-            yield point
+        for pair in (*self.found, *kept):
+            self._both.block(pair)
+        for requesters in self._both.among:
+            while formula.solve((encoding.requesters(requesters),)):
+                point = encoding.point()
+                yield point
+                self._both.block(self._both.pair(point))
 
 
 def captures(
-    configuration: Configuration, without: Configuration, schema: FlowSchema, protected: FlowSchema, world: World
+    configuration: Configuration,
+    without: Configuration,
+    schema: FlowSchema,
+    protected: FlowSchema,
+    world: World,
+    among: Sequence[Requesters],
 ) -> Witness | None:
     """See `apflint.evaluate.reach.captures`."""
-    both = _both(configuration, without, world)
+    both = _both(configuration, without, world, among)
     with_it, without_it = both.resolvers
     pair = with_it.position(schema), without_it.position(protected)
-
-    def holds(point: Point) -> bool:
-        return both.pair(point) == pair
-
     tried = (*both.guesses(schema), *both.guesses(protected), *both.meeting(schema, protected))
-    found = next(filter(holds, tried), None) or both.solved(pair)
-    return None if found is None else shown(found, holds, world)
+    guessed = next((point for point in tried if both.pair(point) == pair), None)
+    point = guessed or solve_among(lambda requesters: both.solved(pair, requesters), among)
+    return None if point is None else both.witness(point, pair)
 
 
 class _Both:
-    """Two configurations that are asked about together, many times: one formula of both."""
+    """Two configurations that are asked about together, many times, by the same users: one formula of both."""
 
-    def __init__(self, first: Configuration, second: Configuration, world: World) -> None:
+    def __init__(self, first: Configuration, second: Configuration, world: World, among: Sequence[Requesters]) -> None:
         self.asked = first, second, world
+        self.among = among
         self.resolvers = Resolver(first), Resolver(second)
         self._rules = (*rules_of(first.order), *rules_of(second.order))
+        self._users = [requesters.user for requesters in among if requesters.user is not None]
 
     def pair(self, point: Point) -> tuple[int, int]:
         """The positions that the request goes to."""
@@ -165,17 +171,41 @@ class _Both:
     def guesses(self, schema: FlowSchema) -> Iterator[Point]:
         """Requests that the FlowSchema may take."""
         for corner in CORNERS:
-            yield from guesses(schema, self._fresh, self.asked[2], corner)
+            yield from self._made_by(guesses(schema, self._fresh, self.asked[2], corner))
 
     def meeting(self, schema: FlowSchema, other: FlowSchema) -> Iterator[Point]:
         """Requests that both may take."""
-        return meeting(schema, other, self._fresh, self.asked[2])
+        return self._made_by(meeting(schema, other, self._fresh, self.asked[2]))
 
-    def solved(self, pair: tuple[int, int]) -> Point | None:
-        """A request that goes to these positions; None if there is none."""
+    def _made_by(self, points: Iterator[Point]) -> Iterator[Point]:
+        """The guesses whose users count, and each also by every single user that is asked about."""
+        for point in points:
+            if rank(self.among, point.user, point.groups) < len(self.among):
+                yield point
+            for user in self._users:
+                yield point._replace(user=user, groups=usual_groups(user))
+
+    def solved(self, pair: tuple[int, int], requesters: Requesters) -> Point | None:
+        """A request by one of these users that goes to these positions; None if there is none."""
         encoding, *goes = self.formula
         wanted = [each.to(at) for each, at in zip(goes, pair, strict=True)]
+        wanted.append(encoding.requesters(requesters))
         return encoding.point() if encoding.formula.solve(wanted) else None
+
+    def block(self, pair: tuple[int, int]) -> None:
+        """From now on, no model is a request that goes to these positions."""
+        encoding, *goes = self.formula
+        encoding.formula.clause(*(-each.to(at) for each, at in zip(goes, pair, strict=True)))
+
+    def witness(self, point: Point, pair: tuple[int, int]) -> Witness:
+        """The witness for a request that goes to these positions."""
+
+        def find(requesters: Requesters) -> Point | None:
+            schemas = (side.order[at] for side, at in zip(self.asked[:2], pair, strict=True))
+            able = all(requesters.may_match(schema) or schema.name == CATCH_ALL for schema in schemas)
+            return self.solved(pair, requesters) if able else None
+
+        return choose_witness(point, lambda other: self.pair(other) == pair, self.asked[2], find, self.among)
 
     @cached_property
     def _fresh(self) -> Fresh:
@@ -193,11 +223,11 @@ _REMEMBERED: list[_Both] = []
 """The one that was asked about last, by identity, if there is one."""
 
 
-def _both(first: Configuration, second: Configuration, world: World) -> _Both:
+def _both(first: Configuration, second: Configuration, world: World, among: Sequence[Requesters]) -> _Both:
     for known in _REMEMBERED:
-        if known.asked[0] is first and known.asked[1] is second and known.asked[2] == world:
+        if known.asked[0] is first and known.asked[1] is second and (known.asked[2], known.among) == (world, among):
             return known
-    made = _Both(first, second, world)
+    made = _Both(first, second, world, among)
     _REMEMBERED[:] = [made]
     return made
 

@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import matches_policy_rule
-from apflint.evaluate.reach.analysis import shown
 from apflint.evaluate.reach.encode import Encoding
+from apflint.evaluate.reach.examples import choose_witness, solve_among
 from apflint.evaluate.reach.order import Goes, Resolver, rules_of
+from apflint.evaluate.reach.requesters import ANYBODY, PREFERRED
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
 from apflint.evaluate.reach.worlds import forced_groups
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.reach.encode import Point
     from apflint.evaluate.reach.parts import Witness, World
+    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
@@ -47,7 +49,11 @@ class Conditions:
         For "such requests never reach this level", pass the FlowSchemas of the level; for "always", all the others.
         """
         wanted = frozenset(map(self._resolve.position, schemas))
-        point = self._point(condition, wanted, but_for)
+
+        def find(requesters: Requesters) -> Point | None:
+            return self._point(condition, wanted, but_for, requesters)
+
+        point = solve_among(find, PREFERRED)
         if point is None:
             return None
 
@@ -59,7 +65,7 @@ class Conditions:
                 and self._resolve(point).position in wanted
             )
 
-        return shown(self._plainer(point, condition), holds, self._world)
+        return choose_witness(self._plainer(point, condition), holds, self._world)
 
     def there_is(self, condition: PolicyRulesWithSubjects, but_for: Sequence[PolicyRulesWithSubjects] = ()) -> bool:
         """Whether there is a request that `condition` matches and none of `but_for` does, wherever it goes."""
@@ -70,13 +76,15 @@ class Conditions:
         condition: PolicyRulesWithSubjects,
         positions: frozenset[int],
         but_for: Sequence[PolicyRulesWithSubjects],
+        requesters: Requesters = ANYBODY,
     ) -> Point | None:
-        """Such a request that goes to one of these positions, as the solver finds it."""
+        """Such a request by one of these users that goes to one of these positions, as the solver finds it."""
         encoding, goes = self._formula
         among = self._among.get(positions)
         if among is None:
             among = self._among[positions] = goes.among(sorted(positions))
-        wanted = (encoding.rule(condition), among, *(-encoding.rule(each) for each in but_for))
+        wanted = [encoding.rule(condition), among, *(-encoding.rule(each) for each in but_for)]
+        wanted.append(encoding.requesters(requesters))
         return encoding.point() if encoding.formula.solve(wanted) else None
 
     def _plainer(self, point: Point, condition: PolicyRulesWithSubjects) -> Point:

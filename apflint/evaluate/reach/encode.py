@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from apflint.evaluate.groups import AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.groups import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.reach.requesters import SYSTEM_PREFIX
 from apflint.evaluate.reach.vocabulary import scope
 from apflint.evaluate.reach.worlds import (
     free_group,
@@ -27,6 +28,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
+    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.reach.vocabulary import Axis, Vocabulary
     from apflint.model import FlowSchema, NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 
@@ -207,6 +209,30 @@ class Encoding:
             )
         return known
 
+    def requesters(self, requesters: Requesters) -> int:
+        """An assumption: one of these users makes the request. Its negation says nothing.
+
+        In the world `any` nobody is one of the system users, because no groups come with a user there.
+        """
+        if requesters.kind == "anybody":
+            return self.formula.true
+        known = self._cache.get(requesters)
+        if known is None:
+            if requesters.kind == "ordinary":
+                system = [variable for user, variable in self._user.items() if user.startswith(SYSTEM_PREFIX)]
+                system += [self._groups[NODES]] if NODES in self._groups else []
+                known = self._implying(-variable for variable in system)
+            elif self.vocabulary.world == "any":
+                known = -self.formula.true
+            else:
+                known = self.formula.any_of(
+                    self.formula.all_of((variable, self._own_groups(user)))
+                    for user, variable in self._user.items()
+                    if user.startswith(SYSTEM_PREFIX) and requesters.user in (None, user)
+                )
+            self._cache[requesters] = known
+        return known
+
     def point(self) -> Point:
         """The request of the model that was found last."""
         model = self.formula.model()
@@ -229,6 +255,25 @@ class Encoding:
             _chosen(words.resources.values, self._resources, model),
             _chosen(words.namespaces.values, self._namespaces, model),
         )
+
+    def _own_groups(self, user: str) -> int:
+        """An assumption: the request has the groups that come with this user, and no others."""
+        if user_kind(user) != "ordinary":
+            return self.formula.true  # which is so in this world anyway
+        own = frozenset(usual_groups(user))
+        known = self._cache.get(own)
+        if known is None:
+            known = self._cache[own] = self._implying(
+                variable if group in own else -variable for group, variable in self._groups.items() if free_group(group)
+            )
+        return known
+
+    def _implying(self, literals: Iterable[int]) -> int:
+        """A new variable that makes all of these true when it is."""
+        known = self.formula.variable()
+        for each in literals:
+            self.formula.clause(-known, each)
+        return known
 
     def _one_of(self, values: Sequence[str]) -> list[int]:
         variables = [self.formula.variable() for _ in values]

@@ -71,17 +71,18 @@ def ordinary(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
 def _users(point: Point, world: World) -> Iterator[Point]:
     """Other users with the groups that come with them, the most ordinary first; then the point itself."""
     free = set(point.groups) - set(forced_groups(point.user)) if authentic_user(point.user) else set(point.groups)
-    usual = [user for user in USERS if NODES not in free][:1]
-    usual += [f"{NODE_PREFIX}node-1"] if NODES in point.groups else []
+    nodes = [f"{NODE_PREFIX}node-1"] if NODES in free else []
     kin = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
-    for user in (*usual, *kin, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
+    for user in (USERS[0], *nodes, *kin, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
+        # Only nodes are in the group of nodes: an ordinary user in it is not a request that a cluster sees.
+        others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)
-        for group in sorted(free):
-            yield point._replace(user=user, groups=(*(each for each in (group,) if each not in forced), *forced))
+        for group in others:
+            yield point._replace(user=user, groups=(group, *forced))
         if world == "authenticated":
-            yield point._replace(user=user, groups=(*sorted(free.difference(forced)), *forced))
+            yield point._replace(user=user, groups=(*others, *forced))
     yield point
 
 

@@ -4,7 +4,8 @@ A rule looks at a value in three ways: is it this text, does it begin with this 
 values that get the same answers to all such questions in a configuration are taken by the same FlowSchemas, and one of
 them can stand for both. For each attribute of a request the questions are finite: the texts that the configuration
 mentions, each on its own, and for what is not mentioned one fresh text (for names of service accounts and for paths: one
-under each prefix that is mentioned, with no longer one that fits). That is all there is, so what holds for these values
+under each prefix that is mentioned, with no longer one that fits). Known system users are added, so that questions can be
+restricted to them (`apflint.evaluate.reach.requesters`). That is all there is, so what holds for these values
 holds for all requests, and a request found among them is a real one. Values that the same lists cover are then merged
 once more. Attributes are independent of each other but for a few pairs, which are constraints of their own (`Traits`).
 
@@ -16,8 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import ANONYMOUS, SERVICE_ACCOUNTS
+from apflint.evaluate.groups import SERVICE_ACCOUNTS
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.reach.requesters import NODE, SYSTEM_USERS
 from apflint.evaluate.reach.worlds import (
     HTTP_VERBS,
     VERBS,
@@ -253,7 +255,8 @@ def _users(subjects: list[Subject], world: World) -> tuple[tuple[str, ...], tupl
         users[unmentioned((prefix + name for name in ACCOUNTS), mentioned, f"{escaped}app-{{}}")] = None
     users |= mentioned
     if world == "authenticated":
-        users = dict.fromkeys(user for user in (*users, ANONYMOUS) if authentic_user(user))
+        known = (*SYSTEM_USERS, unmentioned((NODE,), mentioned, "system:node:node-{}"))
+        users = dict.fromkeys(user for user in (*users, *known) if authentic_user(user))
     return tuple(users), tuple(groups)
 
 
