@@ -835,13 +835,13 @@ def test_what_is_wrong_with_a_whole_mapping_is_shown_at_its_key() -> None:
 
 def test_probabilities_in_percent() -> None:
     assert [_percent(each) for each in (None, 0.0, 0.0001234, 0.0999, 0.1, 0.456, 1.0)] == [
-        "0 %",
-        "0 %",
-        "0.012 %",
-        "10 %",
-        "10 %",
-        "46 %",
-        "100 %",
+        "0%",
+        "0%",
+        "0.012%",
+        "10%",
+        "10%",
+        "46%",
+        "100%",
     ]
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.wording import listed, quote
+from apflint.checks.seats import shares_path
+from apflint.checks.wording import quote
 from apflint.evaluate import shards
 from apflint.finding import Place, Problem
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Path
     from apflint.model import (
+        FlowSchema,
         LimitedPriorityLevelConfiguration,
         PolicyRulesWithSubjects,
         PriorityLevelConfiguration,
@@ -30,8 +30,8 @@ _CRITICAL = ("leader-election", "node-high", "system")
 _WAITING = 100_000
 _RISK = 0.01
 _ELEPHANTS = 4
-_NAMED = 12
-"""Levels that a message names, of those that lose seats."""
+_FEWEST_FLOWS = 3
+"""Number of flows from which isolation matters: two busy ones and another."""
 _LIMITED: Path = ("spec", "limited")
 _QUEUING: Path = (*_LIMITED, "limitResponse", "queuing")
 
@@ -100,74 +100,6 @@ def zero_share_level(workspace: Workspace) -> Iterator[Problem]:
         yield Problem(Place(level.document, (*_LIMITED, "nominalConcurrencyShares")), message)
 
 
-def seats_taken(workspace: Workspace) -> Iterator[Problem]:
-    """APF603. Each new level by itself: all levels with it, and without it."""
-    total, release = workspace.world.server_concurrency, workspace.release
-    known = {level.document.name for level in _context_levels(workspace)}
-    limits = {found.name: found for found in workspace.limits.levels}
-    losses: dict[int, _Losses] = {}  # by the shares of the new level, which alone decide
-    for level, _ in _limited(workspace):
-        new = limits.get(level.name)
-        if new is None or level.name in known or level.name in builtin.names(release, level.document.kind):
-            continue
-        if new.shares not in losses:
-            losses[new.shares] = _losses(workspace, new.shares)
-        losers, hard = losses[new.shares]
-        shown = _shown(losers, level.name, "{0.name} {0.then} -> {0.now}")
-        if not new.nominal or not shown:
-            continue
-        losing = _shown(hard, level.name, "{0.name}")
-        end = f". {listed(losing, 'and')} lose{'s' if len(losing) == 1 else ''} more than a quarter" if losing else ""
-        message = f"this new level takes {new.nominal} of {total} seats from the others: {listed(shown, 'and')}{end}"
-        yield Problem(Place(level.document, ("metadata", "name")), message, severity="warning" if losing else None)
-
-
-class _Loss(NamedTuple):
-    """The nominal limit of a level without a new one and with it."""
-
-    name: str
-    then: int
-    now: int
-
-
-class _Losses(NamedTuple):
-    """Who loses seats, by name; where there are many, first those that lose most."""
-
-    all: dict[str, _Loss]
-    hard: dict[str, _Loss]
-    """Those that lose more than a quarter."""
-
-
-def _losses(workspace: Workspace, shares: int) -> _Losses:
-    """What a level with so many shares takes from all levels, itself among them as if it were another of the same kind."""
-    from apflint.evaluate.limits import nominal_limit  # only files with new levels need it
-
-    found, total = workspace.limits.levels, workspace.world.server_concurrency
-    share_sum = sum(level.shares for level in found) - shares
-    losses = [_Loss(level.name, nominal_limit(level.shares, share_sum, total), level.nominal) for level in found]
-    losers = [loss for loss in losses if loss.now < loss.then]
-    if len(losers) > _NAMED:
-        losers.sort(key=lambda loss: loss.now - loss.then)
-    return _Losses(
-        {loss.name: loss for loss in losers}, {loss.name: loss for loss in losers if loss.now < 0.75 * loss.then}
-    )
-
-
-def _shown(losses: dict[str, _Loss], but: str, form: str) -> list[str]:
-    """The first so many losses of others in words, and how many more there are."""
-    some = [form.format(loss) for loss in islice(losses.values(), _NAMED + 1) if loss.name != but][:_NAMED]
-    more = len(losses) - (but in losses) - len(some)
-    return [*some, f"{more:,} more"] if more else some
-
-
-def _context_levels(workspace: Workspace) -> Iterator[PriorityLevelConfiguration]:
-    from apflint.model import PriorityLevelConfiguration
-
-    for manifest in workspace.context:
-        if isinstance(manifest.object, PriorityLevelConfiguration):
-            yield manifest.object
-
-
 def critical_level_lends(workspace: Workspace) -> Iterator[Problem]:
     """APF604."""
     for level, limited in _limited(workspace):
@@ -181,24 +113,54 @@ def critical_level_lends(workspace: Workspace) -> Iterator[Problem]:
 
 def weak_isolation(workspace: Workspace) -> Iterator[Problem]:
     """APF605."""
+    schemas: dict[str, list[FlowSchema]] | None = None
     for level, queuing in _queuing(workspace):
-        if queuing.queues == 1:
-            continue
-        risk = shards.squish_probability(queuing.hand_size, queuing.queues, _ELEPHANTS)
-        if risk <= _RISK:
+        if queuing.queues == 1 or shards.squish_probability(queuing.hand_size, queuing.queues, _ELEPHANTS) <= _RISK:
             continue
         if _as_built_in(workspace, level.name, queuing):
             continue
-        better = shards.recommend(_RISK / 10, _ELEPHANTS, max(queuing.queues, 64))
-        hint = ""
-        if better:
-            pair = f"queues {better[0].queues} with handSize {better[0].hand_size}"
-            hint = f" {pair} brings that to {_percent(better[0].squish[_ELEPHANTS])}"
-        message = (
-            f"with queues {queuing.queues} and handSize {queuing.hand_size}, four busy clients fill all queues of a quiet one with a"
-            f" probability of {_percent(risk)}: its requests then wait behind theirs or are rejected.{hint}"
-        )
-        yield Problem(Place(level.document, _QUEUING, key=True), message)
+        if schemas is None:
+            schemas = _schemas_by_level(workspace)
+        known = schemas.get(level.name, [])
+        flows = _count_flows(known) if known or workspace.world.complete else None
+        if flows is not None and flows < _FEWEST_FLOWS:
+            continue
+        busy = _ELEPHANTS if flows is None else min(_ELEPHANTS, flows - 1)
+        if shards.squish_probability(queuing.hand_size, queuing.queues, busy) > _RISK:
+            # Without a FlowSchema nobody knows how many flows there are: other files may have one.
+            uncertain = busy < _ELEPHANTS or not known
+            place = Place(level.document, _QUEUING, key=True)
+            yield Problem(place, _isolation_message(queuing, busy, flows), severity="info" if uncertain else None)
+
+
+def _isolation_message(queuing: QueuingConfiguration, busy: int, flows: int | None) -> str:
+    """The message on queues that `busy` clients can fill; `flows` is the number of flows at the level if few reach it."""
+    risk = shards.squish_probability(queuing.hand_size, queuing.queues, busy)
+    clients = "four busy clients" if busy == _ELEPHANTS else f"{busy} of the {flows} flows of this level"
+    message = (
+        f"with queues {queuing.queues} and handSize {queuing.hand_size}, {clients} fill all queues of a quiet one with a"
+        f" probability of {_percent(risk)}: its requests then wait behind theirs or are rejected"
+    )
+    better = shards.recommend(_RISK / 10, busy, max(queuing.queues, 64))
+    if not better:
+        return message
+    pair = f"queues {better[0].queues} with handSize {better[0].hand_size}"
+    return f"{message}. {pair} brings that to {_percent(better[0].squish[busy])}"
+
+
+def _schemas_by_level(workspace: Workspace) -> dict[str, list[FlowSchema]]:
+    schemas: dict[str, list[FlowSchema]] = {}
+    for schema in workspace.configuration.order:
+        schemas.setdefault(schema.spec.priority_level_configuration, []).append(schema)
+    return schemas
+
+
+def _count_flows(schemas: list[FlowSchema]) -> int | None:
+    """Maximum number of flows that FlowSchemas form together, or None if nothing sets a bound."""
+    from apflint.evaluate.flows import count_flows  # only a level with weak isolation needs it
+
+    counts = [count_flows(schema) for schema in schemas]
+    return None if None in counts else sum(filter(None, counts))
 
 
 def _as_built_in(workspace: Workspace, name: str, queuing: QueuingConfiguration) -> bool:
@@ -211,7 +173,7 @@ def _as_built_in(workspace: Workspace, name: str, queuing: QueuingConfiguration)
 
 def _percent(probability: float | None) -> str:
     percent = 100 * (probability or 0)
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
 
 
 def single_seat_level(workspace: Workspace) -> Iterator[Problem]:
@@ -226,16 +188,7 @@ def single_seat_level(workspace: Workspace) -> Iterator[Problem]:
                 f"{limited.shares} of {share_sum} shares are {limits.nominal} of"
                 f" {workspace.world.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow"
             )
-            field = next(
-                (
-                    name
-                    for name in ("nominalConcurrencyShares", "assuredConcurrencyShares")
-                    if level.document.has(*_LIMITED, name)
-                ),
-                None,
-            )
-            path = (*_LIMITED, field) if field else _LIMITED
-            yield Problem(Place(level.document, path), message)
+            yield Problem(Place(level.document, shares_path(level.document)), message)
 
 
 def oversized_queues(workspace: Workspace) -> Iterator[Problem]:

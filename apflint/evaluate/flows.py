@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.shards import deal, flow_hash
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
-    from apflint.model import FlowSchema, PriorityLevelConfiguration
+    from apflint.model import FlowSchema, PriorityLevelConfiguration, Subject
 
 BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 WAIT_FRACTION = 4
@@ -62,6 +63,30 @@ def whose(schema: FlowSchema, user: str, namespace: str) -> str:
     """What tells the flows of a FlowSchema apart: of all requests with the same, `flow` says the same."""
     method = schema.spec.distinguisher_method
     return user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
+
+
+def count_flows(schema: FlowSchema) -> int | None:
+    """Maximum number of flows that the requests of a FlowSchema can form, or None if its manifest sets no bound."""
+    method = schema.spec.distinguisher_method
+    if method == BY_USER:
+        users = {_user_name(subject) for rule in schema.spec.rules for subject in rule.subjects}
+        return None if None in users else len(users)
+    if method != BY_NAMESPACE:
+        return 1
+    namespaces: set[str] = set()
+    for rule in schema.spec.rules:
+        namespaces.update(*(part.namespaces for part in rule.resource_rules))
+        if rule.non_resource_rules or any(part.cluster_scope for part in rule.resource_rules):
+            namespaces.add("")
+    return None if ALL in namespaces else len(namespaces)
+
+
+def _user_name(subject: Subject) -> str | None:
+    """Name of the one user that a subject stands for, or None if it may stand for several."""
+    account = subject.service_account
+    if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
+        return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
+    return subject.user if subject.kind == "User" and subject.user != ALL else None
 
 
 def flow_json(each: Flow) -> dict[str, object]:

@@ -1,0 +1,137 @@
+"""APF603: seats that new and redefined levels take."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from test_rules_whole_set import findings, flow_schema, known, level
+
+from apflint.evaluate.limits import compute
+from apflint.releases import NEWEST
+from apflint.workspace import World
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding
+
+QUEUES = {"queues": 128, "handSize": 6, "queueLengthLimit": 50}
+# Seats of 600 on a default server of the newest release, as recorded.
+STOCK = {
+    "catch-all": 13,
+    "global-default": 49,
+    "leader-election": 25,
+    "node-high": 98,
+    "system": 74,
+    "workload-high": 98,
+    "workload-low": 245,
+}
+
+
+def changes(finding: Finding) -> dict[str, tuple[int, int]]:
+    """The seats before and after that a message states, by level."""
+    return {name: (int(a), int(b)) for name, a, b in re.findall(r"([a-z0-9-]+) (\d+) -> (\d+)", finding.message)}
+
+
+@pytest.mark.parametrize(("name", "shares"), [("system", 8000), ("workload-low", 10), ("leader-election", 1)])
+def test_redefined_level_reports_every_level_that_changes_by_more_than_a_tenth(name: str, shares: int) -> None:
+    redefined = level(name, shares, QUEUES)
+    (finding,) = findings(redefined, only="APF603")
+    limits = known(redefined).limits
+    expected = {
+        each.name: (STOCK[each.name], each.nominal)
+        for each in limits.levels
+        if each.name in STOCK and abs(each.nominal - STOCK[each.name]) > 0.1 * STOCK[each.name]
+    }
+    assert expected
+    assert changes(finding) == expected
+    assert finding.severity == "warning"
+    assert finding.field == "spec.limited.nominalConcurrencyShares"
+    assert f'"{name}" {shares:,} instead of ' in finding.message
+
+
+def test_redefined_level_that_only_gains_is_an_info() -> None:
+    (finding,) = findings(level("node-high", 50, QUEUES), only="APF603")
+    assert finding.severity == "info"
+    assert changes(finding) == {"node-high": (98, 118)}
+
+
+@pytest.mark.parametrize("shares", [100, 110, 95])
+def test_redefinition_that_changes_little_is_not_reported(shares: int) -> None:
+    assert not findings(level("workload-low", shares, QUEUES), only="APF603")
+
+
+def test_several_redefined_levels_are_one_finding() -> None:
+    redefined = [level("workload-low", 300, QUEUES), level("system", 3, QUEUES), level("leader-election", 100, QUEUES)]
+    (finding,) = findings(*redefined, only="APF603")
+    assert finding.file == "0.json"
+    assert [related.file for related in finding.related] == ["1.json", "2.json"]
+    assert '"workload-low" 300 instead of 100, "system" 3 instead of 30 and "leader-election" 100 instead of 10' in (
+        finding.message
+    )
+
+
+def test_list_of_changed_levels_is_bounded() -> None:
+    own = [level(f"tenant-{number:02}", 10) for number in range(40)]
+    (finding,) = [
+        finding
+        for finding in findings(level("system", 8000, QUEUES), *own, only="APF603")
+        if finding.object and finding.object.name == "system"
+    ]
+    assert len(changes(finding)) == 11
+    assert f" and {40 + len(STOCK) - 11} more. " in finding.message
+
+
+def test_redefined_exempt_level_is_reported_by_what_others_lose() -> None:
+    manifest = level("exempt")
+    manifest["spec"] = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 60}}
+    (finding,) = findings(manifest, only="APF603")
+    assert finding.field == "spec.exempt.nominalConcurrencyShares"
+    assert '"exempt" 60 instead of 0' in finding.message
+    assert changes(finding).keys() == STOCK.keys()
+
+
+def test_redefined_level_of_the_context_is_not_reported() -> None:
+    assert not findings(level("workload-low", 100, QUEUES), context=(level("system", 8000, QUEUES),), only="APF603")
+
+
+def test_new_level_is_not_reported_if_built_in_levels_keep_their_stock_seats() -> None:
+    objects = (level("batch", 245), flow_schema("ci", "batch"))
+    assert findings(*objects, only="APF603", world=World(server_concurrency=600))
+    (finding,) = findings(*objects, only="APF603", world=World(server_concurrency=1100))
+    assert changes(finding)["workload-low"] == (245, 225)
+    assert finding.severity == "info"
+    assert not findings(*objects, only="APF603", world=World(server_concurrency=1200))
+
+
+def test_redefined_level_that_keeps_its_stock_seats_loses_nothing() -> None:
+    roomy = World(server_concurrency=1200)
+    (finding,) = findings(level("workload-low", 50, QUEUES), only="APF603", world=roomy)
+    assert finding.severity == "info"
+    assert "workload-low" not in changes(finding)
+
+
+@pytest.mark.parametrize(("shares", "reported"), [(1, False), (2, False), (3, True)])
+def test_new_level_with_one_percent_of_the_seats_or_less_is_not_reported(shares: int, reported: bool) -> None:
+    assert bool(findings(level("batch", shares), flow_schema("ci", "batch"), only="APF603")) == reported
+
+
+@pytest.mark.parametrize("shares", [3, 10, 30, 100])
+def test_seats_of_the_message_add_up(shares: int) -> None:
+    (finding,) = findings(level("batch", shares), flow_schema("ci", "batch"), only="APF603")
+    taken, lost = map(int, re.findall(r"takes (\d+) of 600 seats, and the others lose (\d+)", finding.message)[0])
+    assert sum(before - after for before, after in changes(finding).values()) == lost
+    assert ("because every limit is rounded up" in finding.message) == (taken != lost)
+
+
+@pytest.mark.parametrize(("shares", "total"), [(10, 600), (30, 600), (100, 600), (5, 60), (245, 1100)])
+def test_seats_are_those_of_the_limits(shares: int, total: int) -> None:
+    world = World(server_concurrency=total)
+    objects = (level("batch", shares), flow_schema("ci", "batch"))
+    (finding,) = findings(*objects, only="APF603", world=world)
+    configuration = known(*objects).configuration
+    after = compute(tuple(configuration.levels.values()), configuration.order, total, NEWEST)
+    now = {each.name: each.nominal for each in after.levels}
+    assert f"takes {now['batch']} of {total} seats" in finding.message
+    stated = changes(finding)
+    assert {name: seats for name, (_, seats) in stated.items()} == {name: now[name] for name in stated}
