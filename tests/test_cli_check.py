@@ -188,7 +188,7 @@ def test_json_has_what_tools_rely_on(folder: Path, capsys: pytest.CaptureFixture
     }
     (finding,) = answer["findings"]
     message = finding.pop("message")
-    assert message.startswith("matchingPrecedence 65536 is not from 1 to 10000")
+    assert message.startswith("matchingPrecedence 65536 is not between 1 and 10000")
     assert finding == {
         "rule": "APF201",
         "name": "precedence-out-of-range",

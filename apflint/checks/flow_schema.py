@@ -26,10 +26,9 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.flow_schemas:
         precedence = schema.spec.matching_precedence
         if not 1 <= precedence <= MAX_PRECEDENCE:
-            low = " To come early take a low number, 2 at least" if precedence < 1 else ""
             message = (
-                f"matchingPrecedence {precedence} is not from 1 to {MAX_PRECEDENCE}. The lowest number is tried first, so a large"
-                f" one does not mean important.{low}"
+                f"matchingPrecedence {precedence} is not between 1 and {MAX_PRECEDENCE}. Use a value from 2 to"
+                f" {MAX_PRECEDENCE}; the FlowSchema with the lowest value is tried first"
             )
             yield Problem(
                 Place(schema.document, _PRECEDENCE), message, Cause("FieldValueInvalid", "spec.matchingPrecedence")

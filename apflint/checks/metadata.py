@@ -89,7 +89,9 @@ def _annotations(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
             )
     size = sum(len(f"{key}{text}".encode("utf-8", "surrogatepass")) for key, text in metadata.annotations.items())
     if size > _ANNOTATIONS_LIMIT:
-        message = f"the annotations take {size:,} bytes together, and {_ANNOTATIONS_LIMIT:,} are the most"
+        message = (
+            f"annotations have {size:,} bytes in total; the maximum is {_ANNOTATIONS_LIMIT:,}. Shorten or remove some"
+        )
         cause = Cause("FieldValueTooLong", "metadata.annotations")
         yield Problem(Place(document, ("metadata", "annotations"), key=True), message, cause)
 
@@ -105,16 +107,21 @@ def _owners(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
             yield _invalid(document, (*path, "apiVersion"), message, f"{field}.apiVersion")
         for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
             if not value:
-                yield _invalid(document, (*path, name), f"the owner has no {name}", f"{field}.{name}")
+                yield _invalid(
+                    document,
+                    (*path, name),
+                    f"owner reference has no {name}. Add it, or remove the reference",
+                    f"{field}.{name}",
+                )
         if (owner.api_version, owner.kind) == ("v1", "Event"):
-            yield _invalid(document, path, "an Event cannot own another object", field)
+            yield _invalid(document, path, "an Event cannot own another object. Remove the reference", field)
         if owner.controller:
             controllers.append(path)
     if len(controllers) > 1:
         first, second = controllers[:2]
         yield Problem(
             Place(document, (*second, "controller")),
-            "a second owner with `controller: true`; only one may control an object",
+            "second owner with `controller: true`: an object has at most one controller. Remove the field from one of them",
             Cause("FieldValueInvalid", field),
             (Elsewhere(Place(document, (*first, "controller")), "the first one"),),
         )
@@ -133,12 +140,18 @@ def _finalizers(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
             yield _invalid(document, path, f"{quote(finalizer)} is no finalizer: {wrong}", field)
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             message = (
-                f"the finalizer {quote(finalizer)} is none of Kubernetes' own and has no domain, as `example.com/name`"
+                f"finalizer {quote(finalizer)} is not one of Kubernetes' own and has no domain. Write it like"
+                " `example.com/name`"
             )
             yield _invalid(document, path, message, f"{field}[{number}]")
     if {"orphan", "foregroundDeletion"} <= set(metadata.finalizers):
         path = ("metadata", "finalizers", metadata.finalizers.index("orphan"))
-        yield _invalid(document, path, "the finalizers `orphan` and `foregroundDeletion` exclude each other", field)
+        yield _invalid(
+            document,
+            path,
+            "the finalizers `orphan` and `foregroundDeletion` exclude each other. Remove one of them",
+            field,
+        )
 
 
 def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
@@ -207,7 +220,7 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
                 yield Problem(
                     Place(document, (*path, number)),
                     f"{quote(item)} is in this list already. A plain create accepts that; server-side apply"
-                    " (`kubectl apply --server-side`, Argo CD, Flux) fails on it",
+                    " (`kubectl apply --server-side`, Argo CD, Flux) rejects it. Remove one of the two",
                     related=(Elsewhere(Place(document, (*path, first_at[key])), "the first one"),),
                     fix=Fix(f"remove the second {quote(item)}", True, (Operation("remove", (*path, number)),)),
                 )

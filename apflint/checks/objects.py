@@ -35,8 +35,8 @@ def duplicate_object(workspace: Workspace) -> Iterator[Problem]:
         earlier = first.setdefault((document.kind, document.name), document)
         if earlier is not document:
             message = (
-                f"a {document.kind} {quote(document.name)} is in these files already. A cluster has one of each name:"
-                " whichever is applied last replaces the other"
+                f"{document.kind} {quote(document.name)} is already defined in these files. A cluster has one object of each"
+                " name: the one that is applied last replaces the other. Rename or remove one of them"
             )
             yield Problem(Place(document, _NAME), message, related=(Elsewhere(Place(earlier, _NAME), "the first one"),))
 

@@ -159,7 +159,9 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
         exempt = level.spec.exempt if level.spec.type == "Exempt" else None
         if exempt is not None and exempt.shares < 0:
             path = ("spec", "exempt", "nominalConcurrencyShares")
-            yield _problem(level, path, "Invalid", f"{exempt.shares} shares: a level has 0 at least")
+            yield _problem(
+                level, path, "Invalid", f"{exempt.shares} shares: a negative value is rejected. Use 0 or more"
+            )
 
 
 def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:

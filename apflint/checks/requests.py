@@ -68,7 +68,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
         for number, rule in enumerate(schema.spec.rules):
             if not rule.resource_rules and not rule.non_resource_rules:
                 path = ("spec", "rules", number)
-                message = "this rule says who and not what: it needs resourceRules, nonResourceRules or both"
+                message = "rule has subjects but no resourceRules or nonResourceRules. Add at least one of them"
                 yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field_path(path)))
 
 
@@ -220,7 +220,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
 def _url_fault(url: str) -> str | None:
     """What is wrong with a non-resource URL: the first failing test of `ValidateNonResourceURLPath`."""
     if not url:
-        return "it is empty"
+        return "it is empty. Write the path, or remove the entry"
     if url == "/":
         return None
     if not url.startswith("/"):

@@ -42,8 +42,8 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
     for document, path, subject in _subjects(workspace):
         if subject.kind not in MEMBERS:
             at = (*path, "kind")
-            said = f"{quote(subject.kind)} is no kind of subject" if subject.kind else "this subject has no kind"
-            message = f"{said}: {listed(MEMBERS)}.{did_you_mean(subject.kind, MEMBERS)}".rstrip(".")
+            wrong = f"unknown subject kind {quote(subject.kind)}" if subject.kind else "subject has no kind"
+            message = f"{wrong}. Use {listed(MEMBERS)}.{did_you_mean(subject.kind, MEMBERS)}".rstrip(".")
             fix = _kind_fix(document, at, subject)
             yield Problem(Place(document, at), message, Cause("FieldValueNotSupported", field_path(at)), fix=fix)
             continue
@@ -58,12 +58,15 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             at = (*path, due)
             hint = _other_kind(subject, others)
             example = "{namespace: ..., name: ...}" if due == "serviceAccount" else "{name: ...}"
-            message = f"a subject of kind {subject.kind} says who under `{due}: {example}`, which is missing.{hint}"
+            message = f"subject of kind {subject.kind} has no {quote(due)}. Add `{due}: {example}`.{hint}"
             cause = Cause("FieldValueRequired", field_path(at))
             yield Problem(Place(document, at), message.rstrip("."), cause, fix=_other_kind_fix(path, subject, others))
         for name in others:
             at = (*path, name)
-            message = f"{quote(name)} does not go with kind {subject.kind}: one subject is one user, one group or one service account"
+            message = (
+                f"{quote(name)} is not allowed in a subject of kind {subject.kind}: a subject names one user, one group or one"
+                f" service account. Move {quote(name)} into a subject of its own, or remove it"
+            )
             cause = Cause("FieldValueForbidden", field_path(at))
             fix = None if present[due] else _other_kind_fix(path, subject, others)
             yield Problem(Place(document, at, key=True), message, cause, fix=fix)
@@ -91,11 +94,11 @@ def _other_kind(subject: Subject, others: list[str]) -> str:
     if len(others) != 1:
         return ""
     kind = next(kind for kind, member in MEMBERS.items() if member == others[0])
-    hint = f" Or write `kind: {kind}`, for it has {quote(others[0])}."
+    hint = f" Or change kind to {kind}: the subject has {quote(others[0])}."
     prefix, user = "system:serviceaccount:", subject.user or ""
     namespace, _, name = user.removeprefix(prefix).partition(":")
     if subject.kind == "ServiceAccount" and user.startswith(prefix) and name:
-        hint += f" The service account that the user is: `{{namespace: {namespace}, name: {name}}}`."
+        hint += f" The service account of this user is `{{namespace: {namespace}, name: {name}}}`."
     return hint
 
 
@@ -107,7 +110,7 @@ def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
         for kind, name in (("User", subject.user), ("Group", subject.group)):
             if subject.kind == kind and name == "":
                 at = (*path, kind.lower(), "name")
-                message = f"the {kind.lower()} has no name. The name '*' would be everybody"
+                message = f"{kind.lower()} has no name. Add one; the name '*' matches everybody"
                 yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
 
 
@@ -115,7 +118,7 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
     namespace, name = account
     at = (*path, "name")
     if not name:
-        message = "the service account has no name. For all service accounts of the namespace write the name '*'"
+        message = "service account has no name. Add one; the name '*' matches all service accounts of the namespace"
         yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
     elif name != "*" and (wrong := names.dns_subdomain(name)):
         message = f"{quote(name)} is no service account's name: {wrong}.{_account_hint(name)}"
@@ -123,7 +126,7 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
         yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
     at = (*path, "namespace")
     if not namespace:
-        message = "the service account's namespace is missing; a namespace is always named, there is none for all"
+        message = "service account has no namespace. Add the namespace: a subject cannot name all namespaces"
         yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
     elif wrong := names.dns_label(namespace):
         star = (
