@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, Any
 
 from apflint import catalogue, settings_text
@@ -51,7 +52,7 @@ def read(path: str) -> dict[str, object]:
     values: dict[str, Any] = {key: _value(key, value, where) for key, value in table.items()}
     folder = os.path.relpath(os.path.dirname(os.path.abspath(path)))
     if "context" in values:
-        values["context"] = tuple(os.path.normpath(os.path.join(folder, one)) for one in values["context"])
+        values["context"] = tuple(_context_path(one, folder, f"{where}context") for one in values["context"])
     if "exclude" in values:
         values["exclude"] = Patterns(values["exclude"], home(path))
     return values
@@ -60,6 +61,43 @@ def read(path: str) -> dict[str, object]:
 def home(path: str) -> str:
     """The directory of a file of settings, as the system calls it; the file itself may be a link."""
     return os.path.realpath(os.path.dirname(os.path.abspath(path)))
+
+
+def _context_path(written: str, folder: str, place: str) -> str:
+    """Return a path of `context` from the current directory; `folder` is that of the settings file.
+
+    The settings may come with a repository that nobody has looked at. So the path is a regular file, or a directory of the
+    project: a stream would be read until its writer ends it, which for a language server is its own editor, and `/` is
+    the whole disk. ValueError for anything else; what does not exist is reported when it is read.
+    """
+    path = os.path.normpath(os.path.join(folder, written))
+    if path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/")):
+        raise ValueError(f'{place}: "{written}" is a stream or a device. Name regular files and directories.')
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return path
+    if stat.S_ISDIR(mode):
+        projects = {_project(os.path.realpath(folder)), _project(os.getcwd())}
+        real = os.path.realpath(path)
+        if not any(real == project or real.startswith(f"{project.rstrip('/')}/") for project in projects):
+            raise ValueError(
+                f'{place}: "{written}" is a directory outside the project. Name the files in it, or pass --context.'
+            )
+    elif not stat.S_ISREG(mode):
+        raise ValueError(f'{place}: "{written}" is not a regular file. Name regular files and directories.')
+    return path
+
+
+def _project(folder: str) -> str:
+    """Return the root of the git repository that `folder` is in, or `folder` if there is none."""
+    above = folder
+    while not os.path.exists(os.path.join(above, ".git")):
+        parent = os.path.dirname(above)
+        if parent == above:
+            return folder
+        above = parent
+    return above
 
 
 def _value(key: str, value: Any, where: str) -> Any:

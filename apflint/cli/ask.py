@@ -65,7 +65,7 @@ def run(
             "name one request: in words, with --method and --path, or with one of --event, --requests, --*-uid"
         )
     interactive = question.ways == 0
-    if interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if interactive and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
         raise ValueError(
             "which request? For example: apflint explain list pods -n team-a --as alice. On a terminal apflint asks"
         )

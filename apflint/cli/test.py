@@ -85,6 +85,9 @@ def _run(name: str, source: Source, suite: Suite, overrides: Overrides) -> FileR
     if paths is None:
         message = "which manifests is this about? Name them with `manifests: [PATH]`, or with -f PATH; `manifests: []` is a fresh server"
         return _untested(name, source, message, document.span(()))
+    if not overrides.manifests and (stream := next(filter(_is_stream, paths), None)):
+        message = f'"{stream}" is a stream or a device: a suite names regular files and directories. Pass it with -f'
+        return _untested(name, source, message, document.span(("manifests",)))
     kubernetes = overrides.kubernetes or (suite.release or NEWEST).name
     try:
         known = manifests.read(paths, manifests.Cluster(kubernetes))
@@ -105,6 +108,10 @@ def _manifests(name: str, suite: Suite) -> tuple[str, ...] | None:
         return None
     folder = "" if name == STDIN else os.path.dirname(name)
     return tuple(os.path.normpath(os.path.join(folder, path)) for path in suite.manifests)
+
+
+def _is_stream(path: str) -> bool:
+    return path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/"))
 
 
 def _untested(name: str, source: Source | None, message: str, span: Span = _START) -> FileResult:

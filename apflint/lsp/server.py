@@ -16,11 +16,13 @@ from pygls.protocol.language_server import lsp_method
 
 from apflint import __version__
 from apflint.lsp import addresses, answers, wire
+from apflint.lsp.framing import MessageReader
 from apflint.lsp.positions import Change, Position, Range
 from apflint.lsp.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import BinaryIO
 
     from apflint.lsp.diagnostics import Diagnostic
     from apflint.lsp.positions import Encoding
@@ -116,21 +118,42 @@ def make() -> Server:
 
 
 def run() -> int:
-    """Serves the editor on standard input and output; the exit status: 0 if it said goodbye, 1 if it has just gone."""
+    """Serve the editor on standard input and output.
+
+    The exit code is 0 if the editor said goodbye, 1 if it has just gone, 2 if what it sent was not the protocol.
+    ValueError if standard input is closed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # pygls would wait for a thread that waits for standard input
+    if getattr(sys.stdin, "buffer", None) is None:
+        raise ValueError(
+            "Standard input is closed. The language server is started by an editor, which talks to it there."
+        )
     if sys.stdin.isatty():
         sys.stderr.write(f"{_NOTE}\n")
     made = make()
-    # Whatever else might print must not get between the messages.
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    input_, output = _take_streams()
     logger = logging.getLogger("pygls")
     logger.addHandler(_Log(made))
     logger.setLevel(logging.ERROR)  # it warns of what editors may well do: cancel late, tell what nobody asked for
     logger.propagate = False
     sys.setswitchinterval(0.001)  # seconds that a check keeps those waiting who type
-    made.start_io(sys.stdin.buffer, output)
+    made.start_io(cast("BinaryIO", input_), output)
+    if input_.is_broken:
+        return 2
     return 0 if made.was_shut_down else 1
+
+
+def _take_streams() -> tuple[MessageReader, BinaryIO]:
+    """Move the streams of the protocol away from descriptors 0 and 1.
+
+    Whoever opens /dev/stdin, or inherits descriptor 0, would take messages away; whoever prints would write between them.
+    """
+    input_, output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return MessageReader(input_), output
 
 
 class _Log(logging.Handler):

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from limited import HEAD, apflint
+from limited import HEAD, NEIGHBOUR, apflint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,3 +115,70 @@ def test_a_line_of_requests_that_does_not_end(tmp_path: Path) -> None:
     run = apflint(tmp_path, "explain", "-f", "good.yaml", "--requests", "-", stdin=b"x" * 40_000_000)
     assert (run.status, run.out) == (2, "")
     assert run.err == "apflint: a line of the requests is longer than 32 MiB\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-", "/dev/../proc/self/fd/0", "pipe", "link"]
+)
+@pytest.mark.parametrize(
+    "arguments", [["check", "good.yaml"], ["config"], ["explain", "list", "pods", "--as", "a"], ["fix", "good.yaml"]]
+)
+def test_a_stream_is_no_context(arguments: list[str], name: str, tmp_path: Path) -> None:
+    """Settings come with a repository: nothing in them may make a run wait for standard input."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/stdin")
+    (tmp_path / "good.yaml").write_text(HEAD)
+    (tmp_path / "apflint.toml").write_text(f'context = ["{name}"]\n')
+    reading, writing = os.pipe()  # nobody ever ends it
+    try:
+        run = apflint(tmp_path, *arguments, first=lambda: void(os.dup2(reading, 0)))
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith(f'apflint: apflint.toml: context: "{name}" is ')
+    assert run.err.endswith(" regular files and directories.\n")
+
+
+def void(_: object) -> None:
+    """Drop a value."""
+
+
+@pytest.mark.parametrize("name", ["/", "..", "/etc", "root", "./root/etc"])
+def test_a_directory_outside_the_project_is_no_context(name: str, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "root").symlink_to("/")
+    (project / "good.yaml").write_text(HEAD)
+    (project / "apflint.toml").write_text(f'context = ["{name}"]\n')
+    run = apflint(project, "check", "good.yaml")
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith(f'apflint: apflint.toml: context: "{name}" is a directory outside the project. ')
+
+
+def test_context_of_the_repository_and_named_files_outside_are_read(tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text(HEAD)
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "levels").mkdir()
+    (project / "team").mkdir()
+    (project / "team" / "good.yaml").write_text(NEIGHBOUR)
+    (project / "team" / "apflint.toml").write_text('context = ["../levels", "../../other.yaml"]\n')
+    run = apflint(project / "team", "check", "good.yaml")
+    assert run.status == 1
+    assert "APF201" in run.out
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
+def test_a_suite_names_no_streams(name: str, tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(
+        f'manifests: ["{name}"]\ntests: [{{unreachable: {{priorityLevel: catch-all}}}}]\n'
+    )
+    reading, writing = os.pipe()
+    try:
+        run = apflint(tmp_path, "test", "suite.yaml", first=lambda: void(os.dup2(reading, 0)))
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert run.status == 2
+    assert f'"{name}" is a stream or a device' in run.err

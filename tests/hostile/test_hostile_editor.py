@@ -1,0 +1,128 @@
+"""A language server whose editor, or whose project, is hostile: it answers, or it ends with a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import UNMEASURED
+from limited import NEIGHBOUR, apflint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECONDS = 60
+
+
+def message(method: str, number: int | None = None, **params: Any) -> bytes:
+    body = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    return json.dumps(body).encode()
+
+
+def framed(body: bytes, header: str = "Content-Length: {}\r\n\r\n") -> bytes:
+    return header.format(len(body)).encode() + body
+
+
+def session(folder: Path, header: str = "Content-Length: {}\r\n\r\n") -> list[bytes]:
+    uri = folder.as_uri()
+    bodies = [
+        message("initialize", 1, processId=None, rootUri=uri, capabilities={}),
+        message("initialized"),
+        message(
+            "textDocument/didOpen",
+            textDocument={"uri": f"{uri}/a.yaml", "languageId": "yaml", "version": 1, "text": NEIGHBOUR},
+        ),
+    ]
+    return [framed(body, header) for body in bodies]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "content-length: {}\r\n\r\n",
+        "Content-Length: {}\n\n",
+        "CONTENT-LENGTH:{}\r\n\r\n",
+        "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+        "Content-Length : {} \r\nContent-Type: x\n\r\n",
+    ],
+)
+def test_headers_may_be_written_in_any_way(header: str, tmp_path: Path) -> None:
+    end = [framed(message("shutdown", 2), header), framed(message("exit"), header)]
+    run = apflint(tmp_path, "lsp", stdin=b"".join([*session(tmp_path, header), *end]))
+    assert (run.status, run.err) == (0, "")
+    assert '"capabilities"' in run.out
+    assert '"id":2' in run.out.replace(" ", "")
+
+
+@pytest.mark.parametrize("length", ["99999999999999", "9" * 5_000, "67108865", "-1", "1e3", "x", "0x10", ""])
+def test_a_length_that_cannot_be_ends_the_server(length: str, tmp_path: Path) -> None:
+    run = apflint(tmp_path, "lsp", stdin=f"Content-Length: {length}\r\n\r\n{{}}".encode())
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith("apflint: Content-Length ")
+    assert run.err.endswith("; the language server ends\n")
+    assert len(run.err) < 200
+
+
+@pytest.mark.parametrize(
+    "text", [b"hello\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x1b[31m\n" * 10_000, b"x" * 10_000_000]
+)
+def test_what_is_no_header_is_reported_once(text: bytes, tmp_path: Path) -> None:
+    run = apflint(tmp_path, "lsp", stdin=text + b"\n\n" + b"".join(session(tmp_path)))
+    assert run.status == 1  # the editor has just gone
+    assert run.err.startswith('apflint: expected the header "Content-Length: N", got "')
+    assert run.err.count("\n") == 1
+    assert len(run.err) < 500
+    assert '"capabilities"' in run.out
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"), [("lsp", "Standard input is closed. "), ("explain", "which request? ")]
+)
+def test_a_closed_standard_input(command: str, sentence: str, tmp_path: Path) -> None:
+    run = apflint(tmp_path, command, first=lambda: os.close(0))
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith(f"apflint: {sentence}")
+    assert run.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/proc/thread-self/fd/0", "/", "link"])
+def test_settings_of_a_project_take_no_messages_away(name: str, tmp_path: Path) -> None:
+    """The server would read the messages of its editor as a manifest, until the editor has gone."""
+    (tmp_path / "link").symlink_to("/dev/stdin")
+    (tmp_path / "link.yaml").symlink_to("/dev/stdin")
+    (tmp_path / "apflint.toml").write_text(f'context = ["{name}"]\n')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "apflint", "lsp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=UNMEASURED,
+    )
+    guard = threading.Timer(SECONDS, process.kill)
+    guard.start()
+    try:
+        end = [framed(message("shutdown", 2)), framed(message("exit"))]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for part in session(tmp_path):
+            process.stdin.write(part)
+        process.stdin.flush()
+        seen = b""
+        while b"publishDiagnostics" not in seen:
+            piece = os.read(process.stdout.fileno(), 1 << 16)
+            assert piece, seen
+            seen += piece
+        out, err = process.communicate(b"".join(end))
+        assert (process.returncode, err) == (0, b"")
+        assert b"APF201" in seen + out
+        assert b"the settings are not used" in seen + out
+    finally:
+        guard.cancel()
+        process.kill()
+        process.communicate()
