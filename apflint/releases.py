@@ -41,6 +41,27 @@ API_VERSIONS = (
 )
 """Every version there ever was, the newest first."""
 
+WATCHES_CLASSIFIED = 22
+"""API Priority and Fairness classifies watches; before, it skips every long-running request. Source: `WithPriorityAndFairness`
+in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go, by tag."""
+ESTIMATED_SEATS = 23
+"""A list may take several seats, and a request waits in the queue with the least estimated work. Before, every request
+takes one seat, and it waits in the queue with the fewest requests. Source: list_work_estimator.go in
+staging/src/k8s.io/apiserver/pkg/util/flowcontrol/request and `shuffleShardLocked` in ../fairqueuing/queueset/queueset.go, by tag."""
+MUTATING_SEATS = 24
+"""A change may take several seats. Source: `enableMutatingWorkEstimator` in mutating_work_estimator.go, off in 1.23."""
+LEVEL_SEAT_BOUND = 25
+"""A priority level with queues bounds the seats of one request. Source: `priorityLevelMaxSeatsPercent` in apf_controller.go
+(kubernetes/kubernetes pull request 118601, 1.28), in the patches 1.25.13, 1.26.8 and 1.27.5 too."""
+DEADLINE_WAIT = 28
+"""A request waits for at most a quarter of its own deadline. Before, for a quarter of `--request-timeout`, checked only when
+another request arrives at its queue. Source: `getRequestWaitContext` in priority-and-fairness.go, from 1.28.5 on."""
+WATCH_LIST_RELEASES, WATCH_LIST = (32,), 34
+"""A watch that begins with a list takes the seats of a list. Source: feature gate WatchList, on by default in 1.32 and from
+1.34 on, and `estimate` in staging/src/k8s.io/apiserver/pkg/util/flowcontrol/request/width.go."""
+SIZE_BASED_LISTS = 34
+"""A list is estimated by its size and takes up to 100 seats; before, up to 10. Source: feature gate
+SizeBasedListCostEstimate and `DefaultWorkEstimatorConfig` in staging/src/k8s.io/apiserver/pkg/util/flowcontrol/request/config.go."""
 AUTOUPDATE = 22
 """Servers keep their built-in objects as they made them while `apf.kubernetes.io/autoupdate-spec` is "true". Source:
 kubernetes/kubernetes pull request 98028; recorded: built-in objects lack the annotation in 1.21 and have it in 1.25."""
@@ -117,6 +138,41 @@ class Release(NamedTuple):
     def has_exempt_field(self) -> bool:
         """Whether levels have `spec.exempt`, whose values the mandatory level `exempt` may then differ in."""
         return self.minor >= EXEMPT_FIELD
+
+    @property
+    def classifies_watches(self) -> bool:
+        """Whether API Priority and Fairness classifies watches; otherwise it skips all long-running requests."""
+        return self.minor >= WATCHES_CLASSIFIED
+
+    @property
+    def estimates_seats(self) -> bool:
+        """Whether requests may take several seats, and queues are compared by estimated work instead of by length."""
+        return self.minor >= ESTIMATED_SEATS
+
+    @property
+    def estimates_watches(self) -> bool:
+        """Whether a watch that begins with a list takes the seats of a list; otherwise every watch takes 1 seat."""
+        return self.minor in WATCH_LIST_RELEASES or self.minor >= WATCH_LIST
+
+    @property
+    def max_list_seats(self) -> int:
+        """Maximum seats of one list, or of a watch that begins with a list, at a level that sets no bound of its own."""
+        return 100 if self.minor >= SIZE_BASED_LISTS else 10 if self.estimates_seats else 1
+
+    @property
+    def max_mutating_seats(self) -> int:
+        """Maximum seats of one create, update, patch or delete, at a level that sets no bound of its own."""
+        return 10 if self.minor >= MUTATING_SEATS else 1
+
+    @property
+    def bounds_seats_by_level(self) -> bool:
+        """Whether a priority level with queues sets a bound of its own on the seats of one request."""
+        return self.minor >= LEVEL_SEAT_BOUND
+
+    @property
+    def limits_wait_by_deadline(self) -> bool:
+        """Whether a request waits for at most a quarter of its own deadline, rather than of `--request-timeout`."""
+        return self.minor >= DEADLINE_WAIT
 
     def keeps_zero_shares(self, version: str, *, annotated: bool) -> bool:
         """Whether 0 shares of a limited level stay 0 where they would otherwise become the default of 30.

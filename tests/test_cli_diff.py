@@ -475,11 +475,17 @@ def test_another_flow_schema_of_the_same_level() -> None:
 @pytest.mark.parametrize(
     ("response", "words"),
     [
-        ({"queues": 1, "handSize": 1, "queueLengthLimit": 9}, "wait up to 15 seconds in the one queue, then 429"),
-        ({"queues": 8, "handSize": 1, "queueLengthLimit": 9}, "wait up to 15 seconds in 1 of 8 queues, then 429"),
+        (
+            {"queues": 1, "handSize": 1, "queueLengthLimit": 9},
+            "wait up to 15 seconds (with the default timeout) in the one queue, then get 429",
+        ),
+        (
+            {"queues": 8, "handSize": 1, "queueLengthLimit": 9},
+            "wait up to 15 seconds (with the default timeout) in 1 of 8 queues, then get 429",
+        ),
         (
             {"queues": 8, "handSize": 2, "queueLengthLimit": 9},
-            "wait up to 15 seconds in the shortest of 2 queues (of 8), then 429",
+            "wait up to 15 seconds (with the default timeout) in 1 of 2 queues (of 8), then get 429",
         ),
     ],
 )
@@ -493,7 +499,7 @@ def test_what_becomes_of_requests_that_find_no_seat(response: dict[str, Any], wo
 
 def test_whoever_comes_to_starve_is_told() -> None:
     found = difference(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
-    said = "It has no seats of its own: requests wait up to 10 seconds until the server lends it some,"
+    said = "It has no seats of its own: requests wait up to 10 seconds until the server lends it some."
     assert said in " ".join(diff_text.render(found, BOTH, Style()).split())
     assert f"- {said}" in diff_markdown.render(found, BOTH)
 

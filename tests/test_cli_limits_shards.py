@@ -74,6 +74,8 @@ def test_limits_as_json() -> None:
         "idle": 398,
         "attainable": 572,
         "maxSeats": 86,
+        "maxListSeats": 86,
+        "maxMutatingSeats": 10,
         "queues": 128,
         "handSize": 6,
         "queueLengthLimit": 50,
@@ -91,7 +93,24 @@ def test_acv_as_json() -> None:
         572,
         572,
     )
-    assert (levels["exempt"]["acv"], levels["exempt"]["queues"], levels["exempt"]["maxSeats"]) == (None, None, None)
+    assert (levels["exempt"]["acv"], levels["exempt"]["queues"], levels["exempt"]["maxSeats"]) == (None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "expected"),
+    [
+        ("1.22", {"workload-low": (None, 1, 1), "catch-all": (None, 1, 1)}),
+        ("1.24", {"workload-low": (None, 10, 10), "catch-all": (None, 10, 10)}),
+        ("1.33", {"workload-low": (86, 10, 10), "catch-all": (0, 10, 10)}),
+        ("1.34", {"workload-low": (86, 86, 10), "catch-all": (0, 100, 10)}),
+    ],
+)
+def test_seats_of_one_request(kubernetes: str, expected: dict[str, tuple[int | None, int, int]]) -> None:
+    found: Any = limits_text.limits_json(_limits(kubernetes, starved=None))
+    levels = {
+        each["name"]: (each["maxSeats"], each["maxListSeats"], each["maxMutatingSeats"]) for each in found["levels"]
+    }
+    assert {name: levels[name] for name in expected} == expected
 
 
 def test_limits_on_a_pipe() -> None:
@@ -100,22 +119,23 @@ def test_limits_on_a_pipe() -> None:
         == """\
 Kubernetes 1.36, server concurrency limit 600 (seats of one API server)
 
-PRIORITY LEVEL  SHARES  NOMINAL  MIN   MAX  REACH  IDLE  PER REQUEST  QUEUES  HAND  LENGTH  WAITING  PER FLOW
-catch-all            5       29   29   629    544   203            -       -     -       -        0         0
-exempt               0        0    0   600      -     0            -       -     -       -        0         0
-starved              0        0    0     0      0     0            1     128     6      50     6400       300
-workload-low       100      572   57  1172    572   398           86     128     6      50     6400       300
+PRIORITY LEVEL  SHARES  NOMINAL  MIN   MAX  REACH  IDLE  PER LIST  PER CHANGE  QUEUES  HAND  LENGTH  WAITING  PER FLOW
+catch-all            5       29   29   629    544   203       100          10       -     -       -        0         0
+exempt               0        0    0   600      -     0       100          10       -     -       -        0         0
+starved              0        0    0     0      0     0         1           1     128     6      50     6400       300
+workload-low       100      572   57  1172    572   398        86          10     128     6      50     6400       300
 
 NOMINAL: the level's own seats, 600 x shares / 105, rounded up.
 MIN: the seats that it never lends.
 MAX: the upper limit, as the server's metrics show it.
 REACH: the seats that it really comes to while all others are idle.
 IDLE: its seats while nobody has anything to do.
-PER REQUEST: the most seats that one request may take; - where the level sets no bound.
-WAITING: the most requests in all its queues (QUEUES x LENGTH).
-PER FLOW: the most of them of one flow (HAND x LENGTH).
+PER LIST: the maximum seats of one list.
+PER CHANGE: the maximum seats of one create, update, patch or delete.
+WAITING: QUEUES x LENGTH. A queue with LENGTH requests waiting takes more only while a seat is free.
+PER FLOW: HAND x LENGTH, the same for the queues of one flow.
 
-"starved": It has no seats and may not borrow any: each request waits 15 seconds (a quarter of --request-timeout), then it is rejected with 429.
+"starved": It has no seats and may not borrow any: each request waits 15 seconds (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full.
 "starved": No FlowSchema names it, so no request gets there.
 
 FlowSchemas of each level, in matching order:
@@ -130,14 +150,17 @@ def test_limits_on_a_terminal() -> None:
     text = limits_text.render(_limits(starved=None), width=80)
     assert "workload-low    ██░░░░░░░░░░░░░░░░░░     100      572   57  1172    572     6400\n" in text
     assert "catch-all       █                          5       29   29   629    544        0\n" in text
-    assert "No room here for: idle, per request, queues, hand, length, per flow. A wider\nterminal" in text
+    assert "No room here for: idle, per list, per change, queues, hand, length, per flow. A\nwider terminal" in text
     assert "█" not in limits_text.render(_limits(), width=80, unicode=False)
     assert "##------------------" in limits_text.render(_limits(), width=80, unicode=False)
 
 
 def test_limits_before_borrowing() -> None:
+    wide = limits_text.render(_limits("1.25", starved=None))
     text = limits_text.render(_limits("1.25", starved=None), width=100)
-    assert "SHARES  ACV  QUEUES" in text
+    assert "SHARES  ACV  QUEUES" in limits_text.render(_limits("1.22", starved=None), width=100)
+    assert "SHARES  ACV  PER REQUEST  QUEUES" in wide
+    assert "PER REQUEST: the maximum seats of one request." in wide
     assert "NOMINAL" not in text
     assert "Nothing is borrowed before Kubernetes\n1.26." in text
 

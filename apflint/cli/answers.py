@@ -110,7 +110,7 @@ class Answers:
         remarks = self._remarks.get((answer.unseen, request.notes))
         if remarks is None:
             remarks = _remember(self._remarks, (answer.unseen, request.notes), _members(remarks_json(answer)))
-        more = f", {_members(reasons_json(answer))}" if self._reasons else ""
+        more = f", {_members(reasons_json(answer, self._explainer.limits))}" if self._reasons else ""
         return f'{{"request": {_REQUEST % tuple(map(_scalar, info.values()))}, "user": {user}, {ends[0]}, "flow": {flow}, {ends[1]}, {remarks}{more}}}\n'
 
     def _end(self, answer: Explanation) -> tuple[str, str]:

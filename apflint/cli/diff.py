@@ -12,6 +12,7 @@ from apflint.cli.limits import comparison_json, level_json
 from apflint.cli.terminal import style
 from apflint.evaluate.change import Difference, Example, Group, Side, Way, difference
 from apflint.evaluate.flows import fates
+from apflint.releases import release
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _level_json(level: LevelLimits, limits: Limits) -> dict[str, Any]:
         "limits": level_json(level, limits),
         "fates": [
             {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
-            for fate in fates(level)
+            for fate in fates(level, release(limits.kubernetes))
         ],
     }
 

@@ -99,7 +99,7 @@ def _levels(found: Difference) -> Iterator[str]:
     yield "\n".join(rows)
     yield (
         "Seats: its own. Least: what it never lends. Reach: what it comes to while others are idle."
-        " Waiting: the most requests in its queues."
+        " Waiting: its queues times their length limit."
     )
 
 

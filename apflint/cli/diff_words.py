@@ -104,8 +104,9 @@ def _waiting(level: LevelLimits) -> str:
     elif level.hand_size == 1:
         queue = f"1 of {level.queues} queues"
     else:
-        queue = f"the shortest of {level.hand_size} queues (of {level.queues})"
-    return f"requests beyond that wait up to {DEFAULT_WAIT_SECONDS} seconds in {queue}, then 429"
+        queue = f"1 of {level.hand_size} queues (of {level.queues})"
+    wait = f"up to {DEFAULT_WAIT_SECONDS} seconds (with the default timeout)"
+    return f"requests beyond that wait {wait} in {queue}, then get 429"
 
 
 def trouble(group: Group) -> str | None:

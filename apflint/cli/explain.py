@@ -8,6 +8,7 @@ from apflint import builtin
 from apflint.evaluate import flows, why
 from apflint.evaluate.classifier import MEMORY, classifier
 from apflint.evaluate.requestinfo import long_running
+from apflint.releases import release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,7 @@ class Explainer:
             self._flow(resolution, request.user.name, request.info.namespace),
             self._levels[resolution.priority_level.name],
             tuple(considered),
-            flows.why_unseen(request.info.verb, long_running=long_running(request.info)),
+            flows.why_unseen(request.info, self.known.release),
         )
 
     def _flow(self, resolution: Resolution, user: str, namespace: str) -> flows.Flow:
@@ -87,7 +88,7 @@ def as_json(answer: Explanation, limits: Limits) -> dict[str, object]:
         "flow": flows.flow_json(answer.flow),
         **outcome_json(answer, limits),
         **remarks_json(answer),
-        **reasons_json(answer),
+        **reasons_json(answer, limits),
     }
 
 
@@ -140,6 +141,8 @@ def outcome_json(answer: Explanation, limits: Limits) -> dict[str, object]:
             "max": level.maximum,
             "shares": level.shares,
             "maxSeats": level.max_seats,
+            "maxListSeats": level.max_list_seats,
+            "maxMutatingSeats": level.max_mutating_seats,
             "serverConcurrency": limits.server_concurrency,
         },
         "exempt": level.type == "Exempt",
@@ -153,12 +156,12 @@ def remarks_json(answer: Explanation) -> dict[str, object]:
     return {"unseenBecause": answer.unseen, "notes": list(answer.request.notes)}
 
 
-def reasons_json(answer: Explanation) -> dict[str, object]:
+def reasons_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     """The FlowSchemas that were tried, in order, and what may become of the request."""
     return {
         "fates": [
             {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
-            for fate in flows.fates(answer.level)
+            for fate in flows.fates(answer.level, release(limits.kubernetes))
         ],
         "considered": [_considered_json(tried) for tried in answer.considered],
     }

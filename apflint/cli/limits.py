@@ -29,7 +29,11 @@ def limits_json(limits: Limits) -> dict[str, object]:
 
 
 def level_json(level: LevelLimits, limits: Limits) -> dict[str, object]:
-    """One level. `acv` is null where limits are nominal ones; `queues` and its kin are null where there are no queues."""
+    """One level. `acv` is null where limits are nominal ones; `queues` and its kin are null where there are no queues.
+
+    `maxSeats` is the level's own bound on the seats of one request, as the server keeps it (0: none; null: up to 1.24);
+    `maxListSeats` and `maxMutatingSeats` are what one list and one change can take, by that bound and the release's.
+    """
     limited = level.type == "Limited"
     return {
         "name": level.name,
@@ -43,6 +47,8 @@ def level_json(level: LevelLimits, limits: Limits) -> dict[str, object]:
         "idle": level.idle,
         "attainable": level.attainable,
         "maxSeats": level.max_seats,
+        "maxListSeats": level.max_list_seats,
+        "maxMutatingSeats": level.max_mutating_seats,
         "queues": level.queues,
         "handSize": level.hand_size,
         "queueLengthLimit": level.queue_length_limit,
@@ -87,7 +93,9 @@ def render(limits: Limits, *, width: int | None = None, paint: Paint | None = No
             "MAX": str(level.maximum),
             "REACH": str(level.attainable) if level.type == "Limited" else "-",
             "IDLE": str(level.idle),
-            "PER REQUEST": str(level.max_seats or "-"),
+            "PER REQUEST": str(level.max_list_seats),
+            "PER LIST": str(level.max_list_seats),
+            "PER CHANGE": str(level.max_mutating_seats),
             "QUEUES": _number(level.queues),
             "HAND": _number(level.hand_size),
             "LENGTH": _number(level.queue_length_limit),
@@ -116,13 +124,20 @@ def _columns(limits: Limits, *, bars: bool) -> list[Column]:
         Column("SHARES", rank=2),
         *([Column("NOMINAL"), Column("MIN"), Column("MAX"), Column("REACH", rank=1)] if borrowing else [Column("ACV")]),
         *([Column("IDLE", rank=8)] if borrowing else []),
-        *([Column("PER REQUEST", rank=9)] if any(level.max_seats is not None for level in limits.levels) else []),
+        *_columns_of_one_request(limits),
         Column("QUEUES", rank=5),
         Column("HAND", rank=6),
         Column("LENGTH", rank=6),
         Column("WAITING", rank=3),
         Column("PER FLOW", rank=7),
     ]
+
+
+def _columns_of_one_request(limits: Limits) -> list[Column]:
+    if all(level.max_list_seats == level.max_mutating_seats for level in limits.levels):
+        # Up to 1.22 every request takes 1 seat, which needs no column.
+        return [Column("PER REQUEST", rank=9)] if any(level.max_list_seats > 1 for level in limits.levels) else []
+    return [Column("PER LIST", rank=9), Column("PER CHANGE", rank=9)]
 
 
 def _number(value: int | None) -> str:
@@ -151,9 +166,11 @@ def _legend(limits: Limits, shown: list[str], left_out: list[str]) -> list[str]:
         "MAX": "MAX: the upper limit, as the server's metrics show it.",
         "REACH": "REACH: the seats that it really comes to while all others are idle.",
         "IDLE": "IDLE: its seats while nobody has anything to do.",
-        "PER REQUEST": "PER REQUEST: the most seats that one request may take; - where the level sets no bound.",
-        "WAITING": "WAITING: the most requests in all its queues (QUEUES x LENGTH).",
-        "PER FLOW": "PER FLOW: the most of them of one flow (HAND x LENGTH).",
+        "PER REQUEST": "PER REQUEST: the maximum seats of one request.",
+        "PER LIST": "PER LIST: the maximum seats of one list.",
+        "PER CHANGE": "PER CHANGE: the maximum seats of one create, update, patch or delete.",
+        "WAITING": "WAITING: QUEUES x LENGTH. A queue with LENGTH requests waiting takes more only while a seat is free.",
+        "PER FLOW": "PER FLOW: HAND x LENGTH, the same for the queues of one flow.",
     }
     said = [meaning for title, meaning in meanings.items() if title in shown]
     named = [title.lower() or "bars" for title in left_out]
@@ -255,9 +272,4 @@ def _kind(change: LevelChange) -> str:
         return "added"
     if change.new is None:
         return "removed"
-    return "same" if _figures(change.old) == _figures(change.new) else "changed"
-
-
-def _figures(level: LevelLimits) -> LevelLimits:
-    # Which FlowSchemas name it is no limit, and the bound on one request came with 1.28 for all levels at once.
-    return level._replace(flow_schemas=(), max_seats=None)
+    return "same" if change.old.figures == change.new.figures else "changed"

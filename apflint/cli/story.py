@@ -9,6 +9,7 @@ from apflint.cli.explain import Explanation, place
 from apflint.evaluate import flows, why
 from apflint.evaluate.request import COLLECTION_VERBS
 from apflint.evaluate.resources import lookup
+from apflint.evaluate.seats import is_mutating
 from apflint.report.terminal import Paint, cells, indented, visible, wrap
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _LEAST = 30  # cells that a reason needs beside a name; below that it gets lines
 def story(answer: Explanation, explainer: Explainer, style: Style) -> str:
     """The whole story, ending in a newline.
 
-    For a cluster without FlowSchemas of its own it has fewer than 25 lines, from 100 columns on.
+    For a cluster without FlowSchemas of its own it has at most 25 lines, from 100 columns on.
     """
     paint = Paint(colour=style.colour)
     lines = [
@@ -96,16 +97,24 @@ def _facts(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
         return  # it is in no flow, takes no seat and has no fate
     level, info = answer.level, answer.request.info
     yield from _labelled("Flow", flows.describe_flow(answer.flow), style, paint)
-    seats = [_seats(level, explainer)]
+    seats = [_seats(level, explainer, _seats_of_one_request(level, info, explainer))]
     if note := flows.note_on_seats(info.verb, long_running=info.verb == "watch"):
         seats.append(note)
     if starving := flows.starvation(level):
         seats.append(starving)
     yield from _labelled("Seats", " ".join(seats), style, paint)
-    # A client that gives up is its own doing, and would only lengthen the story.
-    fates = [fate for fate in flows.fates(level) if fate.reason != "cancelled"]
-    said = (f"{fate.when[:-1]} ({fate.status}, {fate.reason})." if fate.status else fate.when for fate in fates)
-    yield from _labelled("Fate", " ".join(said), style, paint)
+    # A client that goes away knows what becomes of its request, and would only lengthen the text.
+    fates = (fate for fate in flows.fates(level, explainer.known.release) if not _is_abandoned(fate))
+    yield from _labelled("Fate", " ".join(map(_fate_in_words, fates)), style, paint)
+
+
+def _is_abandoned(fate: flows.Fate) -> bool:
+    return fate.outcome == "rejected" and fate.reason in (None, "cancelled")
+
+
+def _fate_in_words(fate: flows.Fate) -> str:
+    remarks = [str(remark) for remark in (fate.status, fate.reason) if remark is not None]
+    return f"{fate.when[:-1]} ({', '.join(remarks)})." if remarks else fate.when
 
 
 def _labelled(label: str, text: str, style: Style, paint: Paint) -> Iterator[str]:
@@ -114,14 +123,14 @@ def _labelled(label: str, text: str, style: Style, paint: Paint) -> Iterator[str
     yield from indented(rest, " " * _LABEL)
 
 
-def _seats(level: LevelLimits, explainer: Explainer) -> str:
+def _seats(level: LevelLimits, explainer: Explainer, single: str) -> str:
     limits = explainer.limits
     total = f"of the server's {limits.server_concurrency}"
     if level.type == "Exempt":
         own = f" {level.nominal} {total} count as its own ({level.shares} shares)." if level.nominal else ""
         return f"No limit.{own}"
     if not limits.borrowing:
-        return f"{level.nominal} {total} ({level.shares} assured shares)."
+        return f"{level.nominal} {total} ({level.shares} assured shares){single}."
     does = [
         *(["lends"] if level.minimum < level.nominal else []),
         *(["borrows"] if level.attainable > level.nominal else []),
@@ -129,8 +138,19 @@ def _seats(level: LevelLimits, explainer: Explainer) -> str:
     varies = (
         f"{level.minimum} to {level.attainable} as it {' and '.join(does)}" if does else "it neither lends nor borrows"
     )
-    single = f"; one list up to {level.max_seats}" if level.max_seats else ""
     return f"{level.nominal} {total} ({level.shares} shares); {varies}{single}."
+
+
+def _seats_of_one_request(level: LevelLimits, info: RequestInfo, explainer: Explainer) -> str:
+    """The maximum seats of a request with this verb, as a clause; empty if it always takes 1 seat."""
+    if not info.is_resource_request:
+        return ""
+    seats = 1
+    if info.verb == "list" or (info.verb == "watch" and explainer.known.release.estimates_watches):
+        seats = level.max_list_seats
+    elif is_mutating(info.verb, info.resource, info.subresource):
+        seats = level.max_mutating_seats
+    return f"; one {info.verb} up to {seats}" if seats > 1 else ""
 
 
 def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint) -> Iterator[str]:

@@ -134,18 +134,10 @@ def difference(old: Side, new: Side, world: World = "authenticated") -> Differen
 
 
 def is_changed(change: LevelChange) -> bool:
-    """Whether a level is new, gone, or has other seats or queues.
-
-    Which FlowSchemas name it is no limit, and the bound on one request came with 1.28 for all levels at once; later it
-    follows from the rest.
-    """
+    """Whether a level is new, gone, or has other seats or queues."""
     if change.old is None or change.new is None:
         return True
-    return _figures(change.old) != _figures(change.new)
-
-
-def _figures(level: LevelLimits) -> LevelLimits:
-    return level._replace(flow_schemas=(), max_seats=None)
+    return change.old.figures != change.new.figures
 
 
 def tells_flows_apart(level: LevelLimits) -> bool:

@@ -1,7 +1,8 @@
 """The flow of a request, and what may become of the request at its priority level.
 
 Facts: KEP-1040, Kubernetes `util/flowcontrol/apf_filter.go` (computeFlowDistinguisher), `apf_controller.go`
-(startRequest), `fairqueuing/queueset/queueset.go`, and what was recorded from kube-apiserver 1.36.2.
+(startRequest), `fairqueuing/queueset/queueset.go`, `server/filters/priority-and-fairness.go` (getRequestWaitContext), and
+what was recorded from kube-apiserver 1.36.2. What differs between releases is in `apflint.releases`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.requestinfo import seen_by_apf
 from apflint.evaluate.shards import deal, flow_hash
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
+    from apflint.evaluate.requestinfo import RequestInfo
     from apflint.model import FlowSchema, PriorityLevelConfiguration, Subject
+    from apflint.releases import Release
 
 BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 WAIT_FRACTION = 4
-"""A request waits in a queue for at most the server's `--request-timeout` (default 60 s) divided by this."""
+"""A request waits in a queue for at most its timeout divided by this; which timeout: see `Release.limits_wait_by_deadline`."""
 DEFAULT_WAIT_SECONDS = 60 // WAIT_FRACTION
+"""The wait limit of a request that sets no timeout of its own, with the default `--request-timeout` of 60 s."""
 ADJUSTMENT_SECONDS = 10
 """How often borrowing is worked out anew (`borrowingAdjustmentPeriod`)."""
 
 Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
-"""Label `reason` of the metric `apiserver_flowcontrol_rejected_requests_total`."""
+"""Label `reason` of the metric `apiserver_flowcontrol_rejected_requests_total`. `cancelled` exists from 1.23 to 1.27 only."""
 
 
 class Flow(NamedTuple):
@@ -100,7 +105,7 @@ def flow_json(each: Flow) -> dict[str, object]:
 
 
 def describe_flow(each: Flow) -> str:
-    """The flow, which is one of its FlowSchema, in a few words. Names stand in quotes as they are: the caller makes them fit for a terminal."""
+    """Describe a flow and its queues in a few words. Names stand in quotes as they are: the caller makes them fit for a terminal."""
     if each.queues == 0:
         return "The priority level has no queues, so flows make no difference."
     if each.queues == 1:
@@ -113,9 +118,9 @@ def describe_flow(each: Flow) -> str:
         whose = "All requests without a namespace are one flow"
     else:
         whose = "All requests are one flow"
+    noun = "queue" if len(each.hand or ()) == 1 else "queues"
     hand = ", ".join(map(str, each.hand or ()))
-    which = f"queue {hand}" if len(each.hand or ()) == 1 else f"the shortest of queues {hand}"
-    return f"{whose}: it waits in {which} (of {each.queues}, from 0). Hash {each.hash}."
+    return f"{whose}, dealt {noun} {hand} (of {each.queues}, from 0). Hash {each.hash}."
 
 
 class Fate(NamedTuple):
@@ -130,10 +135,10 @@ class Fate(NamedTuple):
     """A sentence: when this happens. Those of a level, read one after the other, tell the whole."""
 
 
-def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tuple[Fate, ...]:
-    """What may become of a request at a level, from the best to the worst.
+def fates(level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tuple[Fate, ...]:
+    """Return what may become of a request at a level, from the best to the worst.
 
-    `wait_seconds` is how long a request may wait: a quarter of the server's `--request-timeout`.
+    `wait_seconds` is the wait limit of the request: a quarter of its timeout (up to 1.27, of `--request-timeout`).
     """
     if level.type == "Exempt":
         return (Fate("dispatched", None, None, "Executed at once, always: the level is exempt."),)
@@ -147,27 +152,43 @@ def fates(level: LevelLimits, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tup
                 "Otherwise rejected at once: the level has no queues (limitResponse Reject).",
             ),
         )
-    length, wait = level.queue_length_limit or 0, f"{wait_seconds:g} seconds"
     # Recorded: without any seat a level with queues executes nothing, while one without queues lets one request through.
-    at_once = Fate("dispatched", None, None, f"Executed at once while {_free(level)} and nobody is waiting.")
+    at_once = Fate("dispatched", None, None, f"Executed at once while {_free(level)} and no request waits.")
+    # Recorded: both conditions are needed, so a queue may grow beyond its limit while a seat is free.
+    full = f"that queue has {level.queue_length_limit or 0} waiting"
+    full = f"no seat is free and {full}" if level.attainable else full
     return (
         *((at_once,) if level.attainable else ()),
-        Fate(
-            "queued",
-            None,
-            None,
-            f"{'Otherwise waits' if level.attainable else 'Waits'} up to {wait} (a quarter of --request-timeout) {_queues(level)}.",
-        ),
+        Fate("queued", None, None, _waits(level, release, wait_seconds)),
+        Fate("rejected", 429, "queue-full", f"Rejected at once if {full}."),
+        *_timed_out(release, wait_seconds),
+    )
+
+
+def _waits(level: LevelLimits, release: Release, wait_seconds: float) -> str:
+    verb = "Otherwise waits" if level.attainable else "Waits"
+    if not release.limits_wait_by_deadline:
+        return f"{verb} {_queues(level, release)}."
+    limit = f"up to {wait_seconds:g} seconds (a quarter of its timeout, at most 1 minute)"
+    return f"{verb} {limit} {_queues(level, release)}."
+
+
+def _timed_out(release: Release, wait_seconds: float) -> tuple[Fate, ...]:
+    """The ways in which a waiting request is removed from its queue."""
+    if release.limits_wait_by_deadline:
+        when = f"Rejected after {wait_seconds:g} seconds, or when the client is gone."
+        return (Fate("rejected", 429, "time-out", when),)
+    # timeoutOldRequestsAndRejectOrEnqueueLocked runs on arrivals only. Up to 1.22 no metric counts the last of these.
+    reason: Reason | None = "cancelled" if release.estimates_seats else None
+    return (
         Fate(
             "rejected",
             429,
-            "queue-full",
-            f"Rejected at once if even that queue has {length} waiting.",
+            "time-out",
+            f"Rejected after {wait_seconds:g} seconds (a quarter of --request-timeout), once another request"
+            " arrives there.",
         ),
-        Fate("rejected", 429, "time-out", f"Rejected after {wait}."),
-        Fate(
-            "rejected", 429, "cancelled", "Dropped from its queue when the client gives up or its own timeout runs out."
-        ),
+        Fate("rejected", 429, reason, "Removed when the client is gone or its timeout expires."),
     )
 
 
@@ -183,46 +204,52 @@ def _free(level: LevelLimits) -> str:
     return "a seat is free"
 
 
-def _queues(level: LevelLimits) -> str:
+def _queues(level: LevelLimits, release: Release) -> str:
     if level.queues == 1:
         return "in the level's one queue"
     if level.hand_size == 1:
         return "in its one queue"
-    return f"in the shortest of its {level.hand_size} queues"
+    # shuffleShardLocked in queueset.go
+    least = "the least estimated work" if release.estimates_seats else "the fewest requests"
+    return f"in the one of its {level.hand_size} queues with {least}"
 
 
 def starvation(level: LevelLimits) -> str | None:
-    """What happens at a limited level without seats of its own, in a sentence; None where there is nothing to say."""
+    """Describe what happens at a limited level without seats of its own; None if the level has some.
+
+    Only releases from 1.30 on accept such a level.
+    """
     if level.type == "Exempt" or level.nominal > 0:
         return None
     if level.response != "Queue":
         return "It has no seats of its own: while it cannot borrow, it executes one request at a time and answers 429 to others."
     if level.attainable > 0:
         return (
-            f"It has no seats of its own: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some,"
-            " and longer when there are none to spare."
+            f"It has no seats of its own: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some."
+            " While no other level has seats to spare, they wait longer, and are rejected with 429 after"
+            f" {DEFAULT_WAIT_SECONDS} seconds."
         )
     return (
         f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS} seconds"
-        " (a quarter of --request-timeout), then it is rejected with 429."
+        " (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full."
     )
 
 
-def why_unseen(verb: str, *, long_running: bool) -> str | None:
-    """Why APF does not see a request, in a sentence; None when it does.
-
-    `verb` and `long_running` are the request's attributes as kube-apiserver works them out.
-    """
-    if not long_running or verb == "watch":
+def why_unseen(info: RequestInfo, release: Release) -> str | None:
+    """Explain why API Priority and Fairness does not classify a request; None if it does."""
+    if seen_by_apf(info, watches=release.classifies_watches):
         return None
+    kind = "exec, attach, port-forward, log, proxy or profiling"
+    if not release.classifies_watches:
+        kind = f"watch, {kind}"
     return (
-        "API Priority and Fairness does not see this request: it is long-running (exec, attach, port-forward, log, proxy or"
-        " profiling), so it takes no seat, never waits, and gets no 429."
+        f"API Priority and Fairness does not classify this request in Kubernetes {release.name}: it is long-running ({kind})."
+        " It takes no seat, does not wait, and gets no 429 from API Priority and Fairness."
     )
 
 
 def note_on_seats(verb: str, *, long_running: bool) -> str | None:
     """A sentence for a request that holds its seat for less time than it lasts; None for all others."""
     if long_running and verb == "watch":
-        return "A watch holds its seats only until it has sent what already exists."
+        return "A watch holds its seats only until it has sent the existing objects."
     return None

@@ -13,7 +13,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.allocation import Wish, allocate
-from apflint.evaluate.seats import max_seats
+from apflint.evaluate.seats import max_seats, request_bound
 from apflint.record import NamedTuple
 from apflint.releases import MAX_MUTATING_REQUESTS_INFLIGHT, MAX_REQUESTS_INFLIGHT
 
@@ -46,7 +46,11 @@ class LevelLimits(NamedTuple):
     attainable: int
     """Current limit while it alone has more to do than it has seats."""
     max_seats: int | None
-    """The most seats that one request may take; 0: no bound of the level's own; None: before 1.28, when there was none."""
+    """The level's own bound on the seats of one request, as the server keeps it; 0: none; None: up to 1.24, which has no such bounds."""
+    max_list_seats: int
+    """Maximum seats of one list at this level."""
+    max_mutating_seats: int
+    """Maximum seats of one create, update, patch or delete at this level."""
     queues: int | None
     hand_size: int | None
     queue_length_limit: int | None
@@ -55,13 +59,22 @@ class LevelLimits(NamedTuple):
 
     @property
     def max_queued(self) -> int:
-        """The most requests that can wait."""
+        """Sum of the length limits of its queues. A queue grows beyond its limit only while a seat is free."""
         return (self.queues or 0) * (self.queue_length_limit or 0)
 
     @property
     def max_queued_per_flow(self) -> int:
-        """The most requests of one flow that can wait."""
+        """Sum of the length limits of the queues that one flow can wait in."""
         return (self.hand_size or 0) * (self.queue_length_limit or 0)
+
+    @property
+    def figures(self) -> LevelLimits:
+        """The limits to compare two levels by.
+
+        Without the FlowSchemas that name the level, which are no limit, and without the bounds on one request, which
+        follow from the release or from the other figures.
+        """
+        return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0)
 
 
 class Limits(NamedTuple):
@@ -168,6 +181,7 @@ def _level(
     response = None if limited is None else limited.limit_response
     queuing = None if response is None or response.type != "Queue" else response.queuing
     hand_size = None if queuing is None else queuing.hand_size
+    own_bound = max_seats(nominal, hand_size) if release.bounds_seats_by_level else None
     return LevelLimits(
         name=level.name,
         type=level.spec.type,
@@ -178,7 +192,9 @@ def _level(
         maximum=nominal + borrowing,
         idle=nominal,
         attainable=nominal + borrowing if limited is None else nominal,
-        max_seats=max_seats(nominal, hand_size) if release.has_exempt_field else None,
+        max_seats=own_bound,
+        max_list_seats=request_bound(own_bound or 0, release.max_list_seats),
+        max_mutating_seats=request_bound(own_bound or 0, release.max_mutating_seats),
         queues=None if queuing is None else queuing.queues,
         hand_size=hand_size,
         queue_length_limit=None if queuing is None else queuing.queue_length_limit,

@@ -123,12 +123,13 @@ def long_running(info: RequestInfo) -> bool:
     return info.path.startswith(LONG_RUNNING_PATH)
 
 
-def seen_by_apf(info: RequestInfo) -> bool:
-    """Whether API Priority and Fairness sees the request at all: long-running ones pass it by, except watches.
+def seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
+    """Whether API Priority and Fairness classifies the request: it skips long-running ones, except watches.
 
-    Source: `WithPriorityAndFairness` in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go.
+    `watches` is the release's `classifies_watches`: up to 1.21 watches are skipped like the others. Source:
+    `WithPriorityAndFairness` in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go.
     """
-    return info.verb == "watch" or not long_running(info)
+    return (watches and info.verb == "watch") or not long_running(info)
 
 
 def parse_query(query: str) -> dict[str, str]:

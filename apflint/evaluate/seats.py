@@ -1,7 +1,8 @@
 """How many seats one request takes: a list by what it loads, a change by how many watchers it will wake.
 
-Facts: Kubernetes 1.36 `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go,
-config.go) with the feature gate SizeBasedListCostEstimate on, as by default; recorded from kube-apiserver 1.36.2.
+Facts: Kubernetes `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go, config.go).
+`max_seats` and `request_bound` hold for every release that has such bounds. The estimates are those of 1.34 and later, with
+the feature gate SizeBasedListCostEstimate on, as by default; recorded from kube-apiserver 1.36.2.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from apflint.record import NamedTuple
 
 MINIMUM_SEATS = 1
 MAXIMUM_LIST_SEATS = 100
-"""No list takes more, whatever its level would let it."""
+"""No list takes more, whatever its level would let it. From 1.34 on; `Release.max_list_seats` has the other releases."""
 MAXIMUM_MUTATING_SEATS = 10
-"""No change takes more in its second phase."""
+"""No change takes more in its second phase. From 1.24 on; `Release.max_mutating_seats` has the other releases."""
 MAX_SEATS_PERCENT = 15
 """The share of a level's nominal limit that one request may take (`priorityLevelMaxSeatsPercent`)."""
 BYTES_PER_SEAT = 100_000
@@ -48,18 +49,19 @@ class Seats(NamedTuple):
 
 
 def max_seats(nominal: int, hand_size: int | None) -> int:
-    """The most seats that one request may take at a level; `nominal` is the level's limit in seats.
+    """Return the bound that a level sets on the seats of one request; `nominal` is the level's limit in seats.
 
     15 percent of the limit, rounded up, yet so few that requests of one flow can fill its hand side by side; at least
     1. A level without queues (`hand_size` None) has no bound of its own: 0, as the server has it.
-    (`util/flowcontrol/apf_controller.go`; there since 1.28, kubernetes/kubernetes pull request 118601.)
+    (`util/flowcontrol/apf_controller.go`, see `apflint.releases.LEVEL_SEAT_BOUND`.)
     """
     if hand_size is None:
         return 0
     return max(1, min(ceil(nominal * MAX_SEATS_PERCENT / 100), nominal // hand_size))
 
 
-def _bound(level_max_seats: int, overall: int) -> int:
+def request_bound(level_max_seats: int, overall: int) -> int:
+    """Return the maximum seats of one request: the bound of its level (0: none), but no more than the overall maximum."""
     return overall if level_max_seats == 0 else min(level_max_seats, overall)
 
 
@@ -80,7 +82,7 @@ def list_seats(
     `selector` whether it has a label or field selector, `from_cache` whether the watch cache can answer it (see
     `listed_from_cache`), `single` whether it names one object (`metadata.name=x`).
     """
-    bound = _bound(level_max_seats, MAXIMUM_LIST_SEATS)
+    bound = request_bound(level_max_seats, MAXIMUM_LIST_SEATS)
     if objects == "unknown":  # the resource of an aggregated server, most likely: little work for this one
         return Seats(MINIMUM_SEATS)
     if isinstance(objects, str):
@@ -100,7 +102,7 @@ def list_seats(
 
 def undecodable_list_seats(level_max_seats: int) -> Seats:
     """The seats of a list or watch whose query cannot be decoded (`limit=abc`): the most there are."""
-    return Seats(_bound(level_max_seats, MAXIMUM_LIST_SEATS))
+    return Seats(request_bound(level_max_seats, MAXIMUM_LIST_SEATS))
 
 
 def listed_from_cache(
@@ -136,7 +138,7 @@ def mutating_seats(watchers: int, level_max_seats: int) -> Seats:
     if watchers < WATCHERS_PER_SEAT:
         return Seats(MINIMUM_SEATS)
     wanted = -(-watchers // WATCHERS_PER_SEAT)
-    final = min(wanted, _bound(level_max_seats, MAXIMUM_MUTATING_SEATS))
+    final = min(wanted, request_bound(level_max_seats, MAXIMUM_MUTATING_SEATS))
     return Seats(MINIMUM_SEATS, final, wanted * EVENT_NANOSECONDS // final)
 
 

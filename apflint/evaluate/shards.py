@@ -1,7 +1,7 @@
 """Shuffle sharding: which queues a flow is dealt, and how likely it is that heavy flows fill all of them.
 
 A level with queues is a deck of cards; each flow is dealt a hand of them by a hash of its name, and each of its
-requests waits in the shortest queue of that hand. Facts: KEP-1040 "Queue assignment", Kubernetes
+requests waits in the queue of that hand with the least estimated work. Facts: KEP-1040 "Queue assignment", Kubernetes
 `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and `util/flowcontrol/apf_filter.go` (computeFlowHash).
 """
 

@@ -11,7 +11,6 @@ from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compute
 from apflint.evaluate.reach.conditions import Conditions
 from apflint.evaluate.reach.parts import Witness
-from apflint.evaluate.requestinfo import long_running
 from apflint.finding import Span
 from apflint.policy import conditions
 from apflint.policy.batches import batches, spoken_of
@@ -64,6 +63,7 @@ class Runner:
     def __init__(self, suite: Suite, configuration: Configuration, release: Release, server_concurrency: int) -> None:
         self.suite = suite
         self.configuration = configuration
+        self._release = release
         self.limits: Limits = compute(
             tuple(configuration.levels.values()), configuration.order, server_concurrency, release
         )
@@ -96,7 +96,7 @@ class Runner:
         if missing := self._missing(wanted):
             path, message = missing
             return failed._replace(happened=message, place=path)
-        if unseen := flows.why_unseen(info.verb, long_running=long_running(info)):
+        if unseen := flows.why_unseen(info, self._release):
             return failed._replace(happened="it reaches no priority level at all", why=(unseen,), goes=None)
         wrong = mismatches(goes, wanted)
         if not wrong:

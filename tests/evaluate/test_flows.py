@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from apflint.evaluate import flows, limits
+from apflint.evaluate.requestinfo import request_info
 from apflint.model import flow_schema, priority_level
 from apflint.releases import release
 
@@ -57,8 +58,7 @@ def test_a_recorded_flow() -> None:
         "hand": [55, 62, 126, 125, 105, 1],
     }
     assert flows.describe_flow(found) == (
-        'User "alice" is one flow: it waits in the shortest of queues'
-        " 55, 62, 126, 125, 105, 1 (of 128, from 0). Hash 17644606172554983095."
+        'User "alice" is one flow, dealt queues 55, 62, 126, 125, 105, 1 (of 128, from 0). Hash 17644606172554983095.'
     )
 
 
@@ -71,7 +71,7 @@ def test_a_recorded_flow() -> None:
         ("ByUser", _queue(1, 1), "", "1 queue, so all its requests wait in line together"),
         ("ByUser", _reject(), "", "no queues"),
         ("ByUser", _EXEMPT, "", "no queues"),
-        ("ByUser", _queue(8, 1), "alice", "it waits in queue "),
+        ("ByUser", _queue(8, 1), "alice", "is one flow, dealt queue "),
     ],
 )
 def test_what_tells_flows_apart(
@@ -124,21 +124,36 @@ def _limits(level: PriorityLevelConfiguration, others: int = 10) -> limits.Level
 
 
 def test_fates_of_a_queueing_level() -> None:
-    found = flows.fates(_limits(_queue()))
+    found = flows.fates(_limits(_queue()), _RELEASE)
     assert [(fate.outcome, fate.status, fate.reason) for fate in found] == [
         ("dispatched", None, None),
         ("queued", None, None),
         ("rejected", 429, "queue-full"),
         ("rejected", 429, "time-out"),
-        ("rejected", 429, "cancelled"),
     ]
+    queue = "in the one of its 6 queues with the least estimated work"
     assert [fate.when for fate in found] == [
-        "Executed at once while a seat is free and nobody is waiting.",
-        "Otherwise waits up to 15 seconds (a quarter of --request-timeout) in the shortest of its 6 queues.",
-        "Rejected at once if even that queue has 50 waiting.",
-        "Rejected after 15 seconds.",
-        "Dropped from its queue when the client gives up or its own timeout runs out.",
+        "Executed at once while a seat is free and no request waits.",
+        f"Otherwise waits up to 15 seconds (a quarter of its timeout, at most 1 minute) {queue}.",
+        "Rejected at once if no seat is free and that queue has 50 waiting.",
+        "Rejected after 15 seconds, or when the client is gone.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("1.18", None), ("1.22", None), ("1.23", "cancelled"), ("1.27", "cancelled")]
+)
+def test_up_to_1_27_only_another_request_ends_the_wait(name: str, reason: str | None) -> None:
+    # timeoutOldRequestsAndRejectOrEnqueueLocked and the metrics of `wait` in queueset.go of these releases.
+    found = flows.fates(_limits(_queue()), release(name))
+    assert [fate.reason for fate in found] == [None, None, "queue-full", "time-out", reason]
+    assert "seconds" not in found[1].when
+    assert found[3].when == (
+        "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives there."
+    )
+    assert found[4].when == "Removed when the client is gone or its timeout expires."
+    chosen = "the fewest requests" if name in ("1.18", "1.22") else "the least estimated work"
+    assert f"in the one of its 6 queues with {chosen}" in found[1].when
 
 
 def test_flows_that_make_no_difference() -> None:
@@ -149,21 +164,21 @@ def test_flows_that_make_no_difference() -> None:
 
 
 def test_fates_follow_the_queues_and_the_timeout() -> None:
-    one = " ".join(fate.when for fate in flows.fates(_limits(_queue(1, 1)), wait_seconds=2.5))
-    assert "up to 2.5 seconds (a quarter of --request-timeout) in the level's one queue" in one
+    one = " ".join(fate.when for fate in flows.fates(_limits(_queue(1, 1)), _RELEASE, wait_seconds=2.5))
+    assert "up to 2.5 seconds (a quarter of its timeout, at most 1 minute) in the level's one queue" in one
     assert "that queue has 50 waiting" in one
-    single = " ".join(fate.when for fate in flows.fates(_limits(_queue(8, 1))))
+    single = " ".join(fate.when for fate in flows.fates(_limits(_queue(8, 1)), _RELEASE))
     assert "in its one queue" in single
 
 
 def test_fates_of_levels_without_queues() -> None:
-    reject = flows.fates(_limits(_reject(borrowingLimitPercent=0)))
+    reject = flows.fates(_limits(_reject(borrowingLimitPercent=0)), _RELEASE)
     assert [(fate.outcome, fate.status, fate.reason) for fate in reject] == [
         ("dispatched", None, None),
         ("rejected", 429, "concurrency-limit"),
     ]
     assert reject[0].when == "Executed at once while a seat is free."
-    exempt = flows.fates(_limits(_EXEMPT))
+    exempt = flows.fates(_limits(_EXEMPT), _RELEASE)
     assert [(fate.outcome, fate.status, fate.reason) for fate in exempt] == [("dispatched", None, None)]
 
 
@@ -173,7 +188,9 @@ def test_fates_of_levels_without_queues() -> None:
         (_queue(), None),
         (_EXEMPT, None),
         (_queue(shares=0), "until the server lends it some"),
+        (_queue(shares=0), "rejected with 429 after 15 seconds"),
         (_queue(shares=0, borrowingLimitPercent=0), "then it is rejected with 429"),
+        (_queue(shares=0, borrowingLimitPercent=500), "may not borrow any"),
         (_reject(0), "one request at a time"),
         (_queue(shares=1), None),
     ],
@@ -186,21 +203,40 @@ def test_levels_without_seats_are_told(level: PriorityLevelConfiguration, words:
 
 
 def test_a_reject_level_without_any_seat_lets_one_through() -> None:
-    first = flows.fates(_limits(_reject(0, borrowingLimitPercent=0)))[0]
+    first = flows.fates(_limits(_reject(0, borrowingLimitPercent=0)), _RELEASE)[0]
     assert first.when == "Executed at once while no other request of this level is executing (it has no seats)."
 
 
 def test_a_queueing_level_without_any_seat_executes_nothing() -> None:
     # Recorded from 1.36.2: such a request waits 15 seconds and is answered with 429.
-    found = flows.fates(_limits(_queue(shares=0, borrowingLimitPercent=0)))
+    found = flows.fates(_limits(_queue(shares=0, borrowingLimitPercent=0)), _RELEASE)
     assert "dispatched" not in [fate.outcome for fate in found]
     assert found[0].when.startswith("Waits up to 15 seconds")
+    assert found[1].when == "Rejected at once if that queue has 50 waiting."
 
 
-def test_what_is_not_seen() -> None:
-    assert flows.why_unseen("get", long_running=False) is None
-    assert flows.why_unseen("watch", long_running=True) is None
-    assert "does not see this request" in (flows.why_unseen("connect", long_running=True) or "")
+def test_what_is_not_classified() -> None:
+    listing, watch, log = (
+        request_info("GET", f"/api/v1/namespaces/a/pods{rest}") for rest in ("", "?watch=true", "/x/log")
+    )
+    assert flows.why_unseen(listing, _RELEASE) is None
+    assert flows.why_unseen(watch, _RELEASE) is None
+    said = flows.why_unseen(log, _RELEASE) or ""
+    assert "does not classify this request" in said
+    assert "no 429 from API Priority and Fairness" in said
+    assert "(exec, attach," in said
+
+
+@pytest.mark.parametrize(("name", "seen"), [("1.18", False), ("1.21", False), ("1.22", True), ("1.37", True)])
+def test_watches_are_classified_from_1_22_on(name: str, *, seen: bool) -> None:
+    # WithPriorityAndFairness skips every long-running request up to 1.21.
+    watch = request_info("GET", "/api/v1/pods?watch=true")
+    assert (flows.why_unseen(watch, release(name)) is None) is seen
+    assert flows.why_unseen(request_info("GET", "/api/v1/pods"), release(name)) is None
+    assert "(watch, exec," in (flows.why_unseen(watch, release(name)) or "(watch, exec,")
+
+
+def test_a_watch_holds_its_seats_for_a_short_time() -> None:
     assert "only until" in (flows.note_on_seats("watch", long_running=True) or "")
     assert flows.note_on_seats("list", long_running=False) is None
     assert flows.note_on_seats("connect", long_running=True) is None

@@ -212,7 +212,10 @@ def test_before_borrowing_a_level_has_its_assured_part() -> None:
         ("exempt", 0, 0, 600, 600),
     ]
     assert not found.borrowing
-    assert {each.max_seats for each in found.levels} == {None}
+    # 15 % of the ACV: the patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request 118601).
+    assert {each.max_seats for each in found.levels} == {0}
+    before = limits.compute(levels, (), 600, release("1.24"))
+    assert {each.max_seats for each in before.levels} == {None}
     assert limits.current_limits(found, {"a": 500.0}, release("1.25")) == {"a": 172, "b": 400, "c": 29}
 
 
