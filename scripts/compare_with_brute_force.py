@@ -1,0 +1,107 @@
+"""Compare the proofs of APF501, APF502, APF503 and APF507 with an independent enumeration of all requests.
+
+    python scripts/compare_with_brute_force.py --configurations 5000 --seed 1 --processes 2
+    python scripts/compare_with_brute_force.py --only 1:4711        one configuration again, with its manifests
+
+Prints totals and, for each difference, the smallest manifests that show it. Exits with 1 if there is any difference. The
+reference is in tests/brute_force; a configuration is known by the seed and its number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from multiprocessing import Pool
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from brute_force.claims import claims
+from brute_force.comparison import PROVEN, Difference, differences, findings
+from brute_force.configurations import configuration
+from brute_force.reduction import as_yaml, reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from brute_force.configurations import Configuration
+
+
+class Result(NamedTuple):
+    """What came of one configuration."""
+
+    name: str
+    counts: Counter[str]
+    reproducers: tuple[str, ...]
+
+
+def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter[str], list[Difference]]:
+    """Count the cases of a configuration, and find the differences of these rules."""
+    true = claims(configuration)
+    found = [one for one in differences(configuration, true, findings(configuration)) if one.rule in rules]
+    counts = Counter(
+        {
+            "configurations": 1,
+            "unreachable parts": len(true.unreachable),
+            "ties": len(true.ties),
+            "harmless ties": len(true.harmless),
+            "captures": len(true.captures),
+        }
+    )
+    counts.update(f"{one.rule} {one.kind}" for one in found)
+    return counts, found
+
+
+def run(task: tuple[str, tuple[str, ...]]) -> Result:
+    """Compare the configuration of this name for these rules."""
+    name, rules = task
+    given = configuration(name)
+    counts, found = compare(given, rules)
+    kinds = dict.fromkeys((one.rule, one.kind) for one in found)
+    return Result(name, counts, tuple(reproducer(name, given, *kind) for kind in kinds))
+
+
+def reproducer(name: str, given: Configuration, rule: str, kind: str) -> str:
+    """The smallest manifests with a difference of this rule and kind."""
+
+    def shown(smaller: Configuration) -> list[Difference]:
+        return [one for one in compare(smaller, (rule,))[1] if one.kind == kind]
+
+    smallest = reduce(given, lambda smaller: bool(shown(smaller)))
+    return as_yaml(
+        smallest, f"configuration {name}", *(f"{one.rule} {one.kind}: {one.detail}" for one in shown(smallest))
+    )
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--configurations", type=int, default=1000, metavar="N")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--processes", type=int, default=1, metavar="P")
+    parser.add_argument("--rules", nargs="+", choices=PROVEN, default=list(PROVEN))
+    parser.add_argument("--only", metavar="SEED:NUMBER", help="print this configuration and compare it")
+    arguments = parser.parse_args()
+
+    names = [arguments.only] if arguments.only else [f"{arguments.seed}:{at}" for at in range(arguments.configurations)]
+    if arguments.only:
+        print(as_yaml(configuration(arguments.only)))
+    totals: Counter[str] = Counter()
+    tasks = [(name, tuple(arguments.rules)) for name in names]
+    with Pool(arguments.processes) as pool:
+        for result in pool.imap(run, tasks, chunksize=20):
+            totals += result.counts
+            for text in result.reproducers:
+                print(text)
+    for rule in arguments.rules:
+        for kind in ("miss", "false claim"):
+            totals.setdefault(f"{rule} {kind}", 0)
+    for label, count in sorted(totals.items()):
+        print(f"{label:24}{count:>10,}")
+    return 1 if any(count for label, count in totals.items() if label.startswith("APF")) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""What the enumeration says about each rule: the facts that APF501, APF502, APF503 and APF507 are about."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import server
+from .configurations import built_in
+from .universe import universe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .configurations import Configuration
+    from .server import Manifest, Request, User
+
+FIELD = re.compile(r"(?<=spec\.)rules|(?<=\[)\d+|(?<=\.)\w+Rules|subjects")
+Part = tuple[str, str]
+"""A part of a FlowSchema: the name, and the field as findings report it (`metadata.name` for the FlowSchema as a whole)."""
+
+
+class Witness(NamedTuple):
+    """A request that proves a claim."""
+
+    user: User
+    request: Request
+
+
+class Claims(NamedTuple):
+    """Everything that the rules should report, and nothing else."""
+
+    unreachable: frozenset[Part]
+    """The outermost parts that decide about no request."""
+    ties: Mapping[tuple[str, str], Witness]
+    """Pairs of FlowSchemas of equal precedence, at least one of them the user's, in matching order."""
+    harmless: frozenset[tuple[str, str]]
+    """Those of them that have the same priority level and the same flow distinguisher."""
+    captures: Mapping[tuple[str, str], Witness]
+    """The user's FlowSchema and a protected FlowSchema of the server from which it captures a request of the system."""
+
+
+def claims(configuration: Configuration) -> Claims:
+    world = World.of(configuration)
+    decisions = Decisions.of(world)
+    return Claims(
+        frozenset(world.outermost(decisions.deciding)),
+        decisions.ties,
+        frozenset(pair for pair in decisions.ties if world.is_harmless(*pair)),
+        decisions.captures,
+    )
+
+
+def matches_nothing(schema: Manifest, field: str) -> bool:
+    """Whether no request matches a part of a FlowSchema, even if there were no other FlowSchemas."""
+    rules = server.rules_of(schema)
+    if field != "metadata.name":
+        _, number, *inner = FIELD.findall(field)
+        rules = [rules[int(number)]]
+        if inner:
+            member, entry = inner
+            others: Manifest = {} if member == "subjects" else {"resourceRules": [], "nonResourceRules": []}
+            rules = [{**rules[0], **others, member: [rules[0][member][int(entry)]]}]
+    space = universe(rules)
+    return not any(user.rules & request.rules for user in space.users for request in space.requests)
+
+
+class World(NamedTuple):
+    """The FlowSchemas of a configuration and those of the server alone, in one matching order.
+
+    If a user redefines a built-in FlowSchema, both are here, and each of the two orders has one of them.
+    """
+
+    schemas: tuple[Manifest, ...]
+    own: frozenset[int]
+    """Positions of the FlowSchemas that are the user's: not those that are equal to built-in ones."""
+    with_own: frozenset[int]
+    """Positions of the FlowSchemas that are effective in the configuration."""
+    without_own: frozenset[int]
+    """Positions of the FlowSchemas that would be effective without the user's FlowSchemas."""
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> World:
+        stored = built_in(configuration.kubernetes)
+        same = [(each["kind"], server.name_of(each), each["spec"]) for each in stored]
+        own = [
+            each
+            for each in configuration.manifests
+            if each["kind"] == "FlowSchema" and ("FlowSchema", server.name_of(each), each["spec"]) not in same
+        ]
+        others = [each for each in configuration.manifests if each not in own]
+        assumed = [] if configuration.complete else assumed_levels(configuration)
+        before = server.effective_flow_schemas((*stored, *assumed, *others), stored)
+        after = server.effective_flow_schemas((*stored, *assumed, *others, *own), stored)
+        schemas = sorted((*after, *(each for each in before if not _contains(after, each))), key=server.matching_order)
+        return cls(
+            tuple(schemas),
+            frozenset(at for at, schema in enumerate(schemas) if _contains(own, schema)),
+            frozenset(at for at, schema in enumerate(schemas) if _contains(after, schema)),
+            frozenset(at for at, schema in enumerate(schemas) if _contains(before, schema)),
+        )
+
+    def rules(self) -> Iterator[tuple[int, int, Manifest]]:
+        """All rules in order: position of the FlowSchema, number of the rule, the rule."""
+        for position, schema in enumerate(self.schemas):
+            for number, rule in enumerate(server.rules_of(schema)):
+                yield position, number, rule
+
+    def name(self, position: int) -> str:
+        return server.name_of(self.schemas[position])
+
+    def outermost(self, alive: set[tuple[int, str]]) -> Iterator[Part]:
+        """The parts of the user's effective FlowSchemas that are not alive; inside such a part only the part itself."""
+        for position in sorted(self.own & self.with_own):
+            name = self.name(position)
+            if (position, "metadata.name") not in alive:
+                yield name, "metadata.name"
+                continue
+            for number, rule in enumerate(server.rules_of(self.schemas[position])):
+                if (position, path := f"spec.rules[{number}]") not in alive:
+                    yield name, path
+                    continue
+                for member in ("subjects", "resourceRules", "nonResourceRules"):
+                    for entry in range(len(rule.get(member) or [])):
+                        if (position, inner := f"{path}.{member}[{entry}]") not in alive:
+                            yield name, inner
+
+    def is_harmless(self, first: str, second: str) -> bool:
+        """Whether it does not matter which of the two captures a request."""
+        a, b = (
+            next(
+                (server.level_of(self.schemas[at]), self.schemas[at]["spec"].get("distinguisherMethod"))
+                for at in self.with_own
+                if self.name(at) == name
+            )
+            for name in (first, second)
+        )
+        return a == b
+
+
+def _contains(schemas: list[Manifest], schema: Manifest) -> bool:
+    return any(each is schema for each in schemas)
+
+
+def assumed_levels(configuration: Configuration) -> list[Manifest]:
+    """Without `complete`, a priority level that is missing here is assumed to be in the cluster."""
+    return [
+        {"kind": "PriorityLevelConfiguration", "metadata": {"name": server.level_of(each)}}
+        for each in configuration.manifests
+        if each["kind"] == "FlowSchema"
+    ]
+
+
+class Decisions(NamedTuple):
+    """What happens to all requests of a world."""
+
+    deciding: set[tuple[int, str]]
+    """The parts that decide about a request: position of the FlowSchema, field."""
+    ties: dict[tuple[str, str], Witness]
+    captures: dict[tuple[str, str], Witness]
+
+    @classmethod
+    def of(cls, world: World) -> Decisions:
+        rules = list(world.rules())
+        found = cls(set(), {}, {})
+        space = universe([rule for _, _, rule in rules])
+        owner = [position for position, _, _ in rules]
+        path = [f"spec.rules[{number}]" for _, number, _ in rules]
+        in_schema = [
+            sum(1 << at for at, position in enumerate(owner) if position == one) for one in range(len(world.schemas))
+        ]
+        after, before = (
+            sum(in_schema[position] for position in positions) for positions in (world.with_own, world.without_own)
+        )
+        rivals = {
+            first: [
+                second
+                for second in sorted(world.with_own)
+                if second > first
+                and server.precedence_of(world.schemas[first]) == server.precedence_of(world.schemas[second])
+                and world.own & {first, second}
+            ]
+            for first in world.with_own
+        }
+        for user in space.users:
+            for request in space.requests:
+                both = user.rules & request.rules
+                if not both & after:
+                    continue
+                rule = _lowest(both & after)
+                taker = owner[rule]
+                member = "resourceRules" if request.request.is_resource else "nonResourceRules"
+                found.deciding.update(
+                    (
+                        (taker, "metadata.name"),
+                        (taker, path[rule]),
+                        (taker, f"{path[rule]}.subjects[{user.subjects[rule]}]"),
+                        (taker, f"{path[rule]}.{member}[{request.entries[rule]}]"),
+                    )
+                )
+                if user.is_usual:
+                    for rival in rivals[taker]:
+                        if both & in_schema[rival]:
+                            pair = world.name(taker), world.name(rival)
+                            found.ties.setdefault(pair, Witness(user.user, request.request))
+                if user.is_system and taker in world.own and both & before:
+                    loser = owner[_lowest(both & before)]
+                    if is_capture(world, taker, loser):
+                        pair = world.name(taker), world.name(loser)
+                        found.captures.setdefault(pair, Witness(user.user, request.request))
+        return found
+
+
+def is_capture(world: World, taker: int, loser: int) -> bool:
+    """Whether APF507 is about requests that the one takes from the other."""
+    if world.name(loser) not in PROTECTED or world.name(taker) == world.name(loser):
+        return False
+    return server.level_of(world.schemas[taker]) != server.level_of(world.schemas[loser])
+
+
+PROTECTED = (
+    "probes",
+    "system-leader-election",
+    "workload-leader-election",
+    "endpoint-controller",
+    "system-node-high",
+    "system-nodes",
+    "kube-controller-manager",
+    "kube-scheduler",
+)
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1

@@ -1,0 +1,142 @@
+"""The findings of `apflint check` compared with what the enumeration says, in both directions."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.engine import Options, check
+from apflint.workspace import World
+
+from . import server
+from .claims import PROTECTED, Claims, claims, matches_nothing
+from .configurations import built_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.finding import Finding
+
+    from .configurations import Configuration
+    from .server import Manifest
+
+RULES = ("APF501", "APF502", "APF503", "APF504", "APF506", "APF507")
+PROVEN = ("APF501", "APF502", "APF503", "APF507")
+EXPLAINING = ("APF504", "APF506")
+QUOTED = re.compile(r'"([^"]+)"')
+
+
+class Difference(NamedTuple):
+    """A false claim of a rule, or a case that the rule misses."""
+
+    rule: str
+    kind: str
+    """`miss` or `false claim`."""
+    detail: str
+
+
+def findings(configuration: Configuration, manifests: Sequence[Manifest] | None = None) -> tuple[Finding, ...]:
+    """What `apflint check` reports about the manifests, each in a file of its own."""
+    used = configuration.manifests if manifests is None else manifests
+    inputs = [(f"{number}.json", json.dumps(each).encode()) for number, each in enumerate(used)]
+    options = Options(configuration.kubernetes, select=RULES, world=World(complete=configuration.complete))
+    return check(inputs, options).findings
+
+
+def compare(configuration: Configuration, rules: Sequence[str] = PROVEN) -> tuple[Difference, ...]:
+    """The differences between the findings of these rules and what is true."""
+    return tuple(
+        difference
+        for difference in differences(configuration, claims(configuration), findings(configuration))
+        if difference.rule in rules
+    )
+
+
+def differences(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+    for compared in (_unreachable, _ties, _captures):
+        yield from compared(configuration, true, found)
+
+
+def _unreachable(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+    """APF501 and APF502: the same parts, unless APF504 or APF506 says why a part matches nothing at all."""
+    reported = {(_name(one), one.field): one for one in found if one.rule in ("APF501", "APF502")}
+    for name, field in true.unreachable:
+        if (name, field) not in reported and not _is_explained(configuration, (name, field), found):
+            yield Difference(_rule_of(field), "miss", f"{name}: {field} decides about no request")
+    for (name, field), finding in reported.items():
+        if (name, field) not in true.unreachable:
+            yield Difference(finding.rule, "false claim", f"{name}: {field} decides about a request: {finding.message}")
+        elif finding.rule != _rule_of(field):
+            yield Difference(finding.rule, "false claim", f"{name}: {field} is reported by the wrong rule")
+        if finding.rule == "APF501" and finding.severity != ("error" if configuration.complete else "warning"):
+            yield Difference(finding.rule, "false claim", f"{name}: severity {finding.severity}")
+
+
+def _rule_of(field: str | None) -> str:
+    return "APF501" if field == "metadata.name" else "APF502"
+
+
+def _is_explained(configuration: Configuration, part: tuple[str, str], found: Sequence[Finding]) -> bool:
+    name, field = part
+    inside = [one for one in found if one.rule in EXPLAINING and _name(one) == name]
+    if field != "metadata.name":
+        inside = [one for one in inside if (one.field or "").startswith(f"{field}.")]
+    schema = next(
+        each for each in configuration.manifests if each["kind"] == "FlowSchema" and server.name_of(each) == name
+    )
+    return bool(inside) and matches_nothing(schema, field)
+
+
+def _ties(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+    """APF503: the same pairs of FlowSchemas, however the rule groups them into findings.
+
+    A finding is about the FlowSchemas that it names. A harmless tie may be reported as information, or not at all.
+    """
+    ties = {frozenset(pair): str(witness) for pair, witness in true.ties.items()}
+    harmful = {frozenset(pair) for pair in true.ties if pair not in true.harmless}
+    reported = [(one, _involved(one, configuration)) for one in found if one.rule == "APF503"]
+    for pair in harmful:
+        if not any(pair <= names and one.severity != "info" for one, names in reported):
+            yield Difference("APF503", "miss", f"{sorted(pair)}: {ties[pair]}")
+    for one, names in reported:
+        inside = [pair for pair in ties if pair <= names]
+        if unrelated := names.difference(*inside):
+            yield Difference("APF503", "false claim", f"{sorted(unrelated)} tied with nothing: {one.message}")
+        if one.severity != "info" and not harmful.intersection(inside):
+            yield Difference("APF503", "false claim", f"severity {one.severity} of a harmless tie: {one.message}")
+
+
+def _captures(_: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+    """APF507: the same pairs of a FlowSchema of the user's and a protected FlowSchema."""
+    reported = {
+        (_name(one), name): one for one in found if one.rule == "APF507" for name in _quoted(one) if name in PROTECTED
+    }
+    for pair, witness in true.captures.items():
+        if pair not in reported:
+            yield Difference("APF507", "miss", f"{pair}: {witness}")
+    for pair, one in reported.items():
+        if pair not in true.captures:
+            yield Difference("APF507", "false claim", f"{pair}: {one.message}")
+
+
+def _involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
+    """The FlowSchemas that a finding names: its object, those of related places, and names in quotes."""
+    known = {
+        server.name_of(each)
+        for each in (*configuration.manifests, *built_in(configuration.kubernetes))
+        if each["kind"] == "FlowSchema"
+    }
+    related = {
+        server.name_of(configuration.manifests[int(place.file.removesuffix(".json"))]) for place in finding.related
+    }
+    return frozenset({_name(finding)} | related | (known & _quoted(finding)))
+
+
+def _quoted(finding: Finding) -> set[str]:
+    return set(QUOTED.findall(finding.message))
+
+
+def _name(finding: Finding) -> str:
+    assert finding.object is not None
+    return finding.object.name or ""

@@ -1,0 +1,245 @@
+"""Configurations for the comparison, from a seed: the same seed gives the same manifests everywhere.
+
+Few values, so that FlowSchemas meet, tie, shadow and capture often: each configuration draws its own small pool of
+precedences, subjects and request attributes.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .server import Manifest
+
+T = TypeVar("T")
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/oracle/releases/defaults.jsonl"
+GROUP = "flowcontrol.apiserver.k8s.io"
+RELEASES = {"1.36": "v1", "1.29": "v1", "1.25": "v1beta2"}
+"""Target releases with different built-in FlowSchemas, and the API version of the manifests."""
+
+LOW = (2, 3, 50, 99, 100, 101, 150, 200, 300, 400, 450, 500)
+HIGH = (501, 799, 800, 850, 899, 900, 950, 1000, 2000, 5000, 8999, 9000, 9500, 9900, 9950, 10000)
+NAMES = ("a-team", "a2", "a10", "builds", "kube-proxy", "operators", "platform", "strangers", "team-a", "team-b", "zz")
+REDEFINED = ("system-leader-election", "system-nodes", "kube-scheduler", "service-accounts", "global-default", "probes")
+LEVELS = (
+    "workload-low",
+    "workload-high",
+    "global-default",
+    "exempt",
+    "system",
+    "leader-election",
+    "batch",
+    "elsewhere",
+)
+DISTINGUISHERS = (None, None, "ByUser", "ByNamespace")
+USERS = (
+    "alice",
+    "bob",
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    "system:node:node-1",
+    "system:node:node-7",
+    "system:apiserver",
+    "system:anonymous",
+    "*",
+)
+GROUPS = (
+    "dev",
+    "ops",
+    "monitors",
+    "system:authenticated",
+    "system:authenticated",
+    "system:unauthenticated",
+    "system:nodes",
+    "system:masters",
+    "system:serviceaccounts",
+    "system:serviceaccounts:ci",
+    "system:serviceaccounts:kube-system",
+    "*",
+)
+ACCOUNTS = (("ci", "runner"), ("ci", "*"), ("kube-system", "coredns"), ("kube-system", "*"), ("prod", "deployer"))
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+API_GROUPS = ("", "apps", "coordination.k8s.io", "example.com", "apps/v1")
+RESOURCES = (
+    "pods",
+    "pods/log",
+    "pods/status",
+    "nodes",
+    "nodes/status",
+    "leases",
+    "deployments",
+    "namespaces",
+    "widgets",
+    "pods/*",
+)
+NAMESPACES = ("prod", "ci", "kube-system")
+PATHS = (
+    "/healthz",
+    "/healthz/*",
+    "/livez",
+    "/readyz/*",
+    "/metrics",
+    "/metrics/slis",
+    "/version",
+    "/openapi/*",
+    "/apis",
+    "/apis/*",
+    "/",
+    "/debug/pprof/*",
+)
+HTTP_VERBS = ("get", "patch", "delete", "list")
+
+
+class Configuration(NamedTuple):
+    """Manifests of a user for a cluster of a release."""
+
+    kubernetes: str
+    complete: bool
+    """Whether the manifests and the built-in objects are all that the cluster has."""
+    manifests: tuple[Manifest, ...]
+
+
+@cache
+def built_in(release: str) -> tuple[Manifest, ...]:
+    """The objects that a fresh server of the release stores, as recorded."""
+    version = f"{release}-{RELEASES[release]}"
+    rows = map(json.loads, RECORDED.read_text(encoding="utf-8").splitlines())
+    return tuple(manifest(row["kind"], row["name"], row["spec"], release) for row in rows if version in row["in"])
+
+
+def manifest(kind: str, name: str, spec: dict[str, Any], release: str) -> Manifest:
+    return {"apiVersion": f"{GROUP}/{RELEASES[release]}", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def configuration(seed: int | str) -> Configuration:
+    """A configuration of 1 to 6 FlowSchemas of 1 to 3 rules."""
+    random = Random(f"configuration {seed}")
+    kubernetes = random.choice(("1.36", "1.36", "1.29", "1.25"))
+    return Configuration(kubernetes, random.random() < 0.5, tuple(_manifests(random, kubernetes)))
+
+
+def _manifests(random: Random, kubernetes: str) -> list[Manifest]:
+    pool = _Pool.draw(random)
+    names = random.sample(NAMES, random.randint(1, 6))
+    if random.random() < 0.15:
+        names[0] = random.choice(REDEFINED)
+    made = [manifest("FlowSchema", name, _spec(random, pool), kubernetes) for name in names]
+    if random.random() < 0.05:
+        copied = random.choice([each for each in built_in(kubernetes) if each["kind"] == "FlowSchema"])
+        made = [each for each in made if each["metadata"] != copied["metadata"]] + [copied]
+    if random.random() < 0.8:
+        made.append(_level(kubernetes))
+    random.shuffle(made)
+    return made
+
+
+class _Pool(NamedTuple):
+    """The values that the objects of one configuration are made of."""
+
+    precedences: tuple[int, ...]
+    levels: tuple[str, ...]
+    subjects: tuple[Manifest, ...]
+    resource_rules: tuple[Manifest, ...]
+    non_resource_rules: tuple[Manifest, ...]
+
+    @classmethod
+    def draw(cls, random: Random) -> _Pool:
+        numbers = random.choice((LOW, HIGH, LOW + HIGH))
+        return cls(
+            tuple(random.sample(numbers, random.randint(1, 3))),
+            tuple(random.sample(LEVELS, random.randint(1, 3))),
+            tuple(_subject(random) for _ in range(random.randint(2, 6))),
+            tuple(_resource_rule(random) for _ in range(random.randint(1, 4))),
+            tuple(_non_resource_rule(random) for _ in range(random.randint(1, 3))),
+        )
+
+
+def _spec(random: Random, pool: _Pool) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "priorityLevelConfiguration": {"name": random.choice(pool.levels)},
+        "matchingPrecedence": random.choice(pool.precedences),
+        "rules": [_rule(random, pool) for _ in range(random.choice((1, 1, 2, 3)))],
+    }
+    by = random.choice(DISTINGUISHERS)
+    if by is not None:
+        spec["distinguisherMethod"] = {"type": by}
+    if random.random() < 0.03:
+        del spec["matchingPrecedence"]
+    if random.random() < 0.02:
+        spec["rules"] = []
+    return spec
+
+
+def _rule(random: Random, pool: _Pool) -> Manifest:
+    rule: Manifest = {"subjects": _some(random, pool.subjects, 2)}
+    kinds = random.choice((("resource",), ("resource",), ("non-resource",), ("resource", "non-resource")))
+    if "resource" in kinds:
+        rule["resourceRules"] = [
+            _varied(random, _resource_rule, pool.resource_rules) for _ in range(random.choice((1, 1, 2, 3)))
+        ]
+    if "non-resource" in kinds:
+        rule["nonResourceRules"] = [
+            _varied(random, _non_resource_rule, pool.non_resource_rules) for _ in range(random.choice((1, 1, 2)))
+        ]
+    return rule
+
+
+def _varied(random: Random, draw: Callable[[Random], Manifest], pool: tuple[Manifest, ...]) -> Manifest:
+    """An entry of the pool, or one that differs from it in an attribute."""
+    entry = dict(random.choice(pool))
+    if random.random() < 0.4:
+        other = draw(random)
+        member = random.choice(("verbs", "apiGroups", "resources", "nonResourceURLs"))
+        if member in entry:
+            entry[member] = other[member]
+    return entry
+
+
+def _some(random: Random, values: tuple[T, ...], most: int) -> list[T]:
+    return [random.choice(values) for _ in range(random.randint(1, most))]
+
+
+def _values(random: Random, values: tuple[str, ...]) -> list[str]:
+    """A lone wildcard, or a few different values."""
+    return ["*"] if random.random() < 0.4 else random.sample(values, random.randint(1, min(3, len(values))))
+
+
+def _subject(random: Random) -> Manifest:
+    kind = random.choice(("User", "Group", "Group", "ServiceAccount"))
+    if kind == "User":
+        return {"kind": kind, "user": {"name": random.choice(USERS)}}
+    if kind == "Group":
+        return {"kind": kind, "group": {"name": random.choice(GROUPS)}}
+    namespace, name = random.choice(ACCOUNTS)
+    return {"kind": kind, "serviceAccount": {"namespace": namespace, "name": name}}
+
+
+def _resource_rule(random: Random) -> Manifest:
+    rule: Manifest = {
+        "verbs": _values(random, VERBS),
+        "apiGroups": _values(random, API_GROUPS),
+        "resources": _values(random, RESOURCES),
+    }
+    scope = random.choice(("cluster", "namespaces", "both", "both"))
+    if scope != "namespaces":
+        rule["clusterScope"] = True
+    if scope != "cluster":
+        rule["namespaces"] = _values(random, NAMESPACES)
+    return rule
+
+
+def _non_resource_rule(random: Random) -> Manifest:
+    return {"verbs": _values(random, HTTP_VERBS), "nonResourceURLs": _values(random, PATHS)}
+
+
+def _level(kubernetes: str) -> Manifest:
+    shares = "nominalConcurrencyShares" if RELEASES[kubernetes] == "v1" else "assuredConcurrencyShares"
+    spec = {"type": "Limited", "limited": {shares: 20, "limitResponse": {"type": "Reject"}}}
+    return manifest("PriorityLevelConfiguration", "batch", spec, kubernetes)

@@ -1,0 +1,72 @@
+"""The smallest configuration that still shows a difference, for a reader who has to find its cause."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .configurations import Configuration
+
+Path = tuple[str | int, ...]
+
+
+def reduce(configuration: Configuration, holds: Callable[[Configuration], bool]) -> Configuration:
+    """Removes objects and items of lists, one after the other, as long as `holds` stays true of what is left."""
+    changed = True
+    while changed:
+        changed = False
+        for smaller in _smaller(configuration):
+            if holds(smaller):
+                configuration, changed = smaller, True
+                break
+    return configuration
+
+
+def _smaller(configuration: Configuration) -> Iterator[Configuration]:
+    for at in range(len(configuration.manifests)):
+        rest = configuration.manifests[:at] + configuration.manifests[at + 1 :]
+        yield configuration._replace(manifests=rest)
+    for at, manifest in enumerate(configuration.manifests):
+        for path in _lists(manifest["spec"], ()):
+            smaller = copy.deepcopy(manifest)
+            items = _at(smaller["spec"], path[:-1])
+            del items[path[-1]]
+            rest = (*configuration.manifests[:at], smaller, *configuration.manifests[at + 1 :])
+            yield configuration._replace(manifests=rest)
+
+
+def _lists(value: Any, path: Path) -> Iterator[Path]:
+    """The paths of the removable items: those of lists that have more, and optional lists of rules."""
+    if isinstance(value, dict):
+        if value.get("resourceRules") and value.get("nonResourceRules"):
+            yield from ((*path, member) for member in ("resourceRules", "nonResourceRules"))
+        for key, inner in value.items():
+            yield from _lists(inner, (*path, key))
+    elif isinstance(value, list):
+        if len(value) > 1:
+            yield from ((*path, at) for at in range(len(value)))
+        for at, inner in enumerate(value):
+            yield from _lists(inner, (*path, at))
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def as_yaml(configuration: Configuration, *comments: str) -> str:
+    """The manifests as a file, with comments above."""
+    world = " --complete" if configuration.complete else ""
+    head = [f"apflint check --kubernetes {configuration.kubernetes}{world}", *comments]
+    lines = (line for comment in head for line in comment.splitlines())
+    # A copy has no item twice, so that no anchors are printed.
+    manifests = json.loads(json.dumps(configuration.manifests))
+    text = yaml.safe_dump_all(manifests, sort_keys=False, default_flow_style=None, width=140)
+    return "".join(f"# {line}\n" for line in lines) + text

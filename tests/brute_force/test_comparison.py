@@ -1,0 +1,78 @@
+"""APF501 and APF502 report exactly what an independent enumeration of all requests finds.
+
+`scripts/compare_with_brute_force.py` does the same for thousands of configurations.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from .claims import claims
+from .comparison import compare, differences, findings
+from .configurations import Configuration, configuration
+from .reduction import as_yaml, reduce
+
+RULES = ("APF501", "APF502")
+SEEDS = 160
+AT_ONCE = 20
+
+
+@pytest.mark.parametrize("start", range(0, SEEDS, AT_ONCE))
+def test_findings_are_what_an_enumeration_finds(start: int) -> None:
+    for seed in range(start, start + AT_ONCE):
+        if compare(configuration(seed), RULES):
+            pytest.fail(report(configuration(seed)))
+
+
+def report(given: Configuration) -> str:
+    smallest = reduce(given, lambda smaller: bool(compare(smaller, RULES)))
+    return as_yaml(smallest, *(str(difference) for difference in compare(smallest, RULES)))
+
+
+def test_the_configurations_have_cases_of_everything() -> None:
+    found = [claims(configuration(seed)) for seed in range(SEEDS)]
+    assert sum(len(each.unreachable) for each in found) > 500
+    assert sum(len(each.ties) for each in found) > 150
+    assert sum(len(each.harmless) for each in found) > 20
+    assert sum(len(each.captures) for each in found) > 150
+
+
+def test_a_missing_finding_is_noticed() -> None:
+    noticed = set()
+    for seed in range(40):
+        given = configuration(seed)
+        true, found = claims(given), findings(given)
+        before = set(differences(given, true, found))
+        for at, finding in enumerate(found):
+            more = set(differences(given, true, found[:at] + found[at + 1 :])) - before
+            assert finding.rule not in RULES or [(each.rule, each.kind) for each in more] == [(finding.rule, "miss")]
+            noticed |= {(each.rule, each.kind) for each in more}
+    assert noticed >= {(rule, "miss") for rule in RULES}
+
+
+def test_a_false_claim_is_noticed() -> None:
+    given, finding = next(
+        (given, finding)
+        for given in map(configuration, range(SEEDS))
+        for finding in findings(given)
+        if finding.rule == "APF502"
+    )
+    true, found = claims(given), findings(given)
+    for field in ("spec.rules[9]", "metadata.name"):
+        kinds = [(each.rule, each.kind) for each in differences(given, true, (*found, finding._replace(field=field)))]
+        assert ("APF502", "false claim") in kinds
+
+
+def test_the_reference_shares_no_code_with_apflint() -> None:
+    """Only `comparison` imports apflint, and only to run `check`."""
+    imported = {}
+    for file in Path(__file__).parent.glob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        imported[file.stem] = {name for name in names if name.partition(".")[0] == "apflint"}
+    assert imported.pop("comparison") == {"apflint.engine", "apflint.finding", "apflint.workspace"}
+    assert set().union(*imported.values()) <= {"apflint.finding"}

@@ -1,0 +1,119 @@
+"""Changes that cannot matter to a server change no finding."""
+
+from __future__ import annotations
+
+import copy
+import json
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from . import server
+from .comparison import findings
+from .configurations import Configuration, built_in, configuration, manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .server import Manifest
+
+RULES = ("APF501", "APF502")
+SEEDS = range(1000, 1040)
+Reported = set[tuple[str, str | None, str | None, str]]
+
+
+def reported(given: Configuration, rules: tuple[str, ...] = RULES) -> Reported:
+    """Rule, object, field and severity of each finding."""
+    return {
+        (finding.rule, finding.object.name, finding.field, finding.severity)
+        for finding in findings(given)
+        if finding.rule in rules and finding.object is not None
+    }
+
+
+@pytest.fixture(scope="module", params=SEEDS, name="given")
+def _given(request: pytest.FixtureRequest) -> Configuration:
+    return configuration(request.param)
+
+
+@pytest.fixture(name="random")
+def _random(given: Configuration) -> Random:
+    return Random(json.dumps(given.manifests))
+
+
+def test_the_order_of_documents(given: Configuration, random: Random) -> None:
+    shuffled = given._replace(manifests=tuple(random.sample(given.manifests, len(given.manifests))))
+    assert reported(shuffled) == reported(given)
+
+
+def test_the_order_of_values_in_a_list(given: Configuration, random: Random) -> None:
+    assert reported(mapped(given, lambda value: shuffled(value, random) if is_plain(value) else value)) == reported(
+        given
+    )
+
+
+def test_the_order_of_rules_subjects_and_entries(given: Configuration, random: Random) -> None:
+    """Only APF502 depends on it: of two parts that cover each other it reports the later."""
+    rules = tuple(rule for rule in RULES if rule != "APF502")
+    assert reported(mapped(given, lambda value: shuffled(value, random)), rules) == reported(given, rules)
+
+
+def test_the_names_of_objects(given: Configuration) -> None:
+    """As long as names sort as before."""
+    built_in_names = {server.name_of(each) for each in built_in(given.kubernetes)}
+    renamed = {name: f"{name}-of-ours" for name in map(server.name_of, given.manifests) if name not in built_in_names}
+    in_order = sorted({*renamed, *built_in_names})
+    assert sorted(in_order, key=lambda name: renamed.get(name, name)) == in_order
+    text = json.dumps(given.manifests)
+    for name, new in renamed.items():
+        text = text.replace(f'{{"name": {json.dumps(name)}}}', f'{{"name": {json.dumps(new)}}}')
+    again = reported(given._replace(manifests=tuple(json.loads(text))))
+    assert again == {(rule, renamed.get(name or "", name), *more) for rule, name, *more in reported(given)}
+
+
+def test_the_names_of_users_and_groups(given: Configuration) -> None:
+    text = json.dumps(given.manifests)
+    for name in ("alice", "bob", "dev", "ops", "monitors"):
+        for kind in ("user", "group"):
+            text = text.replace(f'"{kind}": {{"name": "{name}"}}', f'"{kind}": {{"name": "{name}@example.com"}}')
+    assert reported(given._replace(manifests=tuple(json.loads(text)))) == reported(given)
+
+
+@pytest.mark.parametrize(
+    "subject", [{"kind": "User", "user": {"name": "zoe"}}, {"kind": "Group", "group": {"name": "zoo"}}]
+)
+def test_an_unrelated_flow_schema(given: Configuration, subject: Manifest) -> None:
+    used = {server.precedence_of(each) for each in given.manifests if each["kind"] == "FlowSchema"}
+    precedence = next(number for number in range(8990, 0, -1) if number not in used)
+    entries = {
+        "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["zebras"], "namespaces": ["zoo"]}],
+        "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/zoo"]}],
+    }
+    spec = {
+        "priorityLevelConfiguration": {"name": "workload-low"},
+        "matchingPrecedence": precedence,
+        "rules": [{"subjects": [subject], **entries}],
+    }
+    more = manifest("FlowSchema", "zoo", spec, given.kubernetes)
+    again = reported(given._replace(manifests=(*given.manifests, more)))
+    assert {one for one in again if one[1] != "zoo"} == reported(given)
+
+
+def is_plain(values: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def shuffled(values: list[Any], random: Random) -> list[Any]:
+    return random.sample(values, len(values))
+
+
+def mapped(given: Configuration, change: Callable[[list[Any]], list[Any]]) -> Configuration:
+    """The configuration with every list in its manifests changed."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: walk(inner) for key, inner in value.items()}
+        return [walk(inner) for inner in change(value)] if isinstance(value, list) else value
+
+    return given._replace(manifests=tuple(walk(copy.deepcopy(each)) for each in given.manifests))

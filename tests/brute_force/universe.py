@@ -1,0 +1,304 @@
+"""All users and all requests that a set of FlowSchemas can tell apart, one of each kind.
+
+FlowSchemas compare each attribute of a user or a request with literal values, or with prefixes (paths, names of service
+accounts). So two values that get the same answer from every item of every list are interchangeable, and a finite set of
+values stands for all: the mentioned values, and a fresh value that nothing mentions (one under each mentioned prefix).
+The universe is the product of these values, minus the combinations that no server sees.
+
+Who can make requests is what `apflint.evaluate.reach` documents as the world "authenticated": authentication adds groups,
+all other groups are free to everybody except service accounts and `system:anonymous`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from . import server
+from .server import Manifest, Request, User
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+ANONYMOUS = "system:anonymous"
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+SERVICE_ACCOUNTS = "system:serviceaccounts"
+NODES = "system:nodes"
+NODE = "system:node:"
+ORDINARY_USERS = ("alice", "bob", "carol")
+SYSTEM_USERS = (
+    "system:node:node-1",
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    "system:serviceaccount:kube-system:default",
+    ANONYMOUS,
+)
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "")
+"""The verbs of resource requests; the verb of OPTIONS and other methods is empty."""
+HTTP_VERBS = ("get", "post", "put", "patch", "delete", "head", "options", "watch")
+"""Verbs of non-resource requests: HTTP methods in lower case. Any other token is a method too."""
+METHODS = {
+    "get": "GET",
+    "list": "GET",
+    "watch": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+    "": "OPTIONS",
+}
+
+
+class UserClass(NamedTuple):
+    """Users that no subject tells apart, with one of them as an example."""
+
+    user: User
+    is_usual: bool
+    """An ordinary user who is not in `system:nodes`, or a user of the system with exactly its own groups."""
+    is_system: bool
+    """A part of the cluster with exactly its own groups."""
+    subjects: tuple[int, ...]
+    """For each rule of the universe the index of the first matching subject, or -1."""
+    rules: int
+    """Bit mask: the rules with a matching subject."""
+
+
+class RequestClass(NamedTuple):
+    """Requests that no rule tells apart, with one of them as an example."""
+
+    request: Request
+    entries: tuple[int, ...]
+    """For each rule of the universe the index of the first matching item of the list for its kind of request, or -1."""
+    rules: int
+    """Bit mask: the rules with a matching item."""
+
+
+class Universe(NamedTuple):
+    """All users and requests that these rules can tell apart. A rule is known by its position in `rules`."""
+
+    rules: tuple[Manifest, ...]
+    users: tuple[UserClass, ...]
+    requests: tuple[RequestClass, ...]
+
+
+def universe(rules: Sequence[Manifest]) -> Universe:
+    return Universe(tuple(rules), tuple(user_classes(rules)), tuple(request_classes(rules)))
+
+
+# --- users ------------------------------------------------------------------------------------------------------------
+
+
+def own_groups(name: str) -> frozenset[str]:
+    """The groups that a user has without an administrator's doing: from authentication, or a node's certificate."""
+    if name == ANONYMOUS:
+        return frozenset({UNAUTHENTICATED})
+    if name.startswith(server.SERVICE_ACCOUNT):
+        namespace = name.split(":")[2]
+        return frozenset({SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED})
+    return frozenset({AUTHENTICATED, NODES}) if name.startswith(NODE) else frozenset({AUTHENTICATED})
+
+
+def user_names(subjects: Sequence[Manifest]) -> list[str]:
+    """Users that are mentioned, users of the system, and one fresh user of each kind."""
+    mentioned = [name for subject in subjects if (name := _user_name(subject)) is not None]
+    namespaces = {each["serviceAccount"]["namespace"] for each in subjects if each["kind"] == "ServiceAccount"}
+    namespaces |= {"kube-system"} | {
+        group.split(":")[2] for group in mentioned_groups(subjects) if group.startswith(f"{SERVICE_ACCOUNTS}:")
+    }
+    accounts = [f"{server.SERVICE_ACCOUNT}{namespace}:fresh" for namespace in (*sorted(namespaces), "fresh")]
+    fresh = ("fresh", "system:fresh", f"{NODE}fresh", *accounts)
+    return list(dict.fromkeys((*ORDINARY_USERS, *SYSTEM_USERS, *fresh, *mentioned)))
+
+
+def _user_name(subject: Manifest) -> str | None:
+    """The one user that a subject is about."""
+    if subject["kind"] == "User" and subject["user"]["name"] != "*":
+        return str(subject["user"]["name"])
+    if subject["kind"] == "ServiceAccount" and subject["serviceAccount"]["name"] != "*":
+        account = subject["serviceAccount"]
+        return f"{server.SERVICE_ACCOUNT}{account['namespace']}:{account['name']}"
+    return None
+
+
+def mentioned_groups(subjects: Iterable[Manifest]) -> list[str]:
+    return list(dict.fromkeys(each["group"]["name"] for each in subjects if each["kind"] == "Group"))
+
+
+def users(subjects: Sequence[Manifest]) -> Iterator[User]:
+    """All users: those with fewer groups first."""
+    free = [
+        group
+        for group in dict.fromkeys((*mentioned_groups(subjects), NODES, "fresh"))
+        if group not in ("*", AUTHENTICATED, UNAUTHENTICATED) and not group.startswith(SERVICE_ACCOUNTS)
+    ]
+    names = user_names(subjects)
+    for name in names:
+        if name == ANONYMOUS or name.startswith(server.SERVICE_ACCOUNT):
+            yield User(name, own_groups(name))
+    for count in range(len(free) + 1):
+        for groups in itertools.combinations(free, count):
+            for name in names:
+                if name != ANONYMOUS and not name.startswith(server.SERVICE_ACCOUNT):
+                    yield User(name, frozenset((*groups, AUTHENTICATED)))
+
+
+def is_usual(user: User) -> bool:
+    if user.name.startswith("system:"):
+        return user.groups == own_groups(user.name)
+    return NODES not in user.groups
+
+
+def is_system(user: User) -> bool:
+    """Whether this is a part of the cluster with exactly its own groups: a node, a control plane component, a prober."""
+    prefixes = (NODE, f"{server.SERVICE_ACCOUNT}kube-system:")
+    return user.groups == own_groups(user.name) and (user.name in SYSTEM_USERS or user.name.startswith(prefixes))
+
+
+def user_classes(rules: Sequence[Manifest]) -> Iterator[UserClass]:
+    subjects = [subject for rule in rules for subject in rule["subjects"]]
+    by_name = masks(user_names(subjects), subjects, lambda name, subject: _matches_name(subject, name))
+    groups = {group for user in users(subjects) for group in user.groups}
+    by_group = masks(sorted(groups), subjects, lambda group, subject: _matches_group(subject, group))
+    spans = list(_spans(len(rule["subjects"]) for rule in rules))
+    matching, deciding = set(), set()
+    for user in users(subjects):
+        mask = by_name[user.name]
+        for group in user.groups:
+            mask |= by_group[group]
+        usual = is_usual(user)
+        system = is_system(user)
+        if (mask, usual, system) in matching:
+            continue
+        matching.add((mask, usual, system))
+        found = tuple(_first_bit(mask, span) for span in spans)
+        if (found, usual, system) not in deciding:
+            deciding.add((found, usual, system))
+            yield UserClass(user, usual, system, found, _mask_of(found))
+
+
+def _matches_name(subject: Manifest, name: str) -> bool:
+    return server.matches_subject(subject, User(name, frozenset()))
+
+
+def _matches_group(subject: Manifest, group: str) -> bool:
+    return subject["kind"] == "Group" and server.matches_subject(subject, User("", frozenset({group})))
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def request_classes(rules: Sequence[Manifest]) -> Iterator[RequestClass]:
+    for member, examples in (("resourceRules", resource_requests), ("nonResourceRules", non_resource_requests)):
+        entries = [entry for rule in rules for entry in rule.get(member) or []]
+        spans = list(_spans(len(rule.get(member) or []) for rule in rules))
+        seen = set()
+        for mask, request in examples(entries):
+            found = tuple(_first_bit(mask, span) for span in spans)
+            if found not in seen:
+                seen.add(found)
+                yield RequestClass(request, found, _mask_of(found))
+
+
+def resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Request]]:
+    """Possible resource requests, each with the mask of the matching entries; each mask once."""
+
+    def values(member: str, *fresh: str) -> list[str]:
+        return list(dict.fromkeys((*fresh, *(value for entry in entries for value in entry.get(member) or []))))
+
+    def including(member: str) -> Callable[[str, Manifest], bool]:
+        return lambda value, entry: server.includes(entry.get(member) or [], value)
+
+    verbs = masks(VERBS, entries, including("verbs"))
+    groups = masks(values("apiGroups", "", "fresh.example.com"), entries, including("apiGroups"))
+    resources = masks(values("resources", "fresh"), entries, including("resources"))
+    namespaces = masks(values("namespaces", "", "fresh"), entries, including("namespaces"))
+    namespaces[""] = sum(1 << index for index, entry in enumerate(entries) if entry.get("clusterScope"))
+    seen = set()
+    for (verb, a), (group, b), (resource, c), (namespace, d) in itertools.product(
+        verbs.items(), groups.items(), resources.items(), namespaces.items()
+    ):
+        mask = a & b & c & d
+        if mask not in seen and is_possible(request := Request(True, verb, group, resource, namespace)):
+            seen.add(mask)
+            yield mask, request
+
+
+def non_resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Request]]:
+    """Possible non-resource requests, each with the mask of the matching entries; each mask once."""
+    mentioned = [verb for entry in entries for verb in entry["verbs"]]
+    verbs = masks(
+        (*HTTP_VERBS, "fresh", *mentioned), entries, lambda verb, entry: server.includes(entry["verbs"], verb)
+    )
+    urls = [url for entry in entries for url in entry["nonResourceURLs"]]
+    paths = masks(
+        candidate_paths(urls),
+        entries,
+        lambda path, entry: any(server.matches_url(url, path) for url in entry["nonResourceURLs"]),
+    )
+    seen = set()
+    for (verb, a), (path, b) in itertools.product(verbs.items(), paths.items()):
+        if a & b not in seen and is_possible(request := Request(False, verb, path=path)):
+            seen.add(a & b)
+            yield a & b, request
+
+
+def candidate_paths(urls: Iterable[str]) -> list[str]:
+    """Each mentioned path, and a fresh path below each mentioned prefix."""
+    paths = ["/fresh"]
+    for url in dict.fromkeys(urls):
+        directory = f"{url.removesuffix('*').removesuffix('/')}/"
+        # Below /api/v1/ every further segment would name a resource, so a fresh path there has more slashes only.
+        paths += [url, directory, f"{directory}fresh", f"{directory}/"]
+    return [path for path in dict.fromkeys(paths) if path.startswith("/")]
+
+
+def is_possible(request: Request) -> bool:
+    """Whether an HTTP request has these attributes, and API Priority and Fairness sees it."""
+    return request.is_classified and server.parse_request(*http(request)) == request
+
+
+def http(request: Request) -> tuple[str, str]:
+    """A method and a URL that give these attributes, if anything does."""
+    if not request.is_resource:
+        return request.verb.upper(), quote(request.path, safe="/*")
+    resource, slash, subresource = request.resource.partition("/")
+    root = f"/apis/{quote(request.api_group)}/v1" if request.api_group else "/api/v1"
+    # An empty segment in place of the namespace keeps the resource "namespaces" out of that place.
+    scope = f"/namespaces/{quote(request.namespace)}" if request.namespace or resource == "namespaces" else ""
+    name = "/x" if request.verb in ("get", "delete") or (subresource and request.verb == "watch") else ""
+    if request.verb == "watch" and subresource:
+        root += "/watch"
+    url = f"{root}{scope}/{quote(resource)}{name or ('/' if subresource else '')}{slash}{quote(subresource)}"
+    return METHODS[request.verb], url + ("?watch=true" if request.verb == "watch" else "")
+
+
+# --- bit masks --------------------------------------------------------------------------------------------------------
+
+
+def masks(values: Iterable[str], items: Sequence[Manifest], matches: Callable[[str, Manifest], bool]) -> dict[str, int]:
+    """For each value the bit mask of the items that match it."""
+    return {
+        value: sum(1 << index for index, item in enumerate(items) if matches(value, item))
+        for value in dict.fromkeys(values)
+    }
+
+
+def _spans(lengths: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Start and bit mask of each of several consecutive lists."""
+    start = 0
+    for length in lengths:
+        yield start, (1 << length) - 1
+        start += length
+
+
+def _first_bit(mask: int, span: tuple[int, int]) -> int:
+    start, width = span
+    part = mask >> start & width
+    return (part & -part).bit_length() - 1
+
+
+def _mask_of(found: Sequence[int]) -> int:
+    return sum(1 << index for index, first in enumerate(found) if first >= 0)
