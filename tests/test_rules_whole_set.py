@@ -580,7 +580,10 @@ def test_a_controller_that_lists_without_cluster_scope() -> None:
         "resources": ["policyreports"],
         "namespaces": ["*"],
     }
-    (found,) = findings(flow_schema("reports", subjects=[account("policy", "reports")], resources=[lists, writes]))
+    reports = flow_schema(
+        "reports", "workload-high", subjects=[account("policy", "reports")], resources=[lists, writes]
+    )
+    (found,) = findings(reports)
     assert (found.rule, found.field) == ("APF505", "spec.rules[0].resourceRules[0].namespaces")
 
 

@@ -1,4 +1,4 @@
-"""APF504, APF505, APF506, APF508, APF512: rules that cannot match what they seem to mean."""
+"""APF504, APF506: entries of rules that no request can match."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.checks import repair
-from apflint.checks.wording import listed, nearest, quote
+from apflint.checks.wording import listed, quote
 from apflint.evaluate import resources
-from apflint.finding import Fix, Operation, Place, Problem
+from apflint.finding import Fix, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from apflint.evaluate.resources import Resource
     from apflint.finding import Path
     from apflint.load.document import Document
-    from apflint.model import ResourcePolicyRule, Subject
+    from apflint.model import ResourcePolicyRule
     from apflint.workspace import Workspace
 
 _VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
-_MANY = frozenset({"list", "watch", "deletecollection"})
+COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
 """Verbs that can be asked over all namespaces at once."""
 # Non-resource requests have the HTTP method in lower case as their verb, and there are no methods LIST, CREATE, ...
 _METHOD_VERBS = frozenset({"get", "delete", "patch", "*"})
@@ -144,40 +144,11 @@ def _in_groups(known: tuple[Resource, ...], groups: frozenset[str]) -> bool:
     return any(found.group in groups for found in known)
 
 
-def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
-    """APF505."""
-    for document, path, rule in _resource_rules(workspace):
-        if rule.cluster_scope or rule.namespaces != ("*",):
-            continue
-        known = _known(rule)
-        if known and all(not found.namespaced and found.name != "namespaces" for found in known):
-            continue  # APF506 says so
-        verbs = [verb for verb in rule.verbs if verb in _MANY or verb == "*"]
-        # A request for one namespace is in that namespace; creating one is in none.
-        outside = [
-            found
-            for found in known or ()
-            if not found.namespaced and (found.name != "namespaces" or "create" in rule.verbs)
-        ]
-        if verbs:
-            many = sorted(_MANY) if "*" in verbs else verbs
-            what = f"{listed(many, 'and')} over all namespaces at once"
-        elif outside:
-            what = f"{listed((quote(found.name) for found in outside), 'and')}, which are in no namespace"
-        else:
-            continue
-        message = (
-            f"namespaces ['*'] means requests in any one namespace: this rule misses {what}, as well as everything else"
-            " outside of namespaces. Add `clusterScope: true`"
-        )
-        yield Problem(Place(document, (*path, "namespaces")), message, fix=_cluster_scope(document, path))
-
-
 def _cluster_scope(document: Document, path: Path) -> Fix:
     return repair.given(document, (*path, "clusterScope"), True, "write clusterScope: true", safe=False)
 
 
-def _known(rule: ResourcePolicyRule) -> list[Resource] | None:
+def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
     """The resources that a rule names, where Kubernetes itself serves each of them; None where one is unknown or `*`."""
     found: list[Resource] = []
     groups = frozenset(rule.api_groups)
@@ -195,11 +166,11 @@ def _known(rule: ResourcePolicyRule) -> list[Resource] | None:
 def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Problem]:
     """APF506."""
     for document, path, rule in _resource_rules(workspace):
-        known = _known(rule)
+        known = known_resources(rule)
         if not known:
             continue
         # A request for one namespace is in that namespace for the server, so `namespaces` may go with it.
-        cluster = [found for found in known if not found.namespaced and not _is_namespaces(found)]
+        cluster = [found for found in known if not found.namespaced and not is_namespaces(found)]
         if len(cluster) == len(known) and rule.namespaces and not rule.cluster_scope:
             said = listed(map(quote, rule.resources), "and")
             message = (
@@ -207,8 +178,8 @@ def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Probl
             )
             yield Problem(Place(document, (*path, "namespaces")), message, fix=_cluster_scope(document, path))
         creates = "create" in rule.verbs  # of a namespace: it is in none yet
-        namespaced = all(found.namespaced or (_is_namespaces(found) and not creates) for found in known)
-        one_by_one = not any(verb in _MANY or verb == "*" for verb in rule.verbs)
+        namespaced = all(found.namespaced or (is_namespaces(found) and not creates) for found in known)
+        one_by_one = not any(verb in COLLECTION_VERBS or verb == "*" for verb in rule.verbs)
         if namespaced and one_by_one and rule.cluster_scope and not rule.namespaces:
             said = listed(map(quote, rule.resources), "and")
             message = (
@@ -219,87 +190,6 @@ def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Probl
             yield Problem(Place(document, (*path, "clusterScope"), key=True), message, fix=fix)
 
 
-def _is_namespaces(resource: Resource) -> bool:
+def is_namespaces(resource: Resource) -> bool:
+    """Whether this is the resource of Namespace objects."""
     return (resource.name, resource.group) == ("namespaces", "")
-
-
-def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:
-    """APF508."""
-    for schema in workspace.own_flow_schemas:
-        for number, rule in enumerate(schema.spec.rules):
-            everything = any(
-                part.verbs == part.api_groups == part.resources == part.namespaces == ("*",)
-                for part in rule.resource_rules
-            )
-            if everything and not rule.non_resource_rules:
-                message = (
-                    "this rule takes every request for resources and none else: /healthz, /metrics, /version, /apis and their"
-                    " like go elsewhere. Add nonResourceRules with verbs ['*'] and nonResourceURLs ['*'] if all is meant"
-                )
-                yield Problem(Place(schema.document, ("spec", "rules", number, "resourceRules"), key=True), message)
-
-
-_GROUPS = (
-    "system:authenticated",
-    "system:unauthenticated",
-    "system:masters",
-    "system:nodes",
-    "system:serviceaccounts",
-    "system:bootstrappers",
-    "system:monitoring",
-)
-_USERS = ("system:kube-controller-manager", "system:kube-scheduler", "system:apiserver", "system:anonymous")
-
-
-def unlisted_subject(workspace: Workspace) -> Iterator[Problem]:
-    """APF512."""
-    for schema in workspace.own_flow_schemas:
-        for i, rule in enumerate(schema.spec.rules):
-            for j, subject in enumerate(rule.subjects):
-                path: Path = ("spec", "rules", i, "subjects", j)
-                if subject.kind == "ServiceAccount" and subject.service_account is not None:
-                    said, at = _strange_account(*subject.service_account), (*path, "serviceAccount", "name")
-                elif subject.kind == "Group" and subject.group is not None:
-                    said, at = _strange_group(subject.group), (*path, "group", "name")
-                else:
-                    continue
-                if said is not None:
-                    yield Problem(Place(schema.document, at), said, fix=_subject_fix(path, subject))
-
-
-def _subject_fix(path: Path, subject: Subject) -> Fix | None:
-    """Writes the user that was meant for a service account or a group, or the group whose name is misspelt."""
-    if subject.kind == "ServiceAccount" and subject.service_account is not None:
-        old, user = "serviceAccount", f"system:{subject.service_account.name}"
-        members = [Operation("set", (*path, old, "name"), user), Operation("remove", (*path, old, "namespace"))]
-    elif subject.group in _USERS:
-        old, user, members = "group", subject.group, []
-    else:
-        return repair.spelled((*path, "group", "name"), subject.group or "", _GROUPS, safe=False)
-    operations = (
-        Operation("set", (*path, "kind"), "User"),
-        Operation("rename", (*path, old), "user"),
-        *members,
-    )
-    return Fix(f"make this subject the user {quote(user)}", safe=False, operations=operations)
-
-
-def _strange_account(namespace: str, name: str) -> str | None:
-    user = f"system:{name}"
-    if namespace != "kube-system" or user not in _USERS:
-        return None
-    return (
-        f"{quote(name)} is usually no service account: it authenticates as the user {quote(user)} with a certificate."
-        f" Write `kind: User` with `user: {{name: {user}}}`"
-    )
-
-
-def _strange_group(group: str) -> str | None:
-    if group in _USERS:
-        return f"{quote(group)} is a user, not a group: nobody is in a group of this name"
-    if not group.startswith("system:") or group in _GROUPS or group.startswith("system:serviceaccounts:"):
-        return None
-    near = nearest(group, _GROUPS)
-    if near is None:
-        return None
-    return f"Kubernetes puts nobody into a group {quote(group)}. Did you mean {quote(near)}?"

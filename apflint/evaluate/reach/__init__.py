@@ -28,6 +28,7 @@ from apflint.evaluate.reach.analysis import Analysis
 from apflint.evaluate.reach.meeting import may_overlap
 from apflint.evaluate.reach.parts import Move, Part, Witness, World
 from apflint.evaluate.reach.requesters import PREFERRED
+from apflint.evaluate.reach.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Move",
     "Part",
+    "Trials",
     "Witness",
     "World",
     "blockers",
@@ -47,6 +49,7 @@ __all__ = [
     "overlap",
     "reachable",
     "shadows",
+    "trials",
     "unreachable",
 ]
 
@@ -136,6 +139,11 @@ def shadows(configuration: Configuration, target: Part, world: World = "authenti
     Empty if the part matches nothing by itself. ValueError for a part that decides.
     """
     return _analysis(configuration, world).shadows(target)
+
+
+def trials(configuration: Configuration, world: World = "authenticated") -> Trials:
+    """Return what tries single requests against a configuration: cheap, as the solver is not loaded."""
+    return _analysis(configuration, world).trials
 
 
 _REMEMBERED: list[Analysis] = []

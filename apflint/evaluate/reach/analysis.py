@@ -18,6 +18,7 @@ from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, Sweep
 from apflint.evaluate.reach.parts import Part
 from apflint.evaluate.reach.requesters import PREFERRED
 from apflint.evaluate.reach.tally import Tally
+from apflint.evaluate.reach.trials import Trials
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.resolve import CATCH_ALL
 
@@ -50,6 +51,11 @@ class Analysis:
     @cached_property
     def _goes(self) -> Goes:
         return Goes(self._encoding, self.configuration)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """See `apflint.evaluate.reach.trials`."""
+        return Trials(self.resolve, self._fresh, self.world)
 
     def reachable(self, target: FlowSchema | Part) -> Witness | None:
         """See `apflint.evaluate.reach.reachable`."""

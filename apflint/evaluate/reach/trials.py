@@ -1,0 +1,70 @@
+"""Single requests, tried against a configuration without the solver.
+
+A request that was tried proves that something happens. That no request was found proves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.match import matches_a_non_resource_rule, matches_a_resource_rule
+from apflint.evaluate.reach.guesses import guesses
+from apflint.evaluate.reach.witness import digest, witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.evaluate.reach.encode import Point
+    from apflint.evaluate.reach.guesses import Fresh
+    from apflint.evaluate.reach.order import Resolver
+    from apflint.evaluate.reach.parts import Witness, World
+    from apflint.evaluate.resolve import Resolution
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+
+
+class Trials:
+    """Requests tried against one configuration in one world."""
+
+    def __init__(self, resolve: Resolver, fresh: Fresh, world: World) -> None:
+        self.fresh = fresh
+        """Values that no FlowSchema of the configuration names."""
+        self._resolve = resolve
+        self._world = world
+
+    def position(self, schema: FlowSchema) -> int:
+        """Return the place of a FlowSchema in the order. ValueError if it is not effective."""
+        return self._resolve.position(schema)
+
+    def requests(self, schema: FlowSchema, rule: PolicyRulesWithSubjects, corner: int = 0) -> Iterator[Point]:
+        """Yield requests that `rule` would match if it were the only rule of the FlowSchema (see `guesses`)."""
+        only = schema._replace(spec=schema.spec._replace(rules=(rule,)))
+        return guesses(only, self.fresh, self._world, corner)
+
+    def resolve(self, point: Point) -> Resolution:
+        """Return where the request goes."""
+        return self._resolve(point)
+
+    def next_match(self, point: Point, position: int) -> FlowSchema | None:
+        """Return the first FlowSchema behind `position` that matches the request, or None if none does."""
+        from heapq import merge  # half a millisecond that hardly any run needs
+
+        info, user = digest(point)
+        index, order = self._resolve.index, self._resolve.configuration.order
+        later = index.first_subject[index.first_rule[position + 1]]
+        rule_of, position_of = index.rule_of, index.position_of
+        for number in merge(*index.lists(user.name, user.name, user.groups)):
+            if number < later:
+                continue
+            at = position_of[rule_of[number]]
+            rule = order[at].spec.rules[rule_of[number] - index.first_rule[at]]
+            if (
+                matches_a_resource_rule(info, rule.resource_rules)
+                if info.is_resource_request
+                else matches_a_non_resource_rule(info, rule.non_resource_rules)
+            ):
+                return order[at]
+        return None
+
+    def witness(self, point: Point) -> Witness:
+        """Return the request in the words of `explain`."""
+        return witness(point)

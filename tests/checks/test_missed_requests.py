@@ -1,0 +1,202 @@
+"""What an entry seems to be for and does not match: only if a request proves that another priority level gets it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_rules_whole_set import _explained, account, findings, flow_schema, group, level, user
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMESPACED = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
+CLUSTER = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True}
+BOTH = NAMESPACED | CLUSTER
+PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+READS = {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["pods"]}
+FIRST = "spec.rules[0].resourceRules[0]"
+
+
+def fields(rule: str, *objects: dict[str, Any]) -> list[str]:
+    return [found.field for found in findings(*objects, only=rule)]
+
+
+def with_rules(schema: dict[str, Any], *others: dict[str, Any]) -> dict[str, Any]:
+    """The FlowSchema with the rules of others as well."""
+    rules = [rule for each in (schema, *others) for rule in each["spec"]["rules"]]
+    return {**schema, "spec": {**schema["spec"], "rules": rules}}
+
+
+@pytest.mark.parametrize("entries", [[CLUSTER, NAMESPACED], [NAMESPACED, CLUSTER]])
+def test_two_entries_that_cover_everything_together_are_complete(entries: list[dict[str, Any]]) -> None:
+    both = flow_schema("both", "global-default", resources=entries, paths=[PATHS])
+    assert not fields("APF505", both)
+    assert not fields("APF513", both)
+
+
+def test_two_rules_of_the_same_subjects_are_complete_together() -> None:
+    one, other = (flow_schema("both", "global-default", resources=[entry]) for entry in (NAMESPACED, CLUSTER))
+    for schema in (with_rules(one, other), with_rules(other, one)):
+        assert not fields("APF505", schema)
+        assert not fields("APF513", schema)
+
+
+def test_a_rule_of_other_subjects_is_no_help() -> None:
+    one = flow_schema("both", "global-default", resources=[NAMESPACED])
+    other = flow_schema("both", "global-default", resources=[CLUSTER], subjects=[account("ci", "other")])
+    assert fields("APF505", with_rules(one, other)) == [f"{FIRST}.namespaces"]
+    assert fields("APF513", with_rules(one, other)) == ["spec.rules[1].resourceRules[0].clusterScope"]
+
+
+@pytest.mark.parametrize(
+    ("taker", "precedence", "reported"),
+    [
+        ("global-default", 1900, False),
+        ("global-default", 2100, False),
+        ("workload-high", 1900, False),
+        ("workload-high", 2100, True),
+    ],
+)
+def test_what_another_flow_schema_captures(taker: str, precedence: int, reported: bool) -> None:
+    """Only what a later FlowSchema takes to another level is missed: before an earlier one, the advice would change nothing."""
+    mine = flow_schema("mine", "global-default", 2000, resources=[NAMESPACED])
+    other = flow_schema("other", taker, precedence, subjects=[group("system:serviceaccounts")], resources=[CLUSTER])
+    assert fields("APF505", mine, other) == [f"{FIRST}.namespaces"] * reported
+
+
+def test_requests_that_a_later_flow_schema_of_the_same_subject_is_for_are_left_out_on_purpose() -> None:
+    spaces = flow_schema("spaces", "global-default", 2000, resources=[NAMESPACED])
+    cluster = flow_schema("cluster", "workload-high", 2100, resources=[CLUSTER])
+    rest = flow_schema("cluster", "workload-high", 2100, resources=[BOTH])
+    assert not findings(spaces, cluster, only="APF505")
+    assert len(findings(spaces, rest, only="APF505")) == 1
+    cluster["spec"]["matchingPrecedence"], spaces["spec"]["matchingPrecedence"] = 2000, 2100
+    assert not findings(cluster, spaces, only="APF513")
+    rest = flow_schema("rest", "global-default", 2100, resources=[BOTH])
+    assert len(findings(cluster, rest, only="APF513")) == 1
+
+
+def test_what_goes_to_the_same_level_anyway_is_not_missed() -> None:
+    """The built-in FlowSchema service-accounts sends all requests of service accounts to workload-low."""
+    assert not fields("APF505", flow_schema("mine", "workload-low", resources=[NAMESPACED]))
+    assert not fields("APF513", flow_schema("mine", "workload-low", resources=[CLUSTER]))
+    assert not fields("APF508", flow_schema("mine", "workload-low", resources=[BOTH]))
+    assert fields("APF505", flow_schema("mine", "workload-low", resources=[NAMESPACED], subjects=[user("alice")]))
+
+
+def test_of_everybody_service_accounts_are_tried_as_well() -> None:
+    """Others go to global-default anyway."""
+    everybody = flow_schema(
+        "all", "global-default", resources=[NAMESPACED], subjects=[group("system:authenticated")], by="ByUser"
+    )
+    (found,) = findings(everybody, only="APF505")
+    assert '"workload-low"' in found.message
+
+
+def test_one_mistake_is_one_finding() -> None:
+    entries: list[dict[str, Any]] = [
+        READS | {"verbs": ["get"], "namespaces": ["*"]},
+        READS | {"namespaces": ["*"]},
+        READS | {"namespaces": ["a"], "resources": ["secrets"]},
+        READS | {"namespaces": ["*"], "resources": ["configmaps"]},
+        READS | {"clusterScope": True, "namespaces": ["*"], "resources": ["services"]},
+        READS | {"namespaces": ["*"], "resources": ["services"]},
+    ]
+    (found,) = findings(flow_schema("mine", "global-default", resources=entries), only="APF505")
+    assert found.field == "spec.rules[0].resourceRules[1].namespaces"
+    assert found.message.startswith("this entry and 1 other of this FlowSchema do not match list and watch across")
+    assert len(found.related) == 1
+    assert found.fix is not None
+    assert [(each.what, each.path[4]) for each in found.fix.operations] == [("insert", 1), ("insert", 3)]
+
+
+def test_one_mistake_is_one_finding_of_the_reverse() -> None:
+    entries: list[dict[str, Any]] = [
+        READS | {"clusterScope": True},
+        READS | {"clusterScope": True, "verbs": ["list"]},
+        READS | {"clusterScope": True, "resources": ["nodes"]},
+        READS | {"clusterScope": True, "resources": ["pods", "nodes"]},
+        READS | {"clusterScope": True, "resources": ["configmaps"]},
+    ]
+    (found,) = findings(flow_schema("mine", "global-default", resources=entries), only="APF513")
+    assert found.field == "spec.rules[0].resourceRules[0].clusterScope"
+    assert found.fix is not None
+    assert [(each.path[4], each.value) for each in found.fix.operations] == [(0, ("*",)), (4, ("*",))]
+
+
+@pytest.mark.parametrize(
+    ("entry", "reported"),
+    [
+        ({"verbs": ["get"]}, True),
+        ({"verbs": ["list", "watch", "deletecollection"]}, False),
+        ({"apiGroups": [""]}, True),
+        ({"apiGroups": ["apps"]}, True),
+        ({"apiGroups": ["storage.k8s.io", "rbac.authorization.k8s.io", "example.com"]}, False),
+        ({"apiGroups": ["storage.k8s.io", "apps"]}, True),
+        ({"apiGroups": [""], "resources": ["namespaces"]}, False),
+        ({"resources": ["widgets"]}, False),
+        ({"apiGroups": ["apps"], "resources": ["deployments"]}, True),
+        ({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}, False),  # APF506
+    ],
+)
+def test_entries_that_seem_to_be_for_requests_in_namespaces(entry: dict[str, Any], reported: bool) -> None:
+    mine = flow_schema("mine", "global-default", resources=[CLUSTER | entry])
+    assert fields("APF513", mine) == [f"{FIRST}.clusterScope"] * reported
+
+
+def test_namespaces_by_name_leave_the_others_out_on_purpose() -> None:
+    some = NAMESPACED | {"namespaces": ["ci", "cd"]}
+    assert not fields("APF513", flow_schema("mine", "global-default", resources=[CLUSTER, some]))
+    events = some | {"resources": ["events"], "apiGroups": [""]}
+    assert fields("APF513", flow_schema("mine", "global-default", resources=[CLUSTER, events]))
+
+
+def test_other_paths_in_another_rule_of_the_same_subjects() -> None:
+    resources = flow_schema("mine", "global-default", resources=[BOTH])
+    paths = flow_schema("mine", "global-default", paths=[PATHS])
+    assert fields("APF508", resources) == ["spec.rules[0].resourceRules"]
+    for schema in (with_rules(resources, paths), with_rules(paths, resources)):
+        assert not fields("APF508", schema)
+    for_others = flow_schema("mine", "global-default", paths=[PATHS], subjects=[account("ci", "other")])
+    assert fields("APF508", with_rules(for_others, resources)) == ["spec.rules[1].resourceRules"]
+    (found,) = findings(with_rules(resources, resources), only="APF508")
+    assert len(found.related) == 1
+
+
+def test_an_exemption_should_not_be_widened() -> None:
+    assert not fields("APF508", flow_schema("mine", "exempt", resources=[BOTH]))
+
+
+def test_levels_that_are_elsewhere() -> None:
+    assert fields("APF505", flow_schema("mine", "elsewhere", resources=[NAMESPACED]))
+    jail = level("jail")
+    assert fields("APF505", jail, flow_schema("mine", "jail", resources=[NAMESPACED]))
+
+
+def test_a_flow_schema_that_a_later_one_of_its_name_replaces_has_no_finding() -> None:
+    wrong, right = (flow_schema("mine", "global-default", resources=[entry]) for entry in (NAMESPACED, BOTH))
+    assert not fields("APF505", wrong, right)
+    assert fields("APF505", right, wrong)
+
+
+@pytest.mark.parametrize(
+    ("rule", "schema"),
+    [
+        ("APF505", flow_schema("mine", "global-default", resources=[NAMESPACED])),
+        ("APF505", flow_schema("mine", resources=[READS | {"namespaces": ["*"]}], subjects=[group("ops")])),
+        ("APF505", flow_schema("mine", resources=[NAMESPACED | {"resources": ["widgets"]}], subjects=[user("bob")])),
+        ("APF505", flow_schema("mine", resources=[NAMESPACED | {"apiGroups": ["x.io"]}], subjects=[user("*")])),
+        ("APF508", flow_schema("mine", "global-default", resources=[BOTH])),
+        ("APF513", flow_schema("mine", "global-default", resources=[CLUSTER], subjects=[account("ci", "*")])),
+        ("APF513", flow_schema("mine", resources=[READS | {"clusterScope": True}], subjects=[user("bob")])),
+    ],
+)
+def test_the_request_that_is_shown_goes_to_the_other_level(
+    rule: str, schema: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = findings(schema, only=rule)
+    answer = _explained(found.message, tmp_path, capsys, schema)
+    assert answer["priorityLevel"] != schema["spec"]["priorityLevelConfiguration"]["name"]
+    assert f'priority level "{answer["priorityLevel"]}"' in found.message
+    assert f'FlowSchema "{answer["flowSchema"]}"' in found.message
