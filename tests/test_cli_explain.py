@@ -198,7 +198,7 @@ def test_without_the_built_in_objects_the_server_imagines_some() -> None:
     text = told(Question(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
     assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
     assert 'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.' in text
-    assert '"lost" is skipped: the priority level "nowhere" does not exist.' in text
+    assert 'skipped: the priority level "nowhere" does not exist (apf.yaml:29)' in text
 
 
 @pytest.mark.usefixtures("cluster")
@@ -247,6 +247,14 @@ def test_the_json_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
         "exempt": False,
         "unseenBecause": None,
         "notes": ['Authentication adds the group "system:authenticated".'],
+        "basedOn": {"kubernetes": "1.36", "objects": 4, "builtInObjects": 19},
+        "skipped": [
+            {
+                "flowSchema": "lost",
+                "matchingPrecedence": 400,
+                "because": 'the priority level "nowhere" does not exist',
+            }
+        ],
         "file": "apf.yaml",
         "line": 16,
     }
@@ -326,7 +334,7 @@ def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]
             assert json.loads(line) == {"error": problem, "inputLine": number}
             continue
         if not reasons:
-            del wanted["considered"], wanted["fates"]
+            del wanted["considered"], wanted["fates"], wanted["skipped"]
         assert json.loads(line) == wanted
         assert list(json.loads(line)) == list(wanted)
         assert line.isascii()
@@ -605,3 +613,82 @@ def test_what_begins_like_one_value_and_is_many_is_answered_piece_by_piece() -> 
     assert [len(found) for _, found in parts] == [1_000, 1_000, 500]
     assert [text.count("\n") for text, _ in parts] == [1_000, 1_000, 500]
     assert parts[-1][1][-1][0] == 2_500
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_release_and_the_objects_that_an_answer_is_based_on(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["explain", "list", "pods", "--as", "alice", "--kubernetes", "1.36"]
+    assert run(asked) == 0
+    assert (
+        "\nKubernetes 1.36, 4 objects from apf.yaml, 19 built-in objects. Tried, in this order:\n"
+        in capsys.readouterr().out
+    )
+    assert run([*asked, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["basedOn"] == {"kubernetes": "1.36", "objects": 4, "builtInObjects": 19}
+    assert run([*asked, "-f", "apf.yaml", "-f", "apf.yaml", "--no-defaults"]) == 0
+    assert "\nKubernetes 1.36, 4 objects from apf.yaml, 4 built-in objects. " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("empty")
+def test_an_answer_from_an_empty_directory_says_that_only_built_in_objects_were_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["explain", "list", "pods", "--as", "alice", "--kubernetes", "1.36"]) == 0
+    text = capsys.readouterr().out
+    assert "\nKubernetes 1.36, only 19 built-in objects (name manifests with -f). Tried, in this order:\n" in text
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_skipped_flow_schema_stands_at_its_precedence(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["explain", "list", "pods", "-n", "a", "--as", "alice", "--as-group", "dev"]
+    assert run(asked) == 0
+    rows = capsys.readouterr().out.partition("Tried, in this order:\n")[2].splitlines()
+    order = [int(row.split()[0]) for row in rows]
+    assert order == sorted(order)
+    (row,) = (row for row in rows if " lost " in row)
+    assert row.split(maxsplit=2) == [
+        "400",
+        "lost",
+        'skipped: the priority level "nowhere" does not exist (apf.yaml:29)',
+    ]
+    assert run([*asked, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["skipped"] == [
+        {"flowSchema": "lost", "matchingPrecedence": 400, "because": 'the priority level "nowhere" does not exist'}
+    ]
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_path_in_place_of_an_object_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    (tmp_path / "apf.yaml").write_text(CLUSTER)
+    for path in ("good", "apf.yaml"):
+        assert run(["explain", "list", "pods", path, "--as", "alice"]) == 2
+        advice = (
+            f'apflint: "{path}" is a path, and list takes no object name. To read manifests from it, use -f {path}\n'
+        )
+        assert capsys.readouterr().err == advice
+    assert run(["explain", "get", "pods", "good", "--as", "alice"]) == 0
+    assert '"good" is read as the name of an object.' in capsys.readouterr().out
+    assert run(["explain", "list", "pods", "web-0", "--as", "alice"]) == 0
+    assert "-f." not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("empty")
+def test_requests_get_the_groups_that_authentication_adds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "r").write_text(
+        '{"user": "alice", "groups": ["dev"], "verb": "list", "resource": "pods"}\n'
+        '{"user": "alice", "groups": ["system:unauthenticated"], "verb": "list", "resource": "pods"}\n'
+        '{"kind": "Event", "apiVersion": "audit.k8s.io/v1", "user": {"username": "alice"}, "verb": "list"}\n'
+    )
+    assert run(["explain", "--requests", "r"]) == 2
+    printed = capsys.readouterr()
+    first, second, third = map(json.loads, printed.out.splitlines())
+    assert (first["flowSchema"], first["user"]["groups"]) == ("global-default", ["dev", "system:authenticated"])
+    assert first["notes"] == ['Authentication adds the group "system:authenticated".']
+    assert (second["user"]["groups"], second["notes"]) == (["system:unauthenticated"], [])
+    assert third == {
+        "error": 'This is an audit event: read it with --event. "user" of a request is a string.',
+        "inputLine": 3,
+    }
+    assert "read it with --event" in printed.err

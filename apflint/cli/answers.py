@@ -22,8 +22,9 @@ from apflint.cli.explain import (
 )
 from apflint.cli.files import SIZE_LIMIT
 from apflint.evaluate.classifier import MEMORY
+from apflint.evaluate.envelopes import without_timestamp
 from apflint.evaluate.flows import flow_json
-from apflint.evaluate.records import json_values, no_json
+from apflint.evaluate.records import items_of, json_values, no_json
 from apflint.evaluate.requestinfo import request_info
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ class Answers:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            blank = not text or text.isspace() or text.startswith("\ufeff")
+            blank = not text or text.isspace() or text.startswith("\ufeff") or without_timestamp(text) is not text
             return "".join(self.texts(number, text)) if blank else self._refused(number, no_json(error))
-        if not isinstance(value, dict) or "items" in value:
+        if not isinstance(value, dict) or items_of(value) is not value:
             return "".join(self.texts(number, text))  # a list
         try:
             return _remember(self.seen, line, self._answer(self._read(value)))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli import manifests
+from apflint.cli import files, manifests
 from apflint.cli.explain import Explainer, as_json, by_uid
 from apflint.cli.terminal import style
 from apflint.evaluate import records
-from apflint.evaluate.request import Request, from_http, from_words
+from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
 from apflint.names import dns_label
 from apflint.report.terminal import counted, visible
 
@@ -75,7 +76,7 @@ def run(
     in_files = question.requests is not None or question.event is not None
     uids = question.flow_schema_uid is not None or question.priority_level_uid is not None
     # What is wrong with the question itself is told before anything is read.
-    asked = None if interactive or in_files or uids else request(question)
+    asked = None if interactive or in_files or uids else _name_or_path(request(question), question.words)
     known = manifests.read(paths, cluster)
     if uids:
         return _uids(question, known, output)
@@ -107,6 +108,23 @@ def _consistent(question: Question) -> None:
         raise ValueError(f'-n "{visible(question.namespace)}" is one namespace, and -A is for all. Give one of the two')
     if problem := dns_label(question.namespace):
         raise ValueError(f'-n: "{visible(question.namespace)}" is no name of a namespace: {problem}')
+
+
+def _name_or_path(asked: Request, words: tuple[str, ...]) -> Request:
+    """Note that a word taken as the name of an object is also a path, as in `explain list pods manifests`.
+
+    Raises ValueError with a message for the user if the verb takes no name.
+    """
+    word = words[2] if len(words) > 2 else ""
+    if not (os.path.isdir(word) or (word.endswith(files.SUFFIXES) and os.path.isfile(word))):
+        return asked
+    shown = visible(word)
+    if asked.info.verb in COLLECTION_VERBS:
+        raise ValueError(
+            f'"{shown}" is a path, and {asked.info.verb} takes no object name. To read manifests from it, use -f {shown}'
+        )
+    note = f'"{word}" is read as the name of an object. To read manifests from the path of this name, use -f.'
+    return asked._replace(notes=(*asked.notes, note))
 
 
 def request(question: Question) -> Request:

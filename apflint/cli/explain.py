@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import builtin
@@ -22,6 +23,33 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 
+class Basis(NamedTuple):
+    """What an answer is based on: the release, and how many objects were read and are built in."""
+
+    kubernetes: str
+    objects: int
+    """FlowSchemas and priority levels in the manifests."""
+    files: tuple[str, ...]
+    """The files that define these objects, in the order in which they were read."""
+    built_in: int
+    """Built-in objects of the release that the manifests do not define."""
+
+
+def basis(known: Workspace) -> Basis:
+    """Count the objects of a configuration by their origin."""
+    configuration = known.configuration
+    documents = chain(
+        (schema.document for schema in chain(configuration.order, configuration.dangling)),
+        (level.document for level in configuration.levels.values()),
+    )
+    return Basis(
+        known.release.name,
+        len(known.manifests),
+        tuple(dict.fromkeys(manifest.document.source.name for manifest in known.manifests)),
+        sum(map(builtin.is_built_in, documents)),
+    )
+
+
 class Explanation(NamedTuple):
     """The answer to one request."""
 
@@ -32,6 +60,9 @@ class Explanation(NamedTuple):
     considered: tuple[why.Considered, ...]
     unseen: str | None
     """Why API Priority and Fairness does not see the request at all; None if it does."""
+    basis: Basis
+    skipped: tuple[why.Skipped, ...]
+    """FlowSchemas that match no request because their priority level does not exist, in matching order."""
 
 
 class Explainer:
@@ -41,6 +72,9 @@ class Explainer:
         self.known = known
         self.configuration = known.configuration
         self.limits = known.limits
+        self.basis = basis(known)
+        self.skipped = tuple(why.skipped(self.configuration))
+        """FlowSchemas that dangle, in matching order."""
         self._levels = {level.name: level for level in self.limits.levels}
         self._classify: Callable[[RequestDigest], Resolution] = classifier(self.configuration)
         self._flows: dict[tuple[int, str], flows.Flow] = {}
@@ -56,6 +90,8 @@ class Explainer:
             self._levels[resolution.priority_level.name],
             tuple(considered),
             flows.why_unseen(request.info, self.known.release),
+            self.basis,
+            self.skipped,
         )
 
     def _flow(self, resolution: Resolution, user: str, namespace: str) -> flows.Flow:
@@ -152,8 +188,16 @@ def outcome_json(answer: Explanation, limits: Limits) -> dict[str, object]:
 
 
 def remarks_json(answer: Explanation) -> dict[str, object]:
-    """What was inferred, and why API Priority and Fairness does not see the request (null: it does)."""
-    return {"unseenBecause": answer.unseen, "notes": list(answer.request.notes)}
+    """What was inferred, why API Priority and Fairness does not see the request (or null), and what the answer is based on."""
+    return {
+        "unseenBecause": answer.unseen,
+        "notes": list(answer.request.notes),
+        "basedOn": {
+            "kubernetes": answer.basis.kubernetes,
+            "objects": answer.basis.objects,
+            "builtInObjects": answer.basis.built_in,
+        },
+    }
 
 
 def reasons_json(answer: Explanation, limits: Limits) -> dict[str, object]:
@@ -164,6 +208,14 @@ def reasons_json(answer: Explanation, limits: Limits) -> dict[str, object]:
             for fate in flows.fates(answer.level, release(limits.kubernetes))
         ],
         "considered": [_considered_json(tried) for tried in answer.considered],
+        "skipped": [
+            {
+                "flowSchema": left_out.flow_schema.name,
+                "matchingPrecedence": left_out.flow_schema.spec.matching_precedence,
+                "because": left_out.because,
+            }
+            for left_out in answer.skipped
+        ],
     }
 
 

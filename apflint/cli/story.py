@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from heapq import merge
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.cli.explain import Explanation, place
+from apflint.cli.explain import Basis, Explanation, place
 from apflint.evaluate import flows, why
 from apflint.evaluate.request import COLLECTION_VERBS
+from apflint.evaluate.resolve import matching_order
 from apflint.evaluate.resources import lookup
 from apflint.evaluate.seats import is_mutating
-from apflint.report.terminal import Paint, cells, indented, visible, wrap
+from apflint.report.terminal import Paint, cells, counted, indented, visible, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +73,15 @@ def _question(answer: Explanation, style: Style, paint: Paint) -> Iterator[str]:
     yield from _labelled("Asked", f"{request_in_words(answer.request.info)} as {who}", style, paint)
     if notes:
         yield from _labelled("", notes, style, paint)
+
+
+def _basis_in_words(basis: Basis) -> str:
+    """`Kubernetes 1.36, 3 objects from apf.yaml, 18 built-in objects`."""
+    release, built_in = f"Kubernetes {basis.kubernetes}", counted(basis.built_in, "built-in object")
+    if not basis.objects:
+        return f"{release}, only {built_in} (name manifests with -f)."
+    origin = basis.files[0] if len(basis.files) == 1 else counted(len(basis.files), "file")
+    return f"{release}, {counted(basis.objects, 'object')} from {origin}, {built_in}."
 
 
 def request_in_words(info: RequestInfo) -> str:
@@ -153,13 +164,20 @@ def _seats_of_one_request(level: LevelLimits, info: RequestInfo, explainer: Expl
     return f"; one {info.verb} up to {seats}" if seats > 1 else ""
 
 
+def _in_order(answer: Explanation) -> list[why.Considered]:
+    """The FlowSchemas that were tried, and those that the server skips at their place in the matching order."""
+    skipped = (why.Considered(one.flow_schema, False, f"skipped: {one.because}", one.path) for one in answer.skipped)
+    return list(merge(answer.considered, skipped, key=lambda row: matching_order(row.flow_schema)))
+
+
 def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint) -> Iterator[str]:
-    tried = answer.considered
+    tried = _in_order(answer)
     longest = max((cells(visible(one.flow_schema.name)) for one in tried), default=0)
     column = min(longest, _NAME)
     digits = max((len(str(one.flow_schema.spec.matching_precedence)) for one in tried), default=0)
     start = digits + 2
-    yield paint("Tried, in this order:", "dim")
+    header = f"{_basis_in_words(answer.basis)} Tried, in this order:"
+    yield from (paint(line, "dim") for line in wrap(visible(header), style.width))
     for one in tried:
         schema = one.flow_schema
         name = visible(schema.name)
@@ -181,8 +199,5 @@ def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
             first, *rest = wrap(visible(because.partition(": ")[0]), style.width, cells(row), hanging)
         yield (paint(row, colour) if colour else row) + first
         yield from indented(rest, " " * hanging)
-    for left_out in why.skipped(explainer.configuration):
-        text = f'"{left_out.flow_schema.name}" is skipped: {left_out.because}.'
-        yield from _labelled("", text, style, paint)
     for sentence in why.order_in_words(explainer.configuration):
         yield from _labelled("", sentence, style, paint)

@@ -1,4 +1,7 @@
-"""Requests from files: audit events, and the lines of a requests file. Nothing is added to the groups they name."""
+"""Requests from files: audit events, and the lines of a requests file.
+
+Audit events carry all groups of their user. To a line of a requests file, the groups that authentication always adds are added.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import json
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from apflint.evaluate.envelopes import CHILDREN, event_in, is_other_log, without_timestamp
+from apflint.evaluate.groups import AUTHENTICATED, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.request import METHODS, Request, group_in_words, resource_info
 from apflint.evaluate.requestinfo import request_info
@@ -58,15 +63,22 @@ def from_record(value: object) -> Request:
     """The request in a line of a requests file.
 
     `{"user", "groups", "method", "path"}`, or `{"user", "groups", "verb", "resource", "group" or "apiGroup",
-    "namespace", "subresource", "name"}`. All is taken as given, but for a resource without a group, which is read
-    as kubectl would read it. An empty group is the core group. Raises ValueError, fit to be shown, for what is no request.
+    "namespace", "subresource", "name"}`. A resource without a group is read as kubectl would read it; an empty group is
+    the core group. Groups that authentication always adds are added and noted, unless the line already has
+    `system:authenticated` or `system:unauthenticated`. Raises ValueError with a message for the user if the value is not a
+    request.
     """
     fields = _object(value, "a request")
-    user = UserInfo(_text(fields, "user", needed=True), _texts(fields, "groups"))
+    _refuse_event(fields)
+    name, groups = _text(fields, "user", needed=True), _texts(fields, "groups")
+    added: tuple[str, ...] = ()
+    if AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
+        groups, added = effective_groups(name, groups)
+    user = UserInfo(name, groups)
     path = _text(fields, "path")
     if path:
         method = _text(fields, "method") or _text(fields, "verb").upper() or "GET"
-        return Request(user, request_info(method, path))
+        return Request(user, request_info(method, path), added)
     resource, subresource = _text(fields, "resource"), _text(fields, "subresource")
     if not resource:
         raise ValueError('A request needs "method" and "path", or "verb" and "resource".')
@@ -87,17 +99,26 @@ def from_record(value: object) -> Request:
         subresource=subresource,
         name=_text(fields, "name"),
     )
-    return Request(user, info, notes)
+    return Request(user, info, (*notes, *added))
+
+
+def _refuse_event(fields: dict[str, Any]) -> None:
+    """Raise ValueError for an audit event, which has its user in an object."""
+    if isinstance(fields.get("user"), dict) or str(fields.get("apiVersion")).startswith("audit.k8s.io/"):
+        raise ValueError('This is an audit event: read it with --event. "user" of a request is a string.')
+    event_in(fields)
 
 
 def from_event(value: object) -> Request:
-    """The request that an audit.k8s.io Event is about. Raises ValueError, fit to be shown, for what is no such event.
+    """Return the request that an audit.k8s.io Event is about; the event may be in the envelope of a hosted control plane.
+
+    Raises ValueError with a message for the user if the value is not such an event.
 
     `impersonatedUser` goes before `user`: API Priority and Fairness comes after impersonation. `verb` and `requestURI`
     go before `objectRef`, whose namespace and name the server completes from the body of the request, where APF does not look
     (`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go).
     """
-    event = _object(value, "an audit event")
+    event = _object(event_in(value), "an audit event")
     kind = event.get("kind", "Event")
     if kind != "Event" or not str(event.get("apiVersion", "audit.k8s.io/v1")).startswith("audit.k8s.io/"):
         raise ValueError(f"This is {event.get('apiVersion')} {kind}, not an audit.k8s.io/v1 Event.")
@@ -167,20 +188,28 @@ def _version(group: str, resource: str) -> str:
 
 def _decode(number: int, text: str) -> Line:
     try:
-        return Line(number, json.loads(text))
+        return Line(number, json.loads(without_timestamp(text)))
     except (ValueError, RecursionError) as error:
         return Line(number, None, no_json(error))
 
 
 def _items(line: Line) -> Iterator[Line]:
-    value = line.value
-    if isinstance(value, dict) and isinstance(value.get("items"), list):
-        value = value["items"]
+    value = items_of(line.value)
     if not isinstance(value, list):
         yield line
         return
     for item in value:
-        yield Line(line.number, item)
+        if not is_other_log(item):
+            yield Line(line.number, item)
+
+
+def items_of(value: object) -> object:
+    """The list in a Kubernetes list or in a batch of audit records; any other value as it is."""
+    if isinstance(value, dict):
+        for key in CHILDREN:
+            if isinstance(value.get(key), list):
+                return value[key]
+    return value
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

@@ -296,9 +296,40 @@ def test_http() -> None:
     ],
 )
 def test_records(record: dict[str, Any], method: str, url: str) -> None:
-    request = from_record({"user": "alice", "groups": ["dev"], **record})
+    groups = ["dev", "system:authenticated"]
+    request = from_record({"user": "alice", "groups": groups, **record})
     assert request.info == request_info(method, url)
-    assert request.user == UserInfo("alice", ("dev",))
+    assert request.user == UserInfo("alice", tuple(groups))
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "added"),
+    [
+        ("alice", ["dev"], ["system:authenticated"]),
+        ("system:anonymous", [], ["system:unauthenticated"]),
+        ("system:node:n1", [], ["system:nodes", "system:authenticated"]),
+        (
+            "system:serviceaccount:ci:runner",
+            [],
+            ["system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"],
+        ),
+    ],
+)
+def test_a_record_gets_the_groups_that_authentication_adds(user: str, groups: list[str], added: list[str]) -> None:
+    request = from_record({"user": user, "groups": groups, "path": "/version"})
+    assert request.user.groups == (*groups, *added)
+    assert all(f'"{group}"' in request.notes[0] for group in added)
+
+
+@pytest.mark.parametrize("group", ["system:authenticated", "system:unauthenticated"])
+def test_a_record_with_a_group_of_authentication_is_used_unchanged(group: str) -> None:
+    request = from_record({"user": "system:serviceaccount:ci:runner", "groups": [group], "path": "/version"})
+    assert request.user.groups == (group,)
+    assert request.notes == ()
+
+
+def test_an_event_is_used_unchanged() -> None:
+    assert from_event(event(user={"username": "alice", "groups": ["dev"]})).user == UserInfo("alice", ("dev",))
 
 
 @pytest.mark.parametrize(
@@ -313,6 +344,8 @@ def test_records(record: dict[str, Any], method: str, url: str) -> None:
         ({"user": "a", "resource": "pods"}, '"verb" is missing'),
         ({"user": "a", "verb": "get", "resource": "pods", "group": 3}, '"group" is a number'),
         ({"user": "a", "path": "healthz"}, 'has to start with "/"'),
+        ({"kind": "Event", "apiVersion": "audit.k8s.io/v1"}, "audit event: read it with --event"),
+        ({"user": {"username": "a"}, "verb": "get"}, "audit event: read it with --event"),
     ],
 )
 def test_records_that_are_no_request(record: object, message: str) -> None:
@@ -321,7 +354,7 @@ def test_records_that_are_no_request(record: object, message: str) -> None:
 
 
 def test_a_record_that_names_its_group_needs_no_note() -> None:
-    one = {"user": "a", "verb": "get", "resource": "deployments"}
+    one = {"user": "a", "groups": ["system:authenticated"], "verb": "get", "resource": "deployments"}
     assert from_record(one | {"group": "apps"}).notes == ()
     assert from_record(one | {"apiGroup": ""}).notes == ()
     assert from_record(one).notes == ('"deployments" is read as "deployments" in the API group "apps".',)
@@ -401,7 +434,7 @@ def test_a_namespace_that_only_one_side_knows_is_no_contradiction() -> None:
 
 
 def test_a_plural_of_a_group_is_said_to_be_inferred() -> None:
-    record = {"user": "alice", "verb": "list"}
+    record = {"user": "alice", "groups": ["system:authenticated"], "verb": "list"}
     assert from_record({**record, "resource": "pods"}).notes == ()
     assert from_record({**record, "resource": "deploy"}).notes == (
         '"deploy" is read as "deployments" in the API group "apps".',

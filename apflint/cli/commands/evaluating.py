@@ -45,10 +45,11 @@ def explain(
     method: Annotated[str | None, typer.Option(metavar="METHOD", help="HTTP method, with --path.")] = None,
     path: Annotated[str | None, typer.Option(metavar="URL", help="Path of the URL, with its query.")] = None,
     event: Annotated[
-        str | None, typer.Option(metavar="FILE", help="An audit.k8s.io/v1 Event (JSON or JSON lines), or -.")
+        str | None, typer.Option(metavar="FILE", help="Audit events in JSON, bare or from AKS or EKS logs; or -.")
     ] = None,
     requests: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Requests as JSON lines, or -: one answer a line.")
+        str | None,
+        typer.Option(metavar="FILE", help="Requests as JSON lines, or -: one answer a line; implied groups are added."),
     ] = None,
     flow_schema_uid: Annotated[
         str | None, typer.Option(metavar="UID", help="Name the FlowSchema of a response header.")

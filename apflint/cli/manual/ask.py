@@ -10,7 +10,8 @@ PAGES = {
         about=(
             "The request is written as for `kubectl auth can-i`, or as HTTP with --method and --path, or comes from an audit"
             " event. Without any request, apflint asks for one, if this is a terminal. " + BUILT_IN + "\n\nThe groups"
-            " that authentication adds, such as system:authenticated, are added, and the answer says so."
+            " that authentication adds, such as system:authenticated, are added, and the answer says so. Lines of --requests"
+            " that already have system:authenticated or system:unauthenticated are used unchanged, and so are audit events."
         ),
         groups=(
             (
