@@ -201,6 +201,17 @@ def test_references_are_addresses_each_once(rule_id: str) -> None:
     assert all(re.fullmatch(r"https://[\w.-]+/\S+", reference) for reference in references)
 
 
+# Where the pages of both kinds and the definitions of the built-in objects used to be: nothing is there any more.
+MOVED = ("kubernetes-api/policy-resources/", "/blob/master/pkg/apis/flowcontrol/bootstrap/")
+
+
+@pytest.mark.parametrize("folder", ["rules", "docs"])
+def test_no_page_links_to_what_has_moved(folder: str, root: Path) -> None:
+    pages = sorted((root / folder).rglob("*.md"))
+    assert len(pages) > 10
+    assert [(page.name, old) for page in pages for old in MOVED if old in page.read_text(encoding="utf-8")] == []
+
+
 @pytest.mark.parametrize("rule_id", catalogue.ids())
 def test_readers_see_no_markers(rule_id: str) -> None:
     assert "# ~" not in catalogue.readable(catalogue.rule(rule_id).body)

@@ -749,9 +749,11 @@ def test_critical_levels_lend_half_at_most(name: str, percent: int) -> None:
     ("limited", "queuing", "words"),
     [
         ({"borrowingLimitPercent": 0}, None, "one request at a time. To forbid"),
-        ({}, None, "one request at a time, and more with seats that it borrows. To forbid"),
-        ({"borrowingLimitPercent": 0}, {"queues": 64, "handSize": 6}, "429"),
-        ({}, {"queues": 64, "handSize": 6}, "until seats are borrowed"),
+        ({"borrowingLimitPercent": 200}, None, "one request at a time. To forbid"),
+        ({}, None, "one request at a time, and more on seats that it borrows. To forbid"),
+        ({"borrowingLimitPercent": 0}, {"queues": 64, "handSize": 6}, "waits a quarter of its timeout (15 seconds by"),
+        ({"borrowingLimitPercent": 200}, {"queues": 64, "handSize": 6}, "while the queue is full it gets 429 at once"),
+        ({}, {"queues": 64, "handSize": 6}, "until the server lends the level seats"),
     ],
 )
 def test_what_a_level_without_shares_does(limited: dict[str, Any], queuing: dict[str, int] | None, words: str) -> None:

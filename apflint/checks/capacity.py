@@ -90,13 +90,20 @@ def zero_share_level(workspace: Workspace) -> Iterator[Problem]:
         if limited.shares != 0:
             continue
         if limited.limit_response.type == "Reject":
-            more = "" if limited.borrowing_limit_percent == 0 else ", and more with seats that it borrows"
-            fate = f"it still executes one request at a time{more}"
-        elif limited.borrowing_limit_percent == 0:
-            fate = "each request waits a quarter of the request timeout (15 seconds) and is then rejected with 429"
+            more = "" if limited.borrowing_limit_percent is not None else ", and more on seats that it borrows"
+            fate = f"the level still executes one request at a time{more}"
+        elif limited.borrowing_limit_percent is not None:
+            # Any percentage is of 0 seats (`updateBorrowingLocked` in apf_controller.go).
+            fate = (
+                "each request waits a quarter of its timeout (15 seconds by default) and gets 429, and while the queue is"
+                " full it gets 429 at once"
+            )
         else:
-            fate = "a request waits for up to 10 seconds, until seats are borrowed, and is then served"
-        message = f"a level with 0 shares is no block: {fate}. To forbid requests use RBAC"
+            fate = (
+                "a request waits up to 10 seconds until the server lends the level seats, and is executed; it gets 429 after"
+                " 15 seconds only if no other level has seats to spare"
+            )
+        message = f"0 shares do not block requests: {fate}. To forbid requests, use RBAC"
         yield Problem(Place(level.document, (*_LIMITED, "nominalConcurrencyShares")), message)
 
 

@@ -67,7 +67,7 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
             fits += [f"at most {largest_deck(hand):,} queues"] if largest_deck(hand) else []
             message = (
                 f"dealing {_said(level, 'handSize', hand)} of {_said(level, 'queues', queues)} takes {bits} bits of a flow's"
-                f" hash, and the server has {MAX_ENTROPY_BITS}. Write {listed(fits)}"
+                f" hash, and the API server allows at most {MAX_ENTROPY_BITS}. Write {listed(fits)}"
             )
             yield _problem(level, "handSize", message)
 

@@ -69,13 +69,14 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
                 name = shares_field(version)
                 message = (
                     f"{quote(violation.path[-1])} is called {quote(name)} in {version}."
-                    " `kubectl apply` and other strict clients are refused; clients that ask for no validation, as many"
-                    " operators and older kubectl do, lose the value without a word, and the level gets 30 shares"
+                    " The API server rejects the object if the client asks for strict validation, as kubectl does; for other"
+                    " clients it drops the value with a warning, and the level gets 30 shares"
                 )
                 if not workspace.release.strict_decoding:
                     message = (
                         f"{quote(violation.path[-1])} is called {quote(name)} in {version}."
-                        f" Kubernetes {workspace.release.name} drops it without a word, and the level gets 30 shares"
+                        f" Kubernetes {workspace.release.name} drops it silently, and the level gets 30 shares; kubectl refuses"
+                        " the manifest, unless validation is off"
                     )
                 # 0 shares were 30 by the old name, and are none by the new one: somebody has to say which is meant.
                 fix = belonging.renamed(manifest.document, violation.path, name, safe=violation.got != 0)
