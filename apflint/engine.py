@@ -53,6 +53,8 @@ class Options(NamedTuple):
     """Gives a finding another severity, or leaves it out (None): what a project has settled for itself."""
     most: int = TOLD
     """So many findings of a rule, a file and a gravity are told one by one."""
+    covered: bool = False
+    """Whether findings that another one reports, too, are in the report: each has a fix of its own."""
 
 
 def enabled(options: Options) -> tuple[str, ...]:
@@ -89,7 +91,7 @@ def check(
     target = release(options.kubernetes)
     loaded = load_inputs(inputs)
     known = workspace(loaded, target, load_inputs(context), options.world)
-    answer = report(loaded, known, rules, suppressions=options.suppressions, most=options.most)
+    answer = report(loaded, known, rules, suppressions=options.suppressions, most=options.most, covered=options.covered)
     if options.adjust is None:
         return answer
     return answer._replace(findings=tuple(kept for found in answer.findings if (kept := options.adjust(found))))
@@ -115,10 +117,11 @@ def report(
     *,
     suppressions: bool = False,
     most: int = TOLD,
+    covered: bool = False,
 ) -> Report:
     """The findings of the rules on a workspace, sorted by place; those that the files suppress set aside if asked to.
 
-    `most` is `Options.most`.
+    `most` and `covered` are those of `Options`.
     """
     loaded = list(loaded)
     follow_ups = _follow_ups(known)
@@ -129,7 +132,7 @@ def report(
         (rule, problem)
         for rule in rules
         for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
-        if not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
+        if (covered or not problem.covered) and not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
     )
     suppressed = 0
     if suppressions and any("apflint" in part.source.text for part in loaded):
@@ -154,8 +157,9 @@ def report(
 
 
 def limited(report: Report) -> Report:
-    """A report of more than `TOLD` findings of a rule, file and gravity, cut to these as that of `check` is."""
-    kept, more = _first(report.findings, lambda one: (one.rule, one.file, one.severity, one.apiserver is None), TOLD)
+    """A report with covered findings, or more than `TOLD` of a rule, file and gravity, cut to what `check` reports."""
+    findings = [finding for finding in report.findings if not finding.covered]
+    kept, more = _first(findings, lambda one: (one.rule, one.file, one.severity, one.apiserver is None), TOLD)
     return report._replace(findings=tuple(_closed(kept, more)))
 
 
@@ -259,6 +263,7 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         fix=problem.fix,
         url=rule.url,
         document=document,
+        covered=problem.covered,
     )
 
 

@@ -141,6 +141,8 @@ class Problem(NamedTuple):
     fix: Fix | None = None
     severity: Severity | None = None
     """Where it differs from the severity on the rule's page."""
+    covered: bool = False
+    """Whether another problem of the rule reports this one, too. It is left out then unless all are to be fixed."""
 
 
 class ObjectRef(NamedTuple):
@@ -176,6 +178,8 @@ class Finding(NamedTuple):
     url: str
     document: Document | None = None
     """The object's manifest; None where the finding is about text that is no object."""
+    covered: bool = False
+    """`Problem.covered`."""
     more: int = 0
     """How many of its kind in its file are left out of the report beside it, at least: the message says so, too."""
 

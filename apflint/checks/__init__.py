@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from apflint.checks import (
     capacity,
     discovery,
+    exports,
     flow_schema,
     flows,
     matching,
@@ -49,7 +50,7 @@ CHECKS: dict[str, Check] = {
     "APF102": structure.wrong_type,
     "APF103": metadata.invalid_metadata,
     "APF104": metadata.namespace_on_cluster_scoped,
-    "APF105": metadata.server_populated_field,
+    "APF105": exports.server_populated_field,
     "APF106": metadata.duplicate_list_entry,
     "APF201": flow_schema.precedence_out_of_range,
     "APF202": flow_schema.reserved_precedence,

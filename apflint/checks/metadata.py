@@ -1,4 +1,4 @@
-"""APF103 to APF106: `metadata`, status, and lists that are sets.
+"""APF103, APF104, APF106: `metadata`, and lists that are sets.
 
 The rules are Kubernetes' `ValidateObjectMeta` (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`) with the names that
 flowcontrol objects have; the server reports labels, annotations and owner references without an index.
@@ -16,7 +16,7 @@ from apflint.model import FlowSchema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path, Severity
+    from apflint.finding import Path
     from apflint.load.document import Document
     from apflint.model import ObjectMeta, OwnerReference, PriorityLevelConfiguration
     from apflint.workspace import Workspace
@@ -168,38 +168,10 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
             yield _removable(found.document, ("metadata", "namespace"), message)
 
 
-_SERVER_FIELDS = {
-    "uid": "the server gives every object its own",
-    "generation": "the server counts the changes itself",
-    "creationTimestamp": "the server writes it itself",
-    "deletionTimestamp": "the server writes it itself when the object is deleted",
-    "deletionGracePeriodSeconds": "the server writes it itself when the object is deleted",
-    "managedFields": "the server keeps it itself, and server-side apply refuses a manifest that has it",
-    "selfLink": "no server has used it since 1.20",
-    "resourceVersion": "with a number in it, creating the object fails, and applying it fails once the object has changed",
-}
-
-
-def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF105."""
-    for found in objects(workspace):
-        if not found.document.more:
-            continue
-        document = found.document
-        for name, why in _SERVER_FIELDS.items():
-            if document.at("metadata", name) not in (None, [], ""):
-                message = f"{quote(name)}: {why}. Leave it out"
-                severity: Severity | None = "warning" if name == "resourceVersion" else None
-                yield _removable(document, ("metadata", name), message, severity)
-        if document.at("status") not in (None, {}, {"conditions": []}, {"conditions": None}):
-            message = "the server drops `status` from a manifest: it reports there itself. Leave it out"
-            yield _removable(document, ("status",), message)
-
-
-def _removable(document: Document, path: Path, message: str, severity: Severity | None = None) -> Problem:
-    """A field that the server drops, or fills in itself: without it the object is the same."""
+def _removable(document: Document, path: Path, message: str) -> Problem:
+    """A field that the server drops: without it the object is the same."""
     fix = Fix(f"remove {quote(path[-1])}", True, (Operation("remove", path),))
-    return Problem(Place(document, path, key=True), message, fix=fix, severity=severity)
+    return Problem(Place(document, path, key=True), message, fix=fix)
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:

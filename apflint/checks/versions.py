@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks import repair
+from apflint.checks.exports import is_exported, own_documents
 from apflint.checks.wording import listed, quote
 from apflint.finding import Place, Problem
 from apflint.load.document import GROUP
@@ -21,13 +22,22 @@ if TYPE_CHECKING:
 def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
     """APF701."""
     release = workspace.release
+    untouched = _untouched_exports(workspace)
     for manifest in workspace.manifests:
         version = manifest.document.version
         if version not in release.served:
             message = f"{_not_served(version, release)}. {_use_instead(version, release)}"
             # Where there is no other version, whoever has these objects has switched this one on.
             only = not release.served and version in release.on_request
+            if only and id(manifest.document) in untouched:
+                continue  # a server of this release sent it
             yield Problem(Place(manifest.document, ("apiVersion",)), message, severity="info" if only else None)
+
+
+def _untouched_exports(workspace: Workspace) -> set[int]:
+    """Ids of the documents that a server sent and that say what its release has built in."""
+    exported = {id(each.document) for each in workspace.manifests if each.object and is_exported(each.document)}
+    return exported.difference(map(id, own_documents(workspace))) if exported else exported
 
 
 def _not_served(version: str, release: Release) -> str:
@@ -61,8 +71,11 @@ def _use_instead(version: str, release: Release) -> str:
 def deprecated_api_version(workspace: Workspace) -> Iterator[Problem]:
     """APF702."""
     release = workspace.release
+    untouched = _untouched_exports(workspace)
     for manifest in workspace.manifests:
         version = manifest.document.version
+        if id(manifest.document) in untouched:
+            continue  # nobody applies it, and the server chose the version
         if version in release.served and (deprecation := release.deprecated(version)):
             message = (
                 f"{version} is deprecated since Kubernetes {deprecation.since} and gone from {deprecation.removed_in} on."

@@ -103,7 +103,7 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
 
 def _judge(request: Request, context: list[tuple[str, bytes]]) -> Callable[[Mapping[str, bytes]], Report]:
     """Checks inputs as `apflint check` would, but tells all there is, and leaves out what the baseline has."""
-    options = request.options._replace(most=_MOST)
+    options = request.options._replace(most=_MOST, covered=True)
     if request.baseline is None:
         return lambda inputs: engine.check(inputs.items(), options, context)
     from apflint.baseline import compare

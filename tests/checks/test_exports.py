@@ -1,0 +1,137 @@
+"""APF105: exported objects, and lists of them as `kubectl get` prints them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_rules_whole_set import findings, flow_schema
+
+from apflint import builtin
+from apflint.cli.app import run
+from apflint.engine import Options, check
+from apflint.releases import RELEASES, Release
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+RECORDED: dict[str, Any] = json.loads((FIXTURES / "dumps/1.36.json").read_text(encoding="utf-8"))
+SERVED = {
+    **{f"1.{minor}": "v1alpha1" for minor in (18, 19)},
+    **{f"1.{minor}": "v1beta1" for minor in (20, 21, 22)},
+    **{f"1.{minor}": "v1beta2" for minor in (23, 24, 25)},
+    **{f"1.{minor}": "v1beta3" for minor in (26, 27, 28)},
+}
+"""The version in which a release returns the objects, unless it is v1."""
+
+
+def filled_in(value: dict[str, Any], number: int = 0) -> dict[str, Any]:
+    """An object with the fields that the recorded server filled in, as a server would return it."""
+    recorded = RECORDED["items"][number % len(RECORDED["items"])]
+    server = {key: field for key, field in recorded["metadata"].items() if key != "annotations"}
+    metadata = {**server, **value["metadata"]}
+    # `subresource` is a field of managedFields from 1.22 on.
+    manager = {key: field for key, field in metadata["managedFields"][0].items() if key != "subresource"}
+    return {**value, "metadata": {**metadata, "managedFields": [manager]}, "status": recorded["status"]}
+
+
+def returned(*objects: dict[str, Any]) -> dict[str, Any]:
+    """A list as `kubectl get -o json` prints it."""
+    return {"apiVersion": "v1", "kind": "List", "items": [filled_in(each, at) for at, each in enumerate(objects)]}
+
+
+def reported(value: dict[str, Any], kubernetes: str = "1.36") -> list[Finding]:
+    return list(check([("<stdin>", json.dumps(value, indent=1).encode())], Options(kubernetes=kubernetes)).findings)
+
+
+def test_recorded_dump_of_an_untouched_server_has_no_findings() -> None:
+    assert len(RECORDED["items"]) == 19
+    assert not reported(RECORDED)
+
+
+@pytest.mark.parametrize("target", RELEASES, ids=lambda release: release.name)
+def test_dump_of_an_untouched_server_of_each_release_has_no_findings(target: Release) -> None:
+    objects = builtin.manifest(target, SERVED.get(target.name, "v1"))
+    assert not reported(returned(*map(dict, objects)), target.name)
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta3"])
+def test_dump_in_a_deprecated_version_is_what_the_server_chose(version: str) -> None:
+    objects = builtin.manifest(RELEASES[10], version)
+    assert RELEASES[10].name == "1.28"
+    assert not reported(returned(*map(dict, objects)), "1.28")
+
+
+def test_untouched_dump_is_all_good_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", str(FIXTURES / "dumps/1.36.json"), "--kubernetes", "1.36"]) == 0
+    assert capsys.readouterr().err.startswith("All good: 19 objects in 1 file")
+
+
+def test_dump_with_own_objects_has_one_note() -> None:
+    own = [flow_schema(f"own-{number}", precedence=2000 + number) for number in range(5)]
+    dump = returned(*own)
+    dump["items"] += RECORDED["items"]
+    (finding,) = [each for each in reported(dump) if each.rule == "APF105"]
+    assert finding.severity == "info"
+    assert "its 24 objects have fields" in finding.message
+    assert finding.object is not None
+    assert finding.object.name == "own-0"
+
+
+def test_lists_that_nobody_exported_have_a_finding_for_each_object() -> None:
+    copies = [flow_schema(f"own-{number}") for number in range(3)]
+    for copy in copies:
+        copy["metadata"]["uid"] = "3c0ac2b5-1f83-4a04-8d5c-6f3f5b8c2a11"
+    listed = {"apiVersion": "v1", "kind": "List", "items": copies}
+    assert len([each for each in reported(listed) if each.rule == "APF105"]) == 3
+
+
+def test_exported_object_has_one_finding_with_all_of_its_fields() -> None:
+    (finding,) = findings(filled_in(flow_schema("ci"), 12), only="APF105")
+    assert finding.fix is not None
+    assert {operation.path[-1] for operation in finding.fix.operations} == {
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "managedFields",
+        "status",
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "severity"),
+    [("uid", "warning"), ("resourceVersion", "warning"), ("generation", "info"), ("selfLink", "info")],
+)
+def test_fields_that_make_requests_fail_are_warnings(field: str, severity: str) -> None:
+    manifest = flow_schema("ci")
+    manifest["metadata"][field] = 1 if field == "generation" else "12"
+    (finding,) = findings(manifest, only="APF105")
+    assert finding.severity == severity
+    assert finding.field == f"metadata.{field}"
+
+
+def test_fix_removes_the_fields_of_all_objects_of_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = [flow_schema(f"own-{number}", precedence=2000 + number) for number in range(4)]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(returned(*own), indent=2))
+    assert run(["fix", str(path)]) == 0
+    capsys.readouterr()
+    # An empty status is in every generated manifest, and stays.
+    items = [
+        {key: value for key, value in item.items() if key != "status"} for item in json.loads(path.read_text())["items"]
+    ]
+    assert items == own
+
+
+def test_check_and_fix_reports_no_covered_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = [flow_schema(f"own-{number}", precedence=2000 + number) for number in range(4)]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(returned(*own), indent=2))
+    assert run(["check", "--diff", "--format", "json", str(path)]) == 0
+    assert capsys.readouterr().out.count("managedFields") >= 4
+    assert run(["check", "--format", "json", str(path)]) == 0
+    assert capsys.readouterr().out.count('"APF105"') == 1
