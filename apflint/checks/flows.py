@@ -83,19 +83,34 @@ def idle_distinguisher(workspace: Workspace) -> Iterator[Problem]:
         name = quote(level.name)
         fix: Fix | None = _IDLE
         if level.spec.type == "Exempt":
-            why = f"{name} is exempt, so nothing waits"
+            why = f"no request waits at {name}, which is exempt"
         elif (queuing := _queuing(level)) is None:
-            why = f"{name} has no queues: what finds no seat is rejected"
+            why = f"the priority level {name} has no queues and rejects requests that find no seat"
         elif queuing.queues == 1:
-            why = f"{name} has one queue for all flows"
-        elif method == "ByNamespace" and _never_in_a_namespace(schema):
-            why = "its requests are in no namespace, so all of them are one flow"
-            fix = None  # ByUser may have been meant
+            why = f"the priority level {name} has a single queue for all flows"
+        elif method == "ByNamespace" and (only := _only_namespace(schema)) is not None:
+            broad = _is_broad(schema)
+            if only and not broad:
+                continue  # a single client is a single flow by any method
+            where = f"in the namespace {quote(only)}" if only else "in no namespace"
+            why = f"all requests of this FlowSchema are {where}, so they are one flow"
+            if broad:
+                why += ". Use ByUser to separate its clients"
+            fix = None  # ByUser may have been intended
         else:
             continue
-        message = f"distinguisherMethod {method} makes no difference here: {why}"
+        message = f"distinguisherMethod {method} has no effect: {why}"
         yield Problem(Place(schema.document, _DISTINGUISHER, key=True), message, fix=fix)
 
 
-def _never_in_a_namespace(schema: FlowSchema) -> bool:
-    return not any(part.namespaces for rule in schema.spec.rules for part in rule.resource_rules)
+def _only_namespace(schema: FlowSchema) -> str | None:
+    """The namespace that all requests of a FlowSchema have, "" for none; None if there may be more than one.
+
+    The distinguisher is the namespace of the request, and empty for a request in none (`computeFlowDistinguisher` in
+    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go).
+    """
+    parts = [part for rule in schema.spec.rules for part in rule.resource_rules]
+    found = {namespace for part in parts for namespace in part.namespaces}
+    if any(part.cluster_scope for part in parts) or any(rule.non_resource_rules for rule in schema.spec.rules):
+        found.add("")
+    return found.pop() if len(found) == 1 and "*" not in found else None

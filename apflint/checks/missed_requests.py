@@ -44,6 +44,8 @@ _MAX_VALUES = 16
 """Values of a list that requests are made of."""
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
 """API groups and resources that stand for `*`, before one that no FlowSchema names."""
+_COLLECTION = ("list", "watch", "deletecollection")
+"""COLLECTION_VERBS, those first that make the better example."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
 
 
@@ -178,7 +180,7 @@ def _cluster_wide(schema: FlowSchema) -> Iterator[_Entry]:
         known = known_resources(part)
         if known and all(not found.namespaced and not is_namespaces(found) for found in known):
             continue  # APF506 reports it
-        verbs = ("list", "watch", "deletecollection") if part.verbs == _ALL else _collection_verbs(part)
+        verbs = _COLLECTION if part.verbs == _ALL else _collection_verbs(part)
         if verbs:
             missed = f"{listed(verbs, 'and')} across all namespaces"
             yield _Entry(path, rule, missed, _cluster_wide_requests(part, verbs))
@@ -197,7 +199,7 @@ def _cluster_wide(schema: FlowSchema) -> Iterator[_Entry]:
 
 
 def _collection_verbs(part: ResourcePolicyRule) -> tuple[str, ...]:
-    return tuple(verb for verb in dict.fromkeys(part.verbs) if verb in COLLECTION_VERBS)
+    return tuple(verb for verb in _COLLECTION if verb in part.verbs)
 
 
 def _cluster_wide_requests(

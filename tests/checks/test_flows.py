@@ -1,0 +1,49 @@
+"""Flows of a FlowSchema: how many there can be, by the method that distinguishes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_rules_whole_set import account, findings, flow_schema, group
+
+RUNNER, DEPLOYER = account("ci", "runner"), account("ci", "deployer")
+READS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+
+
+@pytest.mark.parametrize(
+    ("entries", "where"),
+    [
+        ([READS | {"namespaces": ["ci"]}], 'in the namespace "ci"'),
+        ([READS | {"namespaces": ["ci"]}, READS | {"namespaces": ["ci"], "verbs": ["list"]}], 'in the namespace "ci"'),
+        ([READS | {"clusterScope": True}], "in no namespace"),
+        ([READS | {"namespaces": ["ci", "cd"]}], None),
+        ([READS | {"namespaces": ["ci"]}, READS | {"namespaces": ["cd"]}], None),
+        ([READS | {"namespaces": ["*"]}], None),
+        ([READS | {"namespaces": ["ci"], "clusterScope": True}], None),
+        ([READS | {"namespaces": ["ci"]}, READS | {"clusterScope": True, "verbs": ["list"]}], None),
+    ],
+)
+def test_flows_by_namespace(entries: list[dict[str, Any]], where: str | None) -> None:
+    for subjects in ([RUNNER, DEPLOYER], [group("ops")], [account("ci", "*")]):
+        found = findings(flow_schema("mine", resources=entries, subjects=subjects, by="ByNamespace"), only="APF511")
+        assert [where in each.message and "ByUser" in each.message for each in found if where] == [True] * (
+            where is not None
+        )
+        assert bool(found) is (where is not None)
+        assert not findings(flow_schema("mine", resources=entries, subjects=subjects, by="ByUser"), only="APF511")
+
+
+def test_paths_are_in_no_namespace() -> None:
+    paths = [{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}]
+    both = flow_schema("mine", resources=[READS | {"namespaces": ["ci"]}], paths=paths, by="ByNamespace")
+    both["spec"]["rules"][0]["subjects"].append(DEPLOYER)
+    assert not findings(both, only="APF511")
+    both["spec"]["rules"][0]["resourceRules"] = []
+    (found,) = findings(both, only="APF511")
+    assert "in no namespace" in found.message
+
+
+def test_a_single_client_is_a_single_flow_by_any_method() -> None:
+    entries = [READS | {"namespaces": ["ci"]}]
+    assert not findings(flow_schema("mine", resources=entries, by="ByNamespace"), only="APF511")
