@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from .server import Manifest, Request, User
 
 FIELD = re.compile(r"(?<=spec\.)rules|(?<=\[)\d+|(?<=\.)\w+Rules|subjects")
+UNPROTECTED = ("service-accounts", "global-default", "exempt", "catch-all")
+"""Built-in FlowSchemas that reserve nothing for the system."""
+SUPERIOR = ("reserve",)
+"""Levels of the generated configurations with more seats and more room to queue than any built-in limited level."""
+
 Part = tuple[str, str]
 """A part of a FlowSchema: the name, and the field as findings report it (`metadata.name` for the FlowSchema as a whole)."""
 
@@ -30,6 +35,10 @@ class Witness(NamedTuple):
 class Claims(NamedTuple):
     """Everything that the rules should report, and nothing else."""
 
+    order: tuple[Manifest, ...]
+    """The effective FlowSchemas."""
+    order_without_own: tuple[Manifest, ...]
+    """The effective FlowSchemas without those of the user."""
     unreachable: frozenset[Part]
     """The outermost parts that decide about no request."""
     ties: Mapping[tuple[str, str], Witness]
@@ -37,32 +46,74 @@ class Claims(NamedTuple):
     harmless: frozenset[tuple[str, str]]
     """Those of them that have the same priority level and the same flow distinguisher."""
     captures: Mapping[tuple[str, str], Witness]
-    """The user's FlowSchema and a protected FlowSchema of the server from which it captures a request of the system."""
+    """The user's FlowSchema and the protected FlowSchema of the server from which it captures requests of the system."""
 
 
 def claims(configuration: Configuration) -> Claims:
     world = World.of(configuration)
     decisions = Decisions.of(world)
     return Claims(
+        tuple(world.schemas[at] for at in sorted(world.with_own)),
+        tuple(world.schemas[at] for at in sorted(world.without_own)),
         frozenset(world.outermost(decisions.deciding)),
         decisions.ties,
         frozenset(pair for pair in decisions.ties if world.is_harmless(*pair)),
-        decisions.captures,
+        {
+            pair: witness
+            for pair, witness in decisions.captures.items()
+            if matters(pair, world, decisions, configuration)
+        },
     )
+
+
+def matters(pair: tuple[str, str], world: World, decisions: Decisions, configuration: Configuration) -> bool:
+    """Whether a capture is a finding of APF507. The exceptions are those of its page.
+
+    1. The priority level is the same, or `exempt`: nobody waits longer than before.
+    2. The priority level is at least as good, and serves no other requests than those of the system.
+    3. The FlowSchema comes behind the place of the protected one. Then a redefinition of the protected FlowSchema that lets go
+       of these requests is the cause, not the FlowSchema that they reach.
+    """
+    taker, protected = world.find(pair[0], world.with_own), world.find(pair[1], world.without_own)
+    level, reserved = server.level_of(taker), server.level_of(protected)
+    if level in (reserved, "exempt"):
+        return False
+    if server.matching_order(taker) > server.matching_order(protected):
+        return False
+    defined = {server.name_of(each) for each in configuration.manifests if each["kind"] == "PriorityLevelConfiguration"}
+    is_superior = level in SUPERIOR and level in defined and reserved != "exempt"
+    return not is_superior or level in decisions.shared
+
+
+def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:
+    """The rules of a FlowSchema as if a part of it were all of it."""
+    rules = server.rules_of(schema)
+    if field == "metadata.name":
+        return rules
+    _, number, *inner = FIELD.findall(field)
+    rule = rules[int(number)]
+    if not inner:
+        return [rule]
+    member, entry = inner
+    others: Manifest = {} if member == "subjects" else {"resourceRules": [], "nonResourceRules": []}
+    return [{**rule, **others, member: [rule[member][int(entry)]]}]
 
 
 def matches_nothing(schema: Manifest, field: str) -> bool:
     """Whether no request matches a part of a FlowSchema, even if there were no other FlowSchemas."""
-    rules = server.rules_of(schema)
-    if field != "metadata.name":
-        _, number, *inner = FIELD.findall(field)
-        rules = [rules[int(number)]]
-        if inner:
-            member, entry = inner
-            others: Manifest = {} if member == "subjects" else {"resourceRules": [], "nonResourceRules": []}
-            rules = [{**rules[0], **others, member: [rules[0][member][int(entry)]]}]
-    space = universe(rules)
-    return not any(user.rules & request.rules for user in space.users for request in space.requests)
+    return is_covered(rules_of_part(schema, field), [])
+
+
+def is_covered(rules: list[Manifest], by: list[Manifest]) -> bool:
+    """Whether every request that some rules match is matched by one of the others as well."""
+    space = universe([*rules, *by])
+    inside, outside = (1 << len(rules)) - 1, (1 << len(by)) - 1 << len(rules)
+    return all(
+        both & outside or not both & inside
+        for user in space.users
+        for request in space.requests
+        for both in (user.rules & request.rules,)
+    )
 
 
 class World(NamedTuple):
@@ -127,15 +178,13 @@ class World(NamedTuple):
 
     def is_harmless(self, first: str, second: str) -> bool:
         """Whether it does not matter which of the two captures a request."""
-        a, b = (
-            next(
-                (server.level_of(self.schemas[at]), self.schemas[at]["spec"].get("distinguisherMethod"))
-                for at in self.with_own
-                if self.name(at) == name
-            )
-            for name in (first, second)
-        )
-        return a == b
+        a, b = (self.find(name, self.with_own) for name in (first, second))
+        by = [schema["spec"].get("distinguisherMethod") for schema in (a, b)]
+        return server.level_of(a) == server.level_of(b) and by[0] == by[1]
+
+    def find(self, name: str, positions: frozenset[int]) -> Manifest:
+        """The FlowSchema of this name among those at some positions."""
+        return next(self.schemas[at] for at in positions if self.name(at) == name)
 
 
 def _contains(schemas: list[Manifest], schema: Manifest) -> bool:
@@ -158,11 +207,14 @@ class Decisions(NamedTuple):
     """The parts that decide about a request: position of the FlowSchema, field."""
     ties: dict[tuple[str, str], Witness]
     captures: dict[tuple[str, str], Witness]
+    """FlowSchemas of the user and protected ones, whatever their priority levels are."""
+    shared: set[str]
+    """Priority levels with requests that go to no protected FlowSchema without the user's FlowSchemas."""
 
     @classmethod
     def of(cls, world: World) -> Decisions:
         rules = list(world.rules())
-        found = cls(set(), {}, {})
+        found = cls(set(), {}, {}, set())
         space = universe([rule for _, _, rule in rules])
         owner = [position for position, _, _ in rules]
         path = [f"spec.rules[{number}]" for _, number, _ in rules]
@@ -203,31 +255,14 @@ class Decisions(NamedTuple):
                         if both & in_schema[rival]:
                             pair = world.name(taker), world.name(rival)
                             found.ties.setdefault(pair, Witness(user.user, request.request))
-                if user.is_system and taker in world.own and both & before:
-                    loser = owner[_lowest(both & before)]
-                    if is_capture(world, taker, loser):
-                        pair = world.name(taker), world.name(loser)
-                        found.captures.setdefault(pair, Witness(user.user, request.request))
+                loser = owner[_lowest(both & before)]
+                is_protected = world.name(loser) not in UNPROTECTED
+                if user.is_system and taker in world.own and is_protected and world.name(taker) != world.name(loser):
+                    pair = world.name(taker), world.name(loser)
+                    found.captures.setdefault(pair, Witness(user.user, request.request))
+                if user.is_usual and not is_protected:
+                    found.shared.add(server.level_of(world.schemas[taker]))
         return found
-
-
-def is_capture(world: World, taker: int, loser: int) -> bool:
-    """Whether APF507 is about requests that the one takes from the other."""
-    if world.name(loser) not in PROTECTED or world.name(taker) == world.name(loser):
-        return False
-    return server.level_of(world.schemas[taker]) != server.level_of(world.schemas[loser])
-
-
-PROTECTED = (
-    "probes",
-    "system-leader-election",
-    "workload-leader-election",
-    "endpoint-controller",
-    "system-node-high",
-    "system-nodes",
-    "kube-controller-manager",
-    "kube-scheduler",
-)
 
 
 def _lowest(mask: int) -> int:

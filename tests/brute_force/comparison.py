@@ -10,8 +10,9 @@ from apflint.engine import Options, check
 from apflint.workspace import World
 
 from . import server
-from .claims import PROTECTED, Claims, claims, matches_nothing
+from .claims import UNPROTECTED, Claims, claims, is_covered, matches_nothing, rules_of_part
 from .configurations import built_in
+from .examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 RULES = ("APF501", "APF502", "APF503", "APF504", "APF506", "APF507")
 PROVEN = ("APF501", "APF502", "APF503", "APF507")
 EXPLAINING = ("APF504", "APF506")
+PART = re.compile(r"spec\.rules\[\d+\](?:\.\w+\[\d+\])?")
 QUOTED = re.compile(r'"([^"]+)"')
 
 
@@ -69,8 +71,35 @@ def _unreachable(configuration: Configuration, true: Claims, found: Sequence[Fin
             yield Difference(finding.rule, "false claim", f"{name}: {field} decides about a request: {finding.message}")
         elif finding.rule != _rule_of(field):
             yield Difference(finding.rule, "false claim", f"{name}: {field} is reported by the wrong rule")
+        else:
+            yield from _blockers(configuration, finding)
         if finding.rule == "APF501" and finding.severity != ("error" if configuration.complete else "warning"):
             yield Difference(finding.rule, "false claim", f"{name}: severity {finding.severity}")
+
+
+def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Difference]:
+    """What a finding names as the reason covers the part, and none of it could be left out."""
+    name, field = _name(finding), str(finding.field)
+    schemas = flow_schemas(configuration)
+    own = schemas[name]
+    named = [
+        server.rules_of(schemas[other])
+        for other in sorted(_quoted(finding) & set(schemas))
+        if server.matching_order(schemas[other]) < server.matching_order(own)
+    ]
+    named += [rules_of_part(own, path) for path in sorted(set(PART.findall(finding.message)) - {field})]
+    rules = rules_of_part(own, field)
+    if not is_covered(rules, [rule for blocker in named for rule in blocker]):
+        yield Difference(finding.rule, "false claim", f"{name}: more is needed to cover {field}: {finding.message}")
+    for at in range(len(named)):
+        if is_covered(rules, [rule for blocker in (*named[:at], *named[at + 1 :]) for rule in blocker]):
+            yield Difference(finding.rule, "false claim", f"{name}: less is needed to cover {field}: {finding.message}")
+
+
+def flow_schemas(configuration: Configuration) -> dict[str, Manifest]:
+    """All FlowSchemas by name: the built-in ones and, in place of those of the same name, the user's."""
+    objects = (*built_in(configuration.kubernetes), *configuration.manifests)
+    return {server.name_of(each): each for each in objects if each["kind"] == "FlowSchema"}
 
 
 def _rule_of(field: str | None) -> str:
@@ -82,10 +111,7 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], found: Se
     inside = [one for one in found if one.rule in EXPLAINING and _name(one) == name]
     if field != "metadata.name":
         inside = [one for one in inside if (one.field or "").startswith(f"{field}.")]
-    schema = next(
-        each for each in configuration.manifests if each["kind"] == "FlowSchema" and server.name_of(each) == name
-    )
-    return bool(inside) and matches_nothing(schema, field)
+    return bool(inside) and matches_nothing(flow_schemas(configuration)[name], field)
 
 
 def _ties(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
@@ -103,34 +129,40 @@ def _ties(configuration: Configuration, true: Claims, found: Sequence[Finding]) 
         inside = [pair for pair in ties if pair <= names]
         if unrelated := names.difference(*inside):
             yield Difference("APF503", "false claim", f"{sorted(unrelated)} tied with nothing: {one.message}")
+        for example in examples(one.message):
+            first, *others = example.path_through(true.order)
+            if not any({first, other} <= names and frozenset({first, other}) in ties for other in others):
+                yield Difference("APF503", "false claim", f"the example is not of the tie: {one.message}")
         if one.severity != "info" and not harmful.intersection(inside):
             yield Difference("APF503", "false claim", f"severity {one.severity} of a harmless tie: {one.message}")
 
 
-def _captures(_: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+def _captures(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
     """APF507: the same pairs of a FlowSchema of the user's and a protected FlowSchema."""
-    reported = {
-        (_name(one), name): one for one in found if one.rule == "APF507" for name in _quoted(one) if name in PROTECTED
-    }
+    protected = {server.name_of(each) for each in built_in(configuration.kubernetes) if each["kind"] == "FlowSchema"}
+    protected.difference_update(UNPROTECTED)
+    reported = {(_name(one), name): one for one in found if one.rule == "APF507" for name in _quoted(one) & protected}
     for pair, witness in true.captures.items():
         if pair not in reported:
             yield Difference("APF507", "miss", f"{pair}: {witness}")
     for pair, one in reported.items():
         if pair not in true.captures:
             yield Difference("APF507", "false claim", f"{pair}: {one.message}")
+    for one in {id(one): one for one in reported.values()}.values():
+        shown = {
+            (example.path_through(true.order)[0], example.path_through(true.order_without_own)[0])
+            for example in examples(one.message)
+        }
+        if missing := {pair for pair, other in reported.items() if other is one} - shown:
+            yield Difference("APF507", "false claim", f"no example of {missing}: {one.message}")
 
 
 def _involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
     """The FlowSchemas that a finding names: its object, those of related places, and names in quotes."""
-    known = {
-        server.name_of(each)
-        for each in (*configuration.manifests, *built_in(configuration.kubernetes))
-        if each["kind"] == "FlowSchema"
-    }
     related = {
         server.name_of(configuration.manifests[int(place.file.removesuffix(".json"))]) for place in finding.related
     }
-    return frozenset({_name(finding)} | related | (known & _quoted(finding)))
+    return frozenset({_name(finding)} | related | (set(flow_schemas(configuration)) & _quoted(finding)))
 
 
 def _quoted(finding: Finding) -> set[str]:

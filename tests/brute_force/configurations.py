@@ -134,8 +134,7 @@ def _manifests(random: Random, kubernetes: str) -> list[Manifest]:
     if random.random() < 0.05:
         copied = random.choice([each for each in built_in(kubernetes) if each["kind"] == "FlowSchema"])
         made = [each for each in made if each["metadata"] != copied["metadata"]] + [copied]
-    if random.random() < 0.8:
-        made.append(_level(kubernetes))
+    made += (level for level in _own_levels(kubernetes) if random.random() < 0.8)
     random.shuffle(made)
     return made
 
@@ -239,7 +238,13 @@ def _non_resource_rule(random: Random) -> Manifest:
     return {"verbs": _values(random, HTTP_VERBS), "nonResourceURLs": _values(random, PATHS)}
 
 
-def _level(kubernetes: str) -> Manifest:
+def _own_levels(kubernetes: str) -> tuple[Manifest, Manifest]:
     shares = "nominalConcurrencyShares" if RELEASES[kubernetes] == "v1" else "assuredConcurrencyShares"
-    spec = {"type": "Limited", "limited": {shares: 20, "limitResponse": {"type": "Reject"}}}
-    return manifest("PriorityLevelConfiguration", "batch", spec, kubernetes)
+    queuing = {"queues": 128, "handSize": 8, "queueLengthLimit": 200}
+    small = {shares: 20, "limitResponse": {"type": "Reject"}}
+    large = {shares: 2000, "limitResponse": {"type": "Queue", "queuing": queuing}}
+    batch, reserve = (
+        manifest("PriorityLevelConfiguration", name, {"type": "Limited", "limited": limited}, kubernetes)
+        for name, limited in (("batch", small), ("reserve", large))
+    )
+    return batch, reserve

@@ -66,6 +66,21 @@ def test_a_false_claim_is_noticed() -> None:
         assert ("APF502", "false claim") in kinds
 
 
+def test_a_wrong_reason_is_noticed() -> None:
+    """A finding that names less than what covers a part, or more."""
+    given, finding = next(
+        (given, finding)
+        for given in map(configuration, range(SEEDS))
+        for finding in findings(given)
+        if finding.rule == "APF501" and '"global-default"' in finding.message
+    )
+    true = claims(given)
+    for wrong in (finding.message.replace('"global-default"', "it"), f'{finding.message} "exempt"'):
+        assert [each.rule for each in differences(given, true, [finding._replace(message=wrong)])].count("APF501") > [
+            each.rule for each in differences(given, true, [finding])
+        ].count("APF501")
+
+
 def test_the_reference_shares_no_code_with_apflint() -> None:
     """Only `comparison` imports apflint, and only to run `check`."""
     imported = {}
