@@ -333,7 +333,7 @@ def test_whatever_is_expected_has_a_name() -> None:
 )
 def test_hands_that_take_too_many_bits(queues: int, hand: int, fits: str) -> None:
     (told,) = found("APF306", level({"queues": queues, "handSize": hand, "queueLengthLimit": 5}))
-    assert told.message.rstrip(".").endswith(f"and the server has 60. {fits}")
+    assert told.message.rstrip(".").endswith(f"and the API server allows at most 60. {fits}")
 
 
 @pytest.mark.parametrize(

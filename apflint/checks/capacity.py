@@ -112,8 +112,8 @@ def critical_level_lends(workspace: Workspace) -> Iterator[Problem]:
     for level, limited in _limited(workspace):
         if level.name in _CRITICAL and 50 < limited.lendable_percent <= 100:
             message = (
-                f"{quote(level.name)} lends {limited.lendable_percent} % of its seats. It gets them back only every 10 seconds,"
-                " and what waits there meanwhile keeps the cluster alive: leases, nodes, the control plane"
+                f"{quote(level.name)} lends {limited.lendable_percent}% of its seats. It gets them back up to 10 seconds after it"
+                " needs them, and the requests that wait meanwhile keep the cluster alive: leases, nodes, the control plane"
             )
             yield Problem(Place(level.document, (*_LIMITED, "lendablePercent")), message)
 
@@ -205,6 +205,6 @@ def oversized_queues(workspace: Workspace) -> Iterator[Problem]:
         if waiting > _WAITING:
             message = (
                 f"{queuing.queues:,} queues of {queuing.queue_length_limit:,} let {waiting:,} requests wait, each with its memory;"
-                " none waits longer than a quarter of the request timeout (15 seconds), so most of them wait for a 429"
+                " by default none waits longer than 15 seconds, so most of them wait for a 429"
             )
             yield Problem(Place(level.document, _QUEUING, key=True), message)

@@ -36,7 +36,8 @@ def duplicate_object(workspace: Workspace) -> Iterator[Problem]:
         if earlier is not document:
             message = (
                 f"{document.kind} {quote(document.name)} is already defined in these files. A cluster has one object of each"
-                " name: the one that is applied last replaces the other. Rename or remove one of them"
+                " name: with `kubectl apply` the last one replaces the other, and Helm and `kubectl create` refuse it. Rename"
+                " or remove one of them"
             )
             yield Problem(Place(document, _NAME), message, related=(Elsewhere(Place(earlier, _NAME), "the first one"),))
 
