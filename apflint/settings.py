@@ -129,6 +129,16 @@ def find(folder: str) -> str | None:
         folder = parent
 
 
+def git_root(folder: str) -> str | None:
+    """Return the root of the git repository that a directory is in, or None if there is none."""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return folder
+
+
 def _mentions(path: str) -> bool:
     """Whether a pyproject.toml has a table of ours. Most have none, and then nobody pays for parsing it."""
     try:

@@ -10,7 +10,7 @@ from apflint import catalogue, settings_text
 from apflint.exclusion import Excluder, Patterns
 from apflint.finding import SEVERITIES
 from apflint.report import FORMATS
-from apflint.settings import DEFAULTS, is_severity
+from apflint.settings import DEFAULTS, git_root, is_severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,13 +91,7 @@ def _context_path(written: str, folder: str, place: str) -> str:
 
 def _project(folder: str) -> str:
     """Return the root of the git repository that `folder` is in, or `folder` if there is none."""
-    above = folder
-    while not os.path.exists(os.path.join(above, ".git")):
-        parent = os.path.dirname(above)
-        if parent == above:
-            return folder
-        above = parent
-    return above
+    return git_root(folder) or folder
 
 
 def _value(key: str, value: Any, where: str) -> Any:

@@ -138,6 +138,18 @@ def test_apflint_looks_at_the_changed_files(repository: Repository) -> None:
     assert not passed(repository.run("--all-files"))
 
 
+def test_apflint_knows_the_levels_in_files_that_do_not_change(repository: Repository) -> None:
+    repository.use("apflint", args=["--fail-on", "warning", "--ignore", "APF505"])
+    repository.write("platform/level.yaml", LEVEL)
+    repository.commit()
+    repository.write("schema.yaml", SCHEMA)
+    assert passed(repository.run())
+    repository.write("schema.yaml", SCHEMA.replace("{name: batch}", "{name: missing}"))
+    done = repository.run()
+    assert not passed(done)
+    assert "APF401" in done.stdout
+
+
 def test_apflint_is_not_run_for_other_files(repository: Repository) -> None:
     repository.use("apflint")
     repository.write("notes.md", "FlowSchema\n")

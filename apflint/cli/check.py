@@ -11,7 +11,7 @@ from apflint.cli import files
 from apflint.cli.progress import watched
 from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check, enabled
-from apflint.finding import SEVERITIES
+from apflint.finding import SEVERITIES, Skipped
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
 from apflint.report import Style, render
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from apflint.finding import Report
 
 
+CONTEXT = "context"
+"""Why a file is not checked that `context` names: it is read for what it defines."""
+
+
 class Inputs(NamedTuple):
     """What to read. `stdin_filename` is the name that findings show for standard input."""
 
@@ -35,7 +39,7 @@ class Inputs(NamedTuple):
     force_exclude: bool = False
     stdin_filename: str | None = None
     context: tuple[str, ...] = ()
-    """Paths that are read for what they define, and never reported on."""
+    """Paths that are read for what they define. Never reported on, even if they lie below one of `paths`."""
     apart: str | None = None
     """A file of ours that is no manifest, though it may lie among them: the baseline."""
 
@@ -182,8 +186,17 @@ def _run(request: Request, flags: Flags) -> int:
 
 
 def _checked(inputs: Inputs, options: Options, unreadable: list[str]) -> Report:
-    context = pairs(read(inputs._replace(paths=inputs.context), unreadable)) if inputs.context else ()
-    return check(pairs(read(inputs, unreadable)), options, context)
+    from apflint.cli import project
+
+    skipped: list[Skipped] = []
+    context = list(pairs(read_context(inputs, unreadable))) if inputs.context else []
+    found: Iterable[Input] = read(inputs, unreadable, skipped)
+    if project.sees_only_some_files(inputs):
+        found = kept = tuple(found)
+    report = check(pairs(found), options, context)
+    if isinstance(found, tuple):
+        report = project.confirmed(report, kept, lambda more: check(pairs(kept), options, (*context, *more)), inputs)
+    return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 
 
 def _write_baseline(inputs: Inputs, options: Options, path: str) -> int:
@@ -257,18 +270,43 @@ def _summarise(report: Report, printing: Printing) -> None:
         sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")
 
 
-def read(inputs: Inputs, unreadable: list[str]) -> Iterator[Input]:
-    """The inputs that can be read; the others become sentences in `unreadable`."""
-    found = list(files.discover(inputs.paths, inputs.exclude, inputs.force_exclude))
+def read(inputs: Inputs, unreadable: list[str], skipped: list[Skipped] | None = None) -> Iterator[Input]:
+    """Yield the inputs that can be read. Others become sentences in `unreadable`, or entries of `skipped` with a reason."""
+    skipped = [] if skipped is None else skipped
+    found = list(files.discover(inputs.paths, inputs.exclude, inputs.force_exclude, skipped))
     if inputs.apart is not None:
         found = [one for one in found if not _is_file(inputs.apart, one.path)]
+    if inputs.context:
+        found = _without_context(found, inputs, skipped)
+    patches = None
     for one in watched(found):
         data = files.read(one)
         if isinstance(data, files.Unreadable):
             unreadable.append(visible(f"{one.name}: {data.reason}"))
             continue
         name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
-        yield Input(name, one.path, data, files.may_hold_apf(data))
+        ours = files.may_hold_apf(data)
+        if ours and one.name != STDIN:
+            from apflint.cli.patches import REASON, Patches  # most files of a repository are not ours
+
+            patches = patches or Patches()
+            if one.path in patches:
+                skipped.append(Skipped(name, REASON))
+                ours = False
+        yield Input(name, one.path, data, ours)
+
+
+def read_context(inputs: Inputs, unreadable: list[str]) -> Iterator[Input]:
+    """Yield the files of `context`. They are named in settings or options, so `exclude` applies only within directories."""
+    return read(inputs._replace(paths=inputs.context, context=(), force_exclude=False), unreadable)
+
+
+def _without_context(found: list[files.Found], inputs: Inputs, skipped: list[Skipped]) -> list[files.Found]:
+    """Leave out the files of the context."""
+    known = {os.path.realpath(one.path) for one in files.discover(inputs.context, inputs.exclude) if not one.problem}
+    kept = [one for one in found if os.path.realpath(one.path) not in known]
+    skipped += [Skipped(one.name, CONTEXT) for one in found if one not in kept]
+    return kept
 
 
 def _is_file(path: str, other: str) -> bool:

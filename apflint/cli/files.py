@@ -18,6 +18,8 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from apflint.finding import Skipped
+
 SUFFIXES = (".yaml", ".yml", ".json")
 """What is read of a directory. A file that is named on the command line is read whatever its name."""
 
@@ -62,7 +64,12 @@ class Unreadable(NamedTuple):
     """Sentences for people, without the name of the file."""
 
 
-def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: bool = False) -> Iterator[Found]:
+def discover(
+    paths: Iterable[str],
+    exclude: Iterable[str] = (),
+    force_exclude: bool = False,
+    skipped: list[Skipped] | None = None,
+) -> Iterator[Found]:
     """The files that `paths` stand for, each once: in the order of `paths`, and sorted by name in each directory.
 
     A file is taken whatever its name. A directory stands for the `SUFFIXES` files in it and below; hidden directories
@@ -72,7 +79,8 @@ def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: b
     `exclude` holds shell patterns as in apflint.exclusion. They concern what is found in directories, and with
     `force_exclude` the `paths` too. The current directory is named by nobody, so they may leave it out as a whole.
 
-    What does not exist or cannot be listed comes as a `Found` with a `problem`.
+    What does not exist or cannot be listed comes as a `Found` with a `problem`. Directories and files that are left out
+    because of their names are appended to `skipped`.
     """
     excluded = None
     if exclude:
@@ -108,7 +116,7 @@ def discover(paths: Iterable[str], exclude: Iterable[str] = (), force_exclude: b
         from apflint.cli.walk import Directory, walk  # a hook names its files
 
         start = Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
-        yield from walk(start, excluded, seen)
+        yield from walk(start, excluded, seen, skipped)
 
 
 def read(found: Found) -> bytes | Unreadable:

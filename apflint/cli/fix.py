@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
-from apflint.cli.check import pairs, read, requested, show, status, wanted_reports
+from apflint.cli.check import pairs, read, read_context, requested, show, status, wanted_reports
 from apflint.edit.consequences import identity
 from apflint.edit.fix import mend
 from apflint.report.terminal import counted, visible
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from apflint.cli.check import Flags, Input, Request
     from apflint.edit.fix import Refusal
-    from apflint.finding import Finding, Report
+    from apflint.finding import Finding, Report, Skipped
 
 
 _MOST = 10_000
@@ -80,14 +80,15 @@ def check(request: Request, flags: Flags) -> int:
 def _mended(request: Request, flags: Flags) -> _Outcome:
     """Has everything mended in memory, then shows or writes it."""
     failures: list[str] = []
-    context = list(pairs(read(request.inputs._replace(paths=request.inputs.context), failures)))
+    context = list(pairs(read_context(request.inputs, failures)))
     # Not by its usual name: findings are to name places in this text, not in the templates of a rendered chart.
     stdin = request.inputs.stdin_filename or "<standard input>"
     inputs: dict[str, Input] = {}
-    for one in read(request.inputs._replace(stdin_filename=stdin), failures):
+    skipped: list[Skipped] = []
+    for one in read(request.inputs._replace(stdin_filename=stdin), failures, skipped):
         if inputs.setdefault(one.name, one) is not one:
             raise ValueError(f'"{one.name}" is the name of standard input and of a file. Fix them one after the other.')
-    judge = _judge(request, context)
+    judge = _judge(request, context, skipped)
     before = dict(pairs(inputs.values()))
     first = judge(before)
     mending = mend(before, judge, unsafe=flags.unsafe_fixes, first=first)
@@ -101,16 +102,23 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
     return _Outcome(first, made, mending.refused, mending.report if settled else judge(now), failures)
 
 
-def _judge(request: Request, context: list[tuple[str, bytes]]) -> Callable[[Mapping[str, bytes]], Report]:
+def _judge(
+    request: Request, context: list[tuple[str, bytes]], skipped: list[Skipped]
+) -> Callable[[Mapping[str, bytes]], Report]:
     """Checks inputs as `apflint check` would, but tells all there is, and leaves out what the baseline has."""
     options = request.options._replace(most=_MOST, covered=True)
+
+    def checked(inputs: Mapping[str, bytes]) -> Report:
+        report = engine.check(inputs.items(), options, context)
+        return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
+
     if request.baseline is None:
-        return lambda inputs: engine.check(inputs.items(), options, context)
+        return checked
     from apflint.baseline import compare
     from apflint.cli.baselines import known
 
     entries, rules = known(request.baseline.path), engine.enabled(request.options)
-    return lambda inputs: compare(engine.check(inputs.items(), options, context), entries, rules).report
+    return lambda inputs: compare(checked(inputs), entries, rules).report
 
 
 def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:

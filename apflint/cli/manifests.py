@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import VALIDATION
 from apflint.cli import files
+from apflint.cli.patches import Patches
 from apflint.engine import STDIN, load_inputs, report
 from apflint.evaluate.limits import server_concurrency
 from apflint.releases import NEWEST, release
@@ -56,7 +57,10 @@ def read(paths: Iterable[str], cluster: Cluster) -> Workspace:
     asked = {"kubernetes": cluster.kubernetes, "server-concurrency": cluster.server_concurrency()}
     settings = effective(asked, isolated=cluster.isolated).values
     target = release(settings["kubernetes"] or NEWEST.name)
-    loaded = load_inputs(_inputs(paths, settings["exclude"]))
+    patches: list[str] = []
+    loaded = load_inputs(_inputs(paths, settings["exclude"], patches))
+    if patches:
+        sys.stderr.write("apflint: patches among the manifests are not used: build the kustomization first\n")
     world = World(server_concurrency=settings["server-concurrency"], defaults=cluster.defaults)
     known = workspace(loaded, target, world=world)
     _warn(loaded, known)
@@ -71,12 +75,18 @@ def read_one(path: str, cluster: Cluster) -> Workspace:
     return read((path,), cluster)
 
 
-def _inputs(paths: Iterable[str], exclude: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def _inputs(paths: Iterable[str], exclude: Iterable[str], patches: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and bytes of the files that may hold objects; the names of patches are appended to `patches`."""
+    known = Patches()
     for found in files.discover(paths, exclude):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
             raise ValueError(f"{visible(found.name)}: {data.reason}")  # noqa: TRY004  # it is the path that is wrong
-        if files.may_hold_apf(data):
+        if not files.may_hold_apf(data):
+            continue
+        if found.name != STDIN and found.path in known:
+            patches.append(found.name)
+        else:
             yield STDIN if found.name == STDIN else found.name, data
 
 

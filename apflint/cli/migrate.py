@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli import files
 from apflint.cli.changes import print_bytes, print_diff, say, write
+from apflint.cli.patches import REASON, Patches
 from apflint.edit.files import decode
 from apflint.edit.migrate import migrate
 from apflint.edit.versions import choose
@@ -42,6 +43,7 @@ def run(wanted: Wanted) -> int:
     told = any(one is not None for one in (wanted.to, wanted.kubernetes, wanted.span))
     target = choose(wanted.to, wanted.kubernetes if told else settings["kubernetes"], wanted.span)
     status, moved, seen = 0, 0, 0
+    patches = Patches()
     for found in files.discover(wanted.paths, settings["exclude"], wanted.force_exclude):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
@@ -50,6 +52,9 @@ def run(wanted: Wanted) -> int:
             continue
         standard_input = found.path in ("-", "/dev/stdin")
         if not standard_input and not files.may_hold_apf(data):
+            continue
+        if not standard_input and found.path in patches:
+            say(f"{found.name}: not migrated: {REASON}")
             continue
         result = _one(found, data, target, wanted, to_output=standard_input and not wanted.diff)
         status = max(status, result.status)

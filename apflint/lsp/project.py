@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint import engine
 from apflint.cli import files
 from apflint.cli.check import Flags, Inputs, requested
+from apflint.cli.patches import Patches
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.releases import release
@@ -62,6 +63,7 @@ class Project:
         self._request: tuple[Inputs, Options] | None = None
         self._found: list[tuple[str, str]] | None = None
         self._context: list[tuple[str, str]] = []
+        self._patches = Patches()
         self._last: list[Loaded] = []
         self._notes: list[str] = []
         self._again = True
@@ -139,6 +141,9 @@ class Project:
         inputs = self._request[0]
         self._found = None if self.alone else self._files(inputs.paths, inputs.exclude)
         self._context = self._files(inputs.context, inputs.exclude) if inputs.context else []
+        known = {real for _, real in self._context}
+        self._found = self._found and [one for one in self._found if one[1] not in known]
+        self._patches = Patches()
         there = {name for name, _ in (*(self._found or ()), *self._context)}
         self._read = {name: file for name, file in self._read.items() if name in there}
 
@@ -159,12 +164,13 @@ class Project:
     def _inputs(self, texts: Mapping[str, str], inputs: Inputs, notes: list[str]) -> Iterator[Loaded]:
         """What is checked, in the order of `apflint check`, with open files that a walk does not find."""
         names = {real: name for name, real in self._found or ()}
+        known = {real for _, real in self._context}
         for path in texts:
-            if path not in names and not self._is_excluded(path, inputs.exclude):
+            if path not in names and path not in known and not self._is_excluded(path, inputs.exclude):
                 names[path] = os.path.relpath(path)
         for real, name in sorted(names.items(), key=lambda entry: entry[1].split(os.sep)):
             part = self._input(name, real, texts, notes)
-            if part is not None:
+            if part is not None and not ((part.documents or part.troubles) and real in self._patches):
                 yield part
 
     @staticmethod

@@ -25,8 +25,25 @@ REASONS: dict[str, tuple[str, str]] = {
     ),
     "no Kubernetes object": ("1 document that is no Kubernetes object", "{} documents that are no Kubernetes objects"),
     "other kinds": ("1 document of another kind", "{} documents of other kinds"),
+    "patch listed in a kustomization": (
+        "1 patch listed in a kustomization (check what it makes: kustomize build DIR | apflint check -)",
+        "{} patches listed in kustomizations (check what these make: kustomize build DIR | apflint check -)",
+    ),
+    "context": ("1 file of the context", "{} files of the context"),
+    "upper-case suffix, which kubectl does not read": (
+        "1 file with an upper-case suffix, which kubectl does not read",
+        "{} files with an upper-case suffix, which kubectl does not read",
+    ),
+    "hidden directory": ("1 hidden directory", "{} hidden directories"),
+    "directory of installed packages": ("1 directory of installed packages", "{} directories of installed packages"),
 }
 """Why something was not checked -> one of it, several of it; in the order of the lines. Others are shown as they are."""
+
+
+_PATHS = frozenset([*REASONS][-5:])
+"""Reasons to leave out a file or a directory as a whole, not a document in a file."""
+_VERBOSE = frozenset([*REASONS][-2:])
+"""Reasons that are only listed with `-v`: nobody expects such directories to be read."""
 
 
 def counts(per_severity: Mapping[Severity, int], paint: Paint) -> str:
@@ -44,12 +61,15 @@ def summary(report: Report, style: Style, paint: Paint, *, fixes: str = "apflint
     for skipped in report.skipped:
         reasons.setdefault(_reason(skipped), []).append(skipped)
     for reason, passed_over in reasons.items():
-        if not passed_over:
+        if not passed_over or (reason in _VERBOSE and not style.verbose):
             continue
         first, *rest = wrap(f"Not checked: {_passed_over(reason, passed_over)}", style.width, 0, 2)
         lines += [first, *indented(rest, "  ")]
-        if style.verbose:
-            lines += [f"  {heading(s.file)}: {s.documents} {visible(s.reason)}" for s in passed_over]
+        if style.verbose and (len(passed_over) > 1 or reason not in _PATHS):
+            lines += [
+                f"  {heading(s.file)}: {'' if reason in _PATHS else f'{s.documents} '}{visible(s.reason)}"
+                for s in passed_over
+            ]
     return "\n".join(lines)
 
 
@@ -96,6 +116,8 @@ def _passed_over(reason: str, skipped: list[Skipped]) -> str:
     default = f"1 document ({visible(reason)})", f"{{}} documents ({visible(reason)})"
     one, several = REASONS.get(reason, default)
     text = one if count == 1 else several.replace("{}", str(count), 1)
+    if reason in _PATHS:
+        return text if count > 1 else f"{text}: {visible(skipped[0].file)}"
     where = counted(len(files), "file") if len(files) > 1 else visible(skipped[0].file)
     return f"{text} in {where}"
 

@@ -106,7 +106,7 @@ def test_requests(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(HEAD)
     run = apflint(tmp_path, "explain", "-f", "good.yaml", "--requests", "-", stdin=data)
     assert run.status == 2
-    assert '"flowSchema": "catch-all"' in run.out.splitlines()[-1]
+    assert '"flowSchema": "global-default"' in run.out.splitlines()[-1]
     assert 0 < len(run.err.splitlines()) <= 11
 
 

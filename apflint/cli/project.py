@@ -1,0 +1,70 @@
+"""Findings of a run that sees only some files of a project, as a pre-commit hook does, held against the whole project."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from apflint.settings import git_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from apflint.cli.check import Input, Inputs
+    from apflint.finding import Finding, Report
+
+MAX_FILES = 20_000
+"""Files of a project that are looked at. In a larger one, findings that other files could refute are left out."""
+
+
+def sees_only_some_files(inputs: Inputs) -> bool:
+    """Whether the inputs are named files of a project: with --force-exclude, as in the hooks."""
+    return inputs.force_exclude and not any(path == "-" or os.path.isdir(path) for path in inputs.paths)
+
+
+def confirmed(
+    report: Report, found: Sequence[Input], again: Callable[[Iterable[tuple[str, bytes]]], Report], inputs: Inputs
+) -> Report:
+    """Return the report without the findings that other files of the project refute.
+
+    A priority level may be defined, and a FlowSchema matched, in a file that the run does not see. So findings that
+    depend on other objects stay only if they stay with all files of the git repository as context (`again`). These are
+    read only if there is such a finding: most runs of a hook have none. Without a repository the report stays as it is.
+    """
+    root = git_root(os.getcwd())
+    if root is None or not any(map(_depends_on_others, report.findings)):
+        return report
+    others = _other_files(root, found, inputs)
+    confirming = {} if others is None else {_key(finding): finding for finding in again(others).findings}
+    kept = (confirming.get(_key(finding)) if _depends_on_others(finding) else finding for finding in report.findings)
+    return report._replace(findings=tuple(finding for finding in kept if finding is not None))
+
+
+def _depends_on_others(finding: Finding) -> bool:
+    from apflint.checks import ANALYSIS
+
+    return finding.rule in ANALYSIS or finding.rule in ("APF401", "APF403", "APF901")
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    """What a finding is known by; its message may name other objects of the project."""
+    return finding.rule, finding.file, finding.object, finding.field, finding.span
+
+
+def _other_files(root: str, found: Sequence[Input], inputs: Inputs) -> list[tuple[str, bytes]] | None:
+    """The manifests of the project that were not named; None if there are too many files."""
+    from apflint.cli import files
+    from apflint.cli.patches import Patches
+
+    named = {os.path.realpath(one.path) for one in found}
+    others: list[tuple[str, bytes]] = []
+    patches = Patches()
+    for number, one in enumerate(files.discover((os.path.relpath(root),), inputs.exclude)):
+        if number == MAX_FILES:
+            return None
+        if one.problem or os.path.realpath(one.path) in named:
+            continue
+        data = files.read(one)
+        if not isinstance(data, files.Unreadable) and files.may_hold_apf(data) and one.path not in patches:
+            others.append((one.name, data))
+    return others

@@ -1,0 +1,139 @@
+"""Runs that see only some files of a project do not report what other files refute; context is never reported on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shell import LEVEL, ROOT, SCHEMA
+
+from apflint.cli import project as module
+from apflint.cli.app import run
+
+BAD = LEVEL.replace("queues: 64", "queues: 4")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a FlowSchema and its level in two files."""
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, "levels/batch.yaml", LEVEL)
+    write(tmp_path, "schemas/batch.yaml", SCHEMA)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def rules(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """The rules of all findings but those on what the schema itself says."""
+    run(["check", "--format", "json", *arguments])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return sorted(finding["rule"] for finding in found["findings"] if finding["rule"] not in ("APF505", "APF603"))
+
+
+@pytest.mark.usefixtures("project")
+def test_other_files_of_the_project_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, rule in (("schemas/batch.yaml", "APF401"), ("levels/batch.yaml", "APF403")):
+        assert rule in rules(capsys, name)  # only what was named
+        assert rules(capsys, "--force-exclude", name) == []
+        assert rules(capsys, "--force-exclude", "--complete", name) == []
+
+
+def test_what_no_file_of_the_project_refutes_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "levels" / "batch.yaml").unlink()
+    assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == ["APF401"]
+    assert rules(
+        capsys, "--force-exclude", "--select", "APF401", "--complete", "--fail-on", "error", "schemas/batch.yaml"
+    ) == ["APF401"]
+
+
+def test_other_files_are_not_reported_on(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, "levels/bad.yaml", BAD.replace("name: batch", "name: bad"))
+    write(project, "twin.yaml", SCHEMA.replace("name: batch\nspec", "name: twin\nspec"))
+    assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == []
+
+
+def test_a_suppression_that_needs_other_files_is_not_called_unused(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, "twin.yaml", SCHEMA.replace("name: batch\nspec", "name: twin\nspec"))
+    line = "  matchingPrecedence: 870"
+    suppressed = SCHEMA.replace(line, f"{line}  # apflint: ignore[APF503] both are ours")
+    write(project, "schemas/batch.yaml", suppressed)
+    assert "APF901" in rules(capsys, "schemas/batch.yaml")
+    assert "APF901" not in rules(capsys, "--force-exclude", "schemas/batch.yaml")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_project_is_read_only_if_a_finding_depends_on_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the project was read")
+
+    write(
+        Path(),
+        "own.yaml",
+        SCHEMA.replace("{name: batch}", "{name: global-default}").replace('["*"]}', '["*"], clusterScope: true}'),
+    )
+    monkeypatch.setattr(module, "_other_files", refuse)
+    assert rules(capsys, "--force-exclude", "own.yaml") == []
+
+
+@pytest.mark.usefixtures("project")
+def test_in_a_project_with_too_many_files_such_findings_are_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_FILES", 1)
+    write(Path(), "other.yaml", SCHEMA.replace("name: batch", "name: other"))
+    assert rules(capsys, "--force-exclude", "other.yaml") == []
+    write(Path(), "bad.yaml", BAD)
+    assert rules(capsys, "--force-exclude", "bad.yaml") == ["APF305"]
+
+
+def test_outside_of_a_repository_findings_stay(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".git").rmdir()
+    if not any((folder / ".git").exists() for folder in project.parents):
+        assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == ["APF401"]
+
+
+def test_the_documented_settings_with_a_context_below_the_directory(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    block = re.search(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    write(project, "apflint.toml", block[1])
+    (context,) = re.findall(r'^context = \["(.*)"\]$', block[1], re.MULTILINE)
+    (project / "levels" / "batch.yaml").unlink()
+    write(project, context, BAD.replace("name: batch", "name: bad") + "---\n" + LEVEL)
+    assert rules(capsys) == []
+    for command in ((), (".",), (context,), ("--force-exclude", context), ("platform", "schemas")):
+        run(["check", "--format", "json", *command])
+        report = json.loads(capsys.readouterr().out)
+        assert {finding["file"] for finding in report["findings"]} <= {"schemas/batch.yaml"}, command
+        assert {"file": context, "reason": "context", "count": 1} in report["summary"]["skipped"], command
+    before = Path(context).read_bytes()
+    assert run(["fix", "--unsafe-fixes", "--select", "APF3", "."]) == 0
+    assert Path(context).read_bytes() == before
+
+
+@pytest.mark.usefixtures("project")
+def test_a_context_on_the_command_line_is_not_reported_on(capsys: pytest.CaptureFixture[str]) -> None:
+    write(Path(), "levels/batch.yaml", BAD)
+    assert "APF305" in rules(capsys)
+    assert rules(capsys, "--context", "levels", "--select", "APF3") == []
+
+
+@pytest.mark.usefixtures("project")
+def test_an_excluded_context_is_read_for_named_files(capsys: pytest.CaptureFixture[str]) -> None:
+    write(Path(), "apflint.toml", 'context = ["levels/batch.yaml"]\nexclude = ["levels"]\n')
+    assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == []
