@@ -479,7 +479,7 @@ def test_the_witness_of_a_capture(
 ) -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[subject], **rule)
     (found,) = findings(mine, only="APF507")
-    assert f'("{protected}")' in found.message
+    assert f'"{protected}" (`' in found.message
     answer = _explained(found.message, tmp_path, capsys, mine)
     assert (answer["flowSchema"], answer["priorityLevel"]) == ("mine", "workload-low")
     assert findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 850}}, only="APF507") == []
@@ -1112,7 +1112,7 @@ def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[group("system:authenticated")], resources=[ALL])
     (found,) = findings(mine, only="APF507")
     for name in ("kube-scheduler", "kube-controller-manager", "system-nodes", "system-leader-election"):
-        assert f'("{name}")' in found.message
+        assert f'"{name}" (`' in found.message
 
 
 def test_suggested_objects_are_told_wherever_they_stand() -> None:

@@ -48,6 +48,9 @@ MANDATORY = ("exempt", "catch-all")
 AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
 """Annotation: "true" lets the server put the object back to what its release says."""
 
+GENERAL_PURPOSE = ("service-accounts", "global-default")
+"""Suggested FlowSchemas for whatever has none of its own. All other suggested ones reserve capacity for the system."""
+
 _FIRSTS = (18, 19, 20, 22, 24, 26, 28, 34)
 """The minor releases that changed the built-in objects: the data files."""
 
@@ -88,6 +91,12 @@ def suggested_names(release: Release, kind: Kind) -> frozenset[str]:
 
 
 @lru_cache
+def protected_flow_schemas(release: Release) -> frozenset[str]:
+    """Return the names of the suggested FlowSchemas that reserve capacity for the system itself."""
+    return suggested_names(release, "FlowSchema").difference(GENERAL_PURPOSE)
+
+
+@lru_cache
 def lifetime(kind: Kind, name: str) -> tuple[Release, Release] | None:
     """The first and the last release, of those known, that create the object; None if none does.
 
@@ -95,6 +104,12 @@ def lifetime(kind: Kind, name: str) -> tuple[Release, Release] | None:
     """
     creating = [release for release in RELEASES if name in names(release, kind)]
     return (creating[0], creating[-1]) if creating else None
+
+
+def is_retired(release: Release, kind: Kind, name: str) -> bool:
+    """Return whether earlier releases created an object of this name that `release` does not create any more."""
+    life = lifetime(kind, name) if name and name not in names(release, kind) else None
+    return life is not None and release.minor > life[1].minor
 
 
 def source(release: Release) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.checks.level_facts import describe_seats
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
@@ -65,23 +66,18 @@ def _problem(schema: FlowSchema, level: LevelLimits, captures: list[_Capture]) -
     paths = listed(dict.fromkeys(each.path for each in captures), "and")
     clients = listed(dict.fromkeys(each.clients for each in captures), "and")
     usual = listed(
-        dict.fromkeys(f"{quote(each.usual_level.name)} ({_seats(each.usual_level)})" for each in captures), "and"
+        dict.fromkeys(f"{quote(each.usual_level.name)} ({describe_seats(each.usual_level)})" for each in captures),
+        "and",
     )
     message = (
         f"this captures API discovery (GET {paths}) of all {clients}, as `apflint explain get {first.path} --as"
-        f" {first.user}`. The priority level {quote(level.name)} has {_seats(level)} and no queues; discovery usually goes"
+        f" {first.user}`. The priority level {quote(level.name)} has {describe_seats(level)} and no queues; discovery usually goes"
         f" to {usual}. If no seat is free, the server answers 429, and kubectl and starting controllers cannot find any"
         " resource. List only the paths you mean, or use a priority level with queues"
     )
     by = first.matched_by
     path = ("spec", "rules", by.rule, "nonResourceRules", by.non_resource_rule or 0)
     return Problem(Place(schema.document, path), message)
-
-
-def _seats(level: LevelLimits) -> str:
-    if level.type == "Exempt":
-        return "no limit"
-    return f"{level.nominal} seat{'' if level.nominal == 1 else 's'}"
 
 
 def _captures(workspace: Workspace) -> Iterator[_Capture]:

@@ -52,6 +52,13 @@ class Witness(NamedTuple):
     record: Mapping[str, object]
     """The same as a line of a file for `apflint explain --requests`, where groups are taken as given."""
 
+    @property
+    def command(self) -> str:
+        """The request as a command to try: `apflint explain list pods -n dev --as alice`. The record if no words give it."""
+        import shlex
+
+        return f"apflint explain {shlex.join(self.words)}" if self.words is not None else f"{self.record}"
+
 
 class Move(NamedTuple):
     """Requests that go elsewhere in another configuration."""

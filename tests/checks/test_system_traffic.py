@@ -1,0 +1,305 @@
+"""APF507: every capture is found, by the users of the system, and levels that are as good are none."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shlex
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_rules_whole_set import ALL, PATHS, account, findings, flow_schema, group, known, level, user
+
+from apflint import builtin
+from apflint.cli.app import run
+from apflint.evaluate.classifier import classifier
+from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.match import RequestDigest, UserInfo
+from apflint.evaluate.requestinfo import RequestInfo
+from apflint.releases import RELEASES, release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from apflint.releases import Release
+
+LEASES = {
+    "verbs": ["get", "create", "update"],
+    "apiGroups": ["coordination.k8s.io"],
+    "resources": ["leases"],
+    "namespaces": ["*"],
+}
+NODES = {"verbs": ["*"], "apiGroups": [""], "resources": ["nodes", "nodes/status"], "clusterScope": True}
+LISTS = {**ALL, "verbs": ["list", "watch"]}
+EVERYBODY = group("system:authenticated")
+
+
+def proofs(message: str) -> dict[str, str]:
+    """The protected FlowSchemas in a message, each with the arguments of its command."""
+    return dict(re.findall(r'"([a-z-]+)" \(`apflint explain (.*?)`\)', message))
+
+
+# All captures against all requests of a small world.
+
+VERBS = ("get", "list", "watch", "update", "patch", "create")
+API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
+RESOURCES = ("pods", "nodes", "nodes/status", "leases", "endpoints", "configmaps", "gadgets")
+NAMESPACES = ("", "kube-system", "default", "elsewhere")
+URLS = ("/healthz", "/livez", "/metrics", "/metrics/slis", "/apis", "/unheard")
+USERS = (
+    "system:node:node-1",
+    "system:node:named",
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    "system:serviceaccount:kube-system:default",
+    "system:serviceaccount:kube-system:unheard",
+    "system:serviceaccount:kube-system:named",
+    "system:serviceaccount:kube-system:endpoint-controller",
+    "system:serviceaccount:kube-system:endpointslicemirroring-controller",
+    "system:anonymous",
+)
+SUBJECTS = (
+    EVERYBODY,
+    EVERYBODY,
+    group("system:nodes"),
+    group("system:serviceaccounts"),
+    group("system:serviceaccounts:kube-system"),
+    group("system:unauthenticated"),
+    group("dev"),
+    user("*"),
+    user("alice"),
+    user("system:kube-scheduler"),
+    user("system:node:named"),
+    account("kube-system", "*"),
+    account("kube-system", "named"),
+    account("ci", "*"),
+)
+
+
+def requests() -> Iterator[RequestInfo]:
+    for verb, api_group, resource, namespace in product(VERBS, API_GROUPS, RESOURCES, NAMESPACES):
+        name, _, subresource = resource.partition("/")
+        yield RequestInfo(True, verb, "", api_group, "", namespace, name, subresource, "", "")
+    for verb, path in product(("get", "delete", "post"), URLS):
+        yield RequestInfo(False, verb, "", "", "", "", "", "", "", path)
+
+
+def drawn(pick: random.Random) -> list[dict[str, Any]]:
+    """A few FlowSchemas that send parts of what is requested in the small world to levels that everybody uses."""
+
+    def some(values: tuple[str, ...], most: int = 2) -> list[str]:
+        chosen = pick.sample(values, pick.randint(1, most))
+        return ["*"] if pick.random() < 0.4 else [value for value in chosen if value] or ["*"]
+
+    def rule() -> dict[str, Any]:
+        made: dict[str, Any] = {"subjects": pick.sample(SUBJECTS, pick.randint(1, 2))}
+        if pick.random() < 0.75:
+            entry = {"verbs": some(VERBS, 3), "apiGroups": some(API_GROUPS), "resources": some(RESOURCES, 3)}
+            if pick.random() < 0.6:
+                entry["namespaces"] = some(NAMESPACES)
+            made["resourceRules"] = [{**entry, "clusterScope": "namespaces" not in entry or pick.random() < 0.5}]
+        if "resourceRules" not in made or pick.random() < 0.3:
+            made["nonResourceRules"] = [{"verbs": some(("get", "delete")), "nonResourceURLs": some(URLS)}]
+        return made
+
+    schemas = []
+    for name in "abcd"[: pick.randint(1, 4)]:
+        precedence = pick.choice((2, 50, 100, 101, 150, 400, 499, 500, 799, 850, 900, 950))
+        schema = flow_schema(name, pick.choice(("workload-low", "global-default", "workload-high")), precedence)
+        schemas.append({**schema, "spec": {**schema["spec"], "rules": [rule() for _ in range(pick.randint(1, 2))]}})
+    return schemas
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("kubernetes", ["1.20", "1.28", "1.36"])
+def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
+    schemas = drawn(random.Random(seed))
+    workspace = known(*schemas, kubernetes=kubernetes)
+    before, after = classifier(workspace.assumed_without_own), classifier(workspace.assumed)
+    protected = builtin.protected_flow_schemas(release(kubernetes))
+    expected = set()
+    for name in USERS:
+        asker = UserInfo(name, effective_groups(name, ())[0])
+        for info in requests():
+            old, new = (classify(RequestDigest(info, asker)) for classify in (before, after))
+            if old.flow_schema.name in protected and old.priority_level.name != new.priority_level.name:
+                expected.add((old.flow_schema.name, new.flow_schema.name))
+    found = {
+        (name, finding.object.name)
+        for finding in findings(*schemas, only="APF507", kubernetes=kubernetes)
+        if finding.object
+        for name in proofs(finding.message)
+    }
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", ["named", "default", "app-1"])
+def test_a_named_account_or_node_hides_nobody(name: str) -> None:
+    """A FlowSchema that comes first and names the user that would stand for all changes nothing for the others."""
+    for subject in (account("kube-system", name), user(f"system:node:{name}"), user("system:node:node-1")):
+        first = flow_schema("first", "workload-high", 2, subjects=[subject], resources=[ALL], paths=[PATHS])
+        found = findings(first, flow_schema("mine", "workload-low", 60, subjects=[EVERYBODY]), only="APF507")
+        mine = next(each for each in found if each.object and each.object.name == "mine")
+        assert set(proofs(mine.message)) == {
+            "system-nodes",
+            "kube-controller-manager",
+            "kube-scheduler",
+            "kube-system-service-accounts",
+        }
+
+
+def test_each_proof_is_what_explain_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = flow_schema("mine", "workload-low", 90, subjects=[EVERYBODY], resources=[ALL], paths=[PATHS])
+    (tmp_path / "mine.json").write_text(json.dumps(mine), encoding="utf-8")
+    (found,) = findings(mine, only="APF507")
+    assert len(proofs(found.message)) == 6
+    for name, command in proofs(found.message).items():
+        for files, flow_schema_name in ((["-f", str(tmp_path)], "mine"), ([], name)):
+            assert run(["explain", *shlex.split(command), *files, "--format", "json"]) == 0
+            assert json.loads(capsys.readouterr().out)["flowSchema"] == flow_schema_name
+
+
+@pytest.mark.parametrize(
+    ("subject", "rule", "command"),
+    [
+        (group("system:nodes"), {"resources": [LEASES]}, "update leases example -n kube-node-lease"),
+        (group("system:nodes"), {"resources": [NODES]}, "patch nodes/status example"),
+        (user("*"), {"resources": [LEASES]}, "update leases example -n kube-system"),
+        (user("*"), {"paths": [PATHS]}, "get /livez"),
+    ],
+)
+def test_the_most_critical_requests_are_shown(subject: dict[str, Any], rule: dict[str, Any], command: str) -> None:
+    (found,) = findings(flow_schema("mine", "workload-low", 2, subjects=[subject], **rule), only="APF507")
+    assert command in {proof.partition(" --as")[0] for proof in proofs(found.message).values()}
+    assert "heartbeat" not in found.message
+
+
+# What is protected.
+
+
+def test_service_accounts_of_kube_system_are_protected() -> None:
+    captured = flow_schema("mine", "workload-low", 850, subjects=[EVERYBODY], resources=[LISTS])
+    (found,) = findings(captured, only="APF507")
+    assert list(proofs(found.message)) == ["kube-system-service-accounts"]
+    assert "use a matchingPrecedence above 900" in found.message
+    assert '"workload-low" (245 seats), which also serves other clients, instead of "workload-high" (98 seats)' in (
+        found.message
+    )
+    assert not findings({**captured, "spec": {**captured["spec"], "matchingPrecedence": 901}}, only="APF507")
+
+
+@pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
+def test_all_suggested_flow_schemas_but_two_are_protected(each: Release) -> None:
+    suggested = builtin.suggested_names(each, "FlowSchema")
+    assert suggested - builtin.protected_flow_schemas(each) == {"service-accounts", "global-default"}
+
+
+@pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
+def test_everybody_first_captures_from_all_protected_ones(each: Release) -> None:
+    mine = flow_schema("mine", "workload-low", 2, subjects=[user("*")], resources=[ALL], paths=[PATHS])
+    mine["apiVersion"] = f"flowcontrol.apiserver.k8s.io/{each.newest_version}"
+    (found,) = findings(mine, only="APF507", kubernetes=each.name)
+    assert set(proofs(found.message)) == builtin.protected_flow_schemas(each)
+
+
+@pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
+def test_the_built_in_objects_are_fine(each: Release) -> None:
+    manifests = builtin.manifest(each, each.newest_version)
+    assert not findings(*manifests, only="APF5", kubernetes=each.name)
+
+
+# Levels that serve the requests as well, or as well as anybody meant.
+
+LEASES_OF_NODES = flow_schema(
+    "mine",
+    "leases",
+    300,
+    subjects=[group("system:nodes")],
+    resources=[{**LEASES, "verbs": ["*"], "namespaces": ["kube-node-lease"]}],
+    by="ByUser",
+)
+QUEUES = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
+
+
+def severity(*objects: dict[str, Any]) -> str | None:
+    found = findings(*objects, only="APF507")
+    return found[0].severity if found else None
+
+
+@pytest.mark.parametrize(
+    ("leases", "expected"),
+    [
+        (level("leases", 40, QUEUES), None),
+        (level("leases", 40, {**QUEUES, "queues": 16, "handSize": 8}), None),
+        (level("leases", 39, QUEUES), "info"),
+        (level("leases", 40, QUEUES, lendablePercent=50), "info"),
+        (level("leases", 40, QUEUES, borrowingLimitPercent=10), "info"),
+        (level("leases", 40, {**QUEUES, "queueLengthLimit": 49}), "info"),
+        (level("leases", 40, {"queues": 1, "handSize": 1, "queueLengthLimit": 5000}), "info"),
+        (level("leases", 40), "warning"),
+    ],
+)
+def test_a_level_for_node_leases_alone(leases: dict[str, Any], expected: str | None) -> None:
+    assert severity(leases, LEASES_OF_NODES) == expected
+
+
+def test_a_smaller_level_of_their_own_is_compared_by_all_figures() -> None:
+    (found,) = findings(level("leases", 20, QUEUES), LEASES_OF_NODES, only="APF507")
+    assert '"leases" (46 seats, up to ' in found.message
+    assert 'instead of "node-high" (91 seats, up to ' in found.message
+    assert "64 queues, 300 waiting requests per flow" in found.message
+    assert 'Give "leases" at least as many seats' in found.message
+    assert "matchingPrecedence" not in found.message
+
+
+def test_a_level_that_somebody_else_uses_is_not_their_own() -> None:
+    other = flow_schema("other", "leases", 5000, subjects=[account("ci", "*")])
+    leases = level("leases", 400, QUEUES)
+    assert severity(leases, LEASES_OF_NODES) is None
+    (found,) = findings(leases, LEASES_OF_NODES, other, only="APF507")
+    assert found.severity == "warning"
+    assert "which also serves other clients (`apflint explain " in found.message
+    assert 'Use "node-high", or a priority level for these clients alone' in found.message
+
+
+@pytest.mark.parametrize("subject", [EVERYBODY, user("system:kube-scheduler"), account("kube-system", "*")])
+def test_exempt_requests_do_not_wait(subject: dict[str, Any]) -> None:
+    exempt = flow_schema("mine", "exempt", 50, subjects=[subject], resources=[ALL], paths=[PATHS])
+    assert "APF507" not in {found.rule for found in findings(exempt)}
+
+
+def test_the_broad_exemption_is_still_reported() -> None:
+    exempt = flow_schema("mine", "exempt", 50, subjects=[EVERYBODY], resources=[ALL], paths=[PATHS])
+    assert "APF601" in {found.rule for found in findings(exempt)}
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (account("kube-system", "prometheus"), "info"),
+        (user("system:serviceaccount:kube-system:prometheus"), "info"),
+        (user("system:node:build-7"), "info"),
+        (account("kube-system", "*"), "warning"),
+        (group("system:serviceaccounts:kube-system"), "warning"),
+        (user("system:kube-scheduler"), "warning"),
+    ],
+)
+def test_clients_named_one_by_one_are_meant(subject: dict[str, Any], expected: str) -> None:
+    mine = flow_schema("mine", "workload-low", 450, subjects=[subject], resources=[ALL])
+    assert severity(mine) == expected
+
+
+def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user() -> None:
+    mine = flow_schema("mine", "workload-low", 50, subjects=[account("kube-system", "endpoint-controller")])
+    mine["spec"]["rules"][0]["resourceRules"] = [ALL]
+    (found,) = findings(mine, only="APF507", kubernetes="1.28")
+    assert "endpoint-controller" in proofs(found.message)
+    assert found.severity == "warning"
+
+
+def test_a_retired_built_in_flow_schema_is_left_to_another_rule() -> None:
+    mine = flow_schema("endpoint-controller", "workload-low", 150, subjects=[account("kube-system", "*")])
+    assert {found.rule for found in findings(mine) if found.rule in ("APF507", "APF705")} == {"APF705"}
