@@ -26,6 +26,7 @@ RULES = ("APF501", "APF502", "APF503", "APF504", "APF506", "APF507")
 PROVEN = ("APF501", "APF502", "APF503", "APF507")
 EXPLAINING = ("APF504", "APF506")
 PART = re.compile(r"spec\.rules\[\d+\](?:\.\w+\[\d+\])?")
+BLOCKER = re.compile(r'"([^"]+)" \((?:precedence )?\d+\)')
 QUOTED = re.compile(r'"([^"]+)"')
 
 
@@ -62,7 +63,7 @@ def differences(configuration: Configuration, true: Claims, found: Sequence[Find
 
 def _unreachable(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
     """APF501 and APF502: the same parts, unless APF504 or APF506 says why a part matches nothing at all."""
-    reported = {(_name(one), one.field): one for one in found if one.rule in ("APF501", "APF502")}
+    reported = {(name_of(one), one.field): one for one in found if one.rule in ("APF501", "APF502")}
     for name, field in true.unreachable:
         if (name, field) not in reported and not _is_explained(configuration, (name, field), found):
             yield Difference(_rule_of(field), "miss", f"{name}: {field} decides about no request")
@@ -79,14 +80,10 @@ def _unreachable(configuration: Configuration, true: Claims, found: Sequence[Fin
 
 def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Difference]:
     """What a finding names as the reason covers the part, and none of it could be left out."""
-    name, field = _name(finding), str(finding.field)
+    name, field = name_of(finding), str(finding.field)
     schemas = flow_schemas(configuration)
     own = schemas[name]
-    named = [
-        server.rules_of(schemas[other])
-        for other in sorted(_quoted(finding) & set(schemas))
-        if server.matching_order(schemas[other]) < server.matching_order(own)
-    ]
+    named = [server.rules_of(schemas[other]) for other in sorted(set(BLOCKER.findall(finding.message)))]
     named += [rules_of_part(own, path) for path in sorted(set(PART.findall(finding.message)) - {field})]
     rules = rules_of_part(own, field)
     if not is_covered(rules, [rule for blocker in named for rule in blocker]):
@@ -108,7 +105,7 @@ def _rule_of(field: str | None) -> str:
 
 def _is_explained(configuration: Configuration, part: tuple[str, str], found: Sequence[Finding]) -> bool:
     name, field = part
-    inside = [one for one in found if one.rule in EXPLAINING and _name(one) == name]
+    inside = [one for one in found if one.rule in EXPLAINING and name_of(one) == name]
     if field != "metadata.name":
         inside = [one for one in inside if (one.field or "").startswith(f"{field}.")]
     return bool(inside) and matches_nothing(flow_schemas(configuration)[name], field)
@@ -117,13 +114,15 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], found: Se
 def _ties(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
     """APF503: the same pairs of FlowSchemas, however the rule groups them into findings.
 
-    A finding is about the FlowSchemas that it names. A harmless tie may be reported as information, or not at all.
+    A finding is about the FlowSchemas that it names. A harmless tie may be reported as information, or not at all; the tie of
+    an unreachable FlowSchema may be left to APF501.
     """
+    unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
     ties = {frozenset(pair): str(witness) for pair, witness in true.ties.items()}
     harmful = {frozenset(pair) for pair in true.ties if pair not in true.harmless}
-    reported = [(one, _involved(one, configuration)) for one in found if one.rule == "APF503"]
+    reported = [(one, involved(one, configuration)) for one in found if one.rule == "APF503"]
     for pair in harmful:
-        if not any(pair <= names and one.severity != "info" for one, names in reported):
+        if not pair & unreachable and not any(pair <= names and one.severity != "info" for one, names in reported):
             yield Difference("APF503", "miss", f"{sorted(pair)}: {ties[pair]}")
     for one, names in reported:
         inside = [pair for pair in ties if pair <= names]
@@ -141,7 +140,7 @@ def _captures(configuration: Configuration, true: Claims, found: Sequence[Findin
     """APF507: the same pairs of a FlowSchema of the user's and a protected FlowSchema."""
     protected = {server.name_of(each) for each in built_in(configuration.kubernetes) if each["kind"] == "FlowSchema"}
     protected.difference_update(UNPROTECTED)
-    reported = {(_name(one), name): one for one in found if one.rule == "APF507" for name in _quoted(one) & protected}
+    reported = {(name_of(one), name): one for one in found if one.rule == "APF507" for name in _quoted(one) & protected}
     for pair, witness in true.captures.items():
         if pair not in reported:
             yield Difference("APF507", "miss", f"{pair}: {witness}")
@@ -157,18 +156,19 @@ def _captures(configuration: Configuration, true: Claims, found: Sequence[Findin
             yield Difference("APF507", "false claim", f"no example of {missing}: {one.message}")
 
 
-def _involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
+def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
     """The FlowSchemas that a finding names: its object, those of related places, and names in quotes."""
     related = {
         server.name_of(configuration.manifests[int(place.file.removesuffix(".json"))]) for place in finding.related
     }
-    return frozenset({_name(finding)} | related | (set(flow_schemas(configuration)) & _quoted(finding)))
+    return frozenset({name_of(finding)} | related | (set(flow_schemas(configuration)) & _quoted(finding)))
 
 
 def _quoted(finding: Finding) -> set[str]:
     return set(QUOTED.findall(finding.message))
 
 
-def _name(finding: Finding) -> str:
+def name_of(finding: Finding) -> str:
+    """The name of the object that a finding is about."""
     assert finding.object is not None
     return finding.object.name or ""

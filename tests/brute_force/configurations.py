@@ -94,6 +94,12 @@ PATHS = (
     "/",
     "/debug/pprof/*",
 )
+ODD_USERS = ("system:serviceaccount:ci:runner", "system:serviceaccount:ci", "system:monitor")
+ODD_GROUPS = ("system:serviceaccounts:Not_A_Name", "system:monitoring", "system:serviceaccounts:prod")
+ODD_RESOURCES = ("status", "pods/exec", "*/scale", "Pods", "nodes/proxy", "namespaces/status", "namespaces/finalize")
+ODD_PATHS = ("/api/*", "/api/v1/*", "/apis/apps/*", "/healthz/", "/hea", "/debug/*", "/debug/pprof/heap")
+ODD = 0.08
+"""How often a value is drawn from the odd ones."""
 HTTP_VERBS = ("get", "patch", "delete", "list")
 
 
@@ -205,17 +211,23 @@ def _some(random: Random, values: tuple[T, ...], most: int) -> list[T]:
     return [random.choice(values) for _ in range(random.randint(1, most))]
 
 
-def _values(random: Random, values: tuple[str, ...]) -> list[str]:
+def _either(random: Random, values: tuple[str, ...], odd: tuple[str, ...]) -> str:
+    return random.choice(odd if random.random() < ODD else values)
+
+
+def _values(random: Random, values: tuple[str, ...], odd: tuple[str, ...] = ()) -> list[str]:
     """A lone wildcard, or a few different values."""
+    if odd and random.random() < ODD:
+        return random.sample((*values, *odd), random.randint(1, 4))
     return ["*"] if random.random() < 0.4 else random.sample(values, random.randint(1, min(3, len(values))))
 
 
 def _subject(random: Random) -> Manifest:
     kind = random.choice(("User", "Group", "Group", "ServiceAccount"))
     if kind == "User":
-        return {"kind": kind, "user": {"name": random.choice(USERS)}}
+        return {"kind": kind, "user": {"name": _either(random, USERS, ODD_USERS)}}
     if kind == "Group":
-        return {"kind": kind, "group": {"name": random.choice(GROUPS)}}
+        return {"kind": kind, "group": {"name": _either(random, GROUPS, ODD_GROUPS)}}
     namespace, name = random.choice(ACCOUNTS)
     return {"kind": kind, "serviceAccount": {"namespace": namespace, "name": name}}
 
@@ -224,7 +236,7 @@ def _resource_rule(random: Random) -> Manifest:
     rule: Manifest = {
         "verbs": _values(random, VERBS),
         "apiGroups": _values(random, API_GROUPS),
-        "resources": _values(random, RESOURCES),
+        "resources": _values(random, RESOURCES, ODD_RESOURCES),
     }
     scope = random.choice(("cluster", "namespaces", "both", "both"))
     if scope != "namespaces":
@@ -235,7 +247,7 @@ def _resource_rule(random: Random) -> Manifest:
 
 
 def _non_resource_rule(random: Random) -> Manifest:
-    return {"verbs": _values(random, HTTP_VERBS), "nonResourceURLs": _values(random, PATHS)}
+    return {"verbs": _values(random, HTTP_VERBS), "nonResourceURLs": _values(random, PATHS, ODD_PATHS)}
 
 
 def _own_levels(kubernetes: str) -> tuple[Manifest, Manifest]:

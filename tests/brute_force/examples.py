@@ -15,7 +15,25 @@ if TYPE_CHECKING:
     from .server import Manifest, Request, User
 
 COMMAND = re.compile(r"`apflint explain ([^`]+)`")
-API_GROUPS = {"leases": "coordination.k8s.io", "deployments": "apps", "cronjobs": "batch"}
+API_GROUPS = {
+    resource: group
+    for group, resources in {
+        "apps": "controllerrevisions daemonsets deployments replicasets statefulsets",
+        "authentication.k8s.io": "selfsubjectreviews tokenreviews",
+        "authorization.k8s.io": "localsubjectaccessreviews selfsubjectaccessreviews subjectaccessreviews",
+        "autoscaling": "horizontalpodautoscalers",
+        "batch": "cronjobs jobs",
+        "certificates.k8s.io": "certificatesigningrequests",
+        "coordination.k8s.io": "leases leasecandidates",
+        "discovery.k8s.io": "endpointslices",
+        "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
+        "networking.k8s.io": "ingressclasses ingresses networkpolicies",
+        "policy": "poddisruptionbudgets",
+        "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
+        "storage.k8s.io": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments",
+    }.items()
+    for resource in resources.split()
+}
 """The API groups of resources that are named without one, except for the core group."""
 
 

@@ -75,7 +75,7 @@ def test_a_wrong_reason_is_noticed() -> None:
         if finding.rule == "APF501" and '"global-default"' in finding.message
     )
     true = claims(given)
-    for wrong in (finding.message.replace('"global-default"', "it"), f'{finding.message} "exempt"'):
+    for wrong in (finding.message.replace('"global-default"', "it"), f'{finding.message} and "exempt" (1)'):
         assert [each.rule for each in differences(given, true, [finding._replace(message=wrong)])].count("APF501") > [
             each.rule for each in differences(given, true, [finding])
         ].count("APF501")

@@ -10,26 +10,33 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from . import server
-from .comparison import findings
+from .comparison import findings, involved, name_of
 from .configurations import Configuration, built_in, configuration, manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from apflint.finding import Finding
 
     from .server import Manifest
 
 RULES = ("APF501", "APF502")
 SEEDS = range(1000, 1040)
-Reported = set[tuple[str, str | None, str | None, str]]
+Reported = set[tuple[str, str, str, str | None, str]]
 
 
 def reported(given: Configuration, rules: tuple[str, ...] = RULES) -> Reported:
-    """Rule, object, field and severity of each finding."""
+    """Rule, FlowSchema, others that the finding is about, field and severity of each finding."""
     return {
-        (finding.rule, finding.object.name, finding.field, finding.severity)
+        (finding.rule, name_of(finding), ", ".join(sorted(about(finding, given))), finding.field, finding.severity)
         for finding in findings(given)
-        if finding.rule in rules and finding.object is not None
+        if finding.rule in rules
     }
+
+
+def about(finding: Finding, given: Configuration) -> Iterable[str]:
+    """Which FlowSchemas are tied, or captured from. Of what covers a part there may be several choices."""
+    return involved(finding, given) if finding.rule in ("APF503", "APF507") else ()
 
 
 @pytest.fixture(scope="module", params=SEEDS, name="given")
@@ -69,7 +76,11 @@ def test_the_names_of_objects(given: Configuration) -> None:
     for name, new in renamed.items():
         text = text.replace(f'{{"name": {json.dumps(name)}}}', f'{{"name": {json.dumps(new)}}}')
     again = reported(given._replace(manifests=tuple(json.loads(text))))
-    assert again == {(rule, renamed.get(name or "", name), *more) for rule, name, *more in reported(given)}
+
+    def rename(names: str) -> str:
+        return ", ".join(sorted(renamed.get(name, name) for name in names.split(", ")))
+
+    assert again == {(rule, rename(name), rename(others), *more) for rule, name, others, *more in reported(given)}
 
 
 def test_the_names_of_users_and_groups(given: Configuration) -> None:

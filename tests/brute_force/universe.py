@@ -12,6 +12,7 @@ all other groups are free to everybody except service accounts and `system:anony
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -50,6 +51,11 @@ METHODS = {
     "deletecollection": "DELETE",
     "": "OPTIONS",
 }
+
+
+LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+SERVICE_ACCOUNT_NAME = re.compile(rf"{server.SERVICE_ACCOUNT}{LABEL}:{LABEL}(\.{LABEL})*")
+"""A namespace and a name as `SplitUsername` in pkg/authentication/serviceaccount/util.go accepts them."""
 
 
 class UserClass(NamedTuple):
@@ -110,7 +116,12 @@ def user_names(subjects: Sequence[Manifest]) -> list[str]:
     }
     accounts = [f"{server.SERVICE_ACCOUNT}{namespace}:fresh" for namespace in (*sorted(namespaces), "fresh")]
     fresh = ("fresh", "system:fresh", f"{NODE}fresh", *accounts)
-    return list(dict.fromkeys((*ORDINARY_USERS, *SYSTEM_USERS, *fresh, *mentioned)))
+    return [name for name in dict.fromkeys((*ORDINARY_USERS, *SYSTEM_USERS, *fresh, *mentioned)) if is_authentic(name)]
+
+
+def is_authentic(name: str) -> bool:
+    """Whether authentication reports users of this name: the prefix of service accounts is reserved for them."""
+    return not name.startswith(server.SERVICE_ACCOUNT) or SERVICE_ACCOUNT_NAME.fullmatch(name) is not None
 
 
 def _user_name(subject: Manifest) -> str | None:
