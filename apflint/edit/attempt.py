@@ -9,6 +9,7 @@ from apflint.edit.consequences import Allowance, places
 from apflint.edit.files import decode
 from apflint.edit.origins import told, traced
 from apflint.edit.proof import position, prove
+from apflint.edit.sharing import find_half_shared
 from apflint.edit.suspects import Edited
 from apflint.edit.veils import is_unread
 from apflint.load.source import Source
@@ -53,6 +54,8 @@ class Failure(NamedTuple):
     """Those of `reasons` where the reason has to do with other objects as well: it may go with what is made in these."""
     later: frozenset[Extent] = frozenset()
     """What may be the reason together with others that were edited: those are to be tried without it."""
+    guilty: tuple[tuple[Finding, str], ...] = ()
+    """Fixes that do not go well whatever becomes of the others, with their reasons. These need no further attempts."""
 
 
 def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[[Finding], bool]) -> Done | Failure:
@@ -67,7 +70,9 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
         if reasons:
             around = {place for found in batch for place in places(found)}
             alone = {place: reasons[place] for place in reasons if place in around}
-            return Failure(alone, next(iter(reasons.values())))
+            reason = next(iter(reasons.values()))
+            half_shared = [told(found, trial.origins) for found in find_half_shared(todo)]
+            return Failure(alone, reason, guilty=allowance.find_causes(half_shared, before.origins, reason))
         made += (told(found, trial.origins) for found in todo)
         edited.add(todo)
         trial = State(texts, judge(texts), origins)
@@ -77,12 +82,14 @@ def attempt(before: State, batch: list[Finding], judge: Judge, wanted: Callable[
         todo = [found for found in allowance.came_to_light(excess) if wanted(found)]
         if not todo:
             break
-    return _failure(allowance, excess, edited, trial)
+    return _failure(allowance, excess, edited, before.origins, trial)
 
 
-def _failure(allowance: Allowance, excess: list[Finding], edited: Edited, trial: State) -> Failure:
-    """Why there is more than there may be."""
+def _failure(allowance: Allowance, excess: list[Finding], edited: Edited, origins: Origins, trial: State) -> Failure:
+    """Return why there is more than there may be; `origins` are those of the state before."""
     excess = [told(found, trial.origins) for found in excess]
+    if guilty := allowance.find_causes(allowance.find_local(excess), origins):
+        return Failure({}, guilty[0][1], guilty=guilty)
     clashes, later = edited.blamed(allowance.clashes(excess))
     afar, (alone, reason) = allowance.reasons_of(clashes), allowance.reasons(excess)
     return Failure(afar | alone, reason, frozenset(afar.keys() - alone.keys()), later)

@@ -6,14 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks import VALIDATION
+from apflint.edit.origins import told
 from apflint.edit.suspects import CLASHES
-from apflint.edit.veils import Veils
-from apflint.finding import SEVERITIES
+from apflint.edit.veils import Veils, edited_field
+from apflint.finding import SEVERITIES, field_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from apflint.finding import Finding, ObjectRef
+    from apflint.edit.origins import Origins
+    from apflint.finding import Finding, ObjectRef, Operation
 
     Extent = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
     """Everything, a file, or an object of a file: what a reason against a fix has to do with."""
@@ -58,6 +60,34 @@ class Allowance:
         new = [found for found in excess if identity(found) not in self._known]
         counts, there = _counted(new, _group), _counted(excess, _group)
         return [found for found in new if counts[_group(found)] == there[_group(found)] - self._allowed[_group(found)]]
+
+    def find_local(self, excess: list[Finding]) -> list[Finding]:
+        """Return the new findings of `excess` about what the server says of a single field: other fields do not matter."""
+        return [found for found in excess if found.rule in VALIDATION and identity(found) not in self._known]
+
+    def find_causes(
+        self, consequences: Iterable[Finding], origins: Origins, reason: str = ""
+    ) -> tuple[tuple[Finding, str], ...]:
+        """Return the mended findings that have led to `consequences`, findings in or below the fields that were edited.
+
+        Each comes with `reason`, or one that names the consequence. The lines of `consequences` are those of the text
+        as it was given, `origins` those of the mended findings. Objects of a file may have the same name: the closest
+        finding above the consequence is the one.
+        """
+        edited: dict[tuple[Any, ...], list[tuple[int, Finding]]] = {}
+        for found in self._mended:
+            line = told(found, origins).span.line
+            for operation in found.fix.operations if found.fix else ():
+                edited.setdefault((found.file, found.object, _changed(operation)), []).append((line, found))
+        causes: dict[int, tuple[Finding, str]] = {}
+        for found in consequences:
+            fields = [*map(_changed, found.fix.operations if found.fix else ()), found.field]
+            nearby = (edited.get((found.file, found.object, above)) for field in fields for above in _above(field))
+            if candidates := next(filter(None, nearby), None):
+                line = found.span.line
+                cause = max(candidates, key=lambda entry: (entry[0] <= line, -abs(line - entry[0])))[1]
+                causes.setdefault(id(cause), (cause, reason or _reason([cause], [found])))
+        return tuple(causes.values())
 
     def clashes(self, excess: list[Finding]) -> list[Finding]:
         """The new clashes of FlowSchemas among `excess`: not those told in other words because another one takes part now."""
@@ -106,6 +136,20 @@ class Allowance:
             for place in places(found):
                 mended.setdefault(place, []).append(found)
         return mended
+
+
+def _changed(operation: Operation) -> str:
+    """Return the field that an operation changes: of an item that is removed the list."""
+    if operation.what == "remove" and isinstance(operation.path[-1], int):
+        return field_path(operation.path[:-1])
+    return edited_field(operation)
+
+
+def _above(field: str) -> Iterator[str]:
+    """Yield a field path and the paths above it, the closest first."""
+    while field:
+        yield field
+        field = field[: max(field.rfind("."), field.rfind("["), 0)]
 
 
 def _group(finding: Finding) -> tuple[str, str]:

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from apflint.finding import Edit, Finding, Report
 
 
+MAX_FAILED_ATTEMPTS = 32
+MAX_FAILED_BYTES = 1024 * 1024
+"""How many attempts may fail, and how much text they may read, where it is not known which fix is the reason.
+
+Half as many fixes are tried each time, so few bad ones need few attempts. Thousands of bad ones are made to exhaust somebody.
+"""
+
+
 class Refusal(NamedTuple):
     """A fix that was not made, and why: a sentence without its end."""
 
@@ -74,7 +82,8 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
 
     # Each turn mends, refuses, or halves a portion. The bounds are only against what nobody has thought of: fixes that
     # undo each other.
-    turns = rounds = 0
+    turns = rounds = failed = 0
+    size = sum(map(len, inputs.values()))
     while turns <= 3 * len(seen) + 3 and rounds <= len(seen):
         turns += 1
         batch = portions.of(_together([found for found in now.report.findings if wanted(found)]))
@@ -95,6 +104,17 @@ def mend(inputs: Mapping[str, bytes], judge: Judge, *, unsafe: bool = False, fir
             retries.made(outcome.made)
             portions.grow(batch)
             continue
+        for found, reason in outcome.guilty:
+            refused[identity(found)] = Refusal(told(found, now.origins), reason)
+            retries.refused(identity(found), places(found)[-1])
+        if outcome.guilty:
+            continue
+        failed += 1
+        if failed > MAX_FAILED_ATTEMPTS and failed * size > MAX_FAILED_BYTES:
+            reason = f"apflint stops after {failed} attempts to tell good fixes from bad ones: {outcome.reason}"
+            left_over = list(filter(wanted, now.report.findings))
+            refused |= {identity(found): Refusal(told(found, now.origins), reason) for found in left_over}
+            break
         for found in portions.shrink(batch, outcome.reasons, outcome.later):
             place = next((place for place in reversed(places(found)) if place in outcome.reasons), ())
             refused[identity(found)] = Refusal(told(found, now.origins), outcome.reasons.get(place, outcome.reason))

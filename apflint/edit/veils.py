@@ -46,7 +46,7 @@ class Veils:
         self._made: dict[tuple[str, object], set[str]] = {}
         for found in mended:
             if found.rule in _DECODING | _SELECTING and found.fix is not None:
-                self._lift(found, set(map(_made, found.fix.operations)))
+                self._lift(found, set(map(edited_field, found.fix.operations)))
 
     def _lift(self, found: Finding, made: set[str]) -> None:
         # Of which name the object is by then is not sure where that is what is mended: then it may be any of the file.
@@ -76,7 +76,7 @@ class Veils:
         )
 
 
-def _made(operation: Operation) -> str:
-    """The field in which the outcome of an operation is."""
+def edited_field(operation: Operation) -> str:
+    """Return the field that has the outcome of an operation."""
     renamed = operation.what == "rename"
     return field_path((*operation.path[:-1], str(operation.value)) if renamed else operation.path)

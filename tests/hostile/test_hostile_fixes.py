@@ -1,0 +1,113 @@
+"""Hundreds of fixes that cannot be made: a fix is refused with a look at the file, not with another check of all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from limited import HEAD, NEIGHBOUR, apflint
+
+from apflint.edit import fix as module
+from apflint.edit.fix import mend
+from apflint.engine import Options, check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from apflint.finding import Report
+
+RULE = """\
+  - subjects: [{kind: User, user: {name: u%d}}]
+    resourceRules:
+    - {VERBS, apiGroups: [""], resources: [pods], namespaces: [a]}
+"""
+OBJECT = (
+    HEAD.replace("exempt", "workload-low")
+    + "  matchingPrecedence: 1000\n  distinguisherMethod: {type: ByUser}\n  rules:\n"
+)
+
+
+def objects(count: int) -> str:
+    """FlowSchemas whose verbs are anchored in another field."""
+    text = OBJECT.replace("name: x\n", 'name: xN\n  finalizers: &a [get, "*"]\n') + RULE.replace("VERBS", "verbs: *a")
+    return "---\n".join(text.replace("xN", f"x{number}") % number for number in range(count))
+
+
+def one_object(verbs: str, other: str) -> Callable[[int], str]:
+    """A FlowSchema with a wrong fix in each of its rules; `other` is an item of another field, beside each."""
+
+    def text(count: int) -> str:
+        rules = "".join(RULE.replace("VERBS", verbs.replace("N", str(number))) % number for number in range(count))
+        others = "".join(f"  - {other}\n".replace("N", str(number)) for number in range(count))
+        head = OBJECT.replace("spec:\n", f"other:\n{others}spec:\n", 1) if other else OBJECT
+        return head + rules
+
+    return text
+
+
+def merges(count: int) -> str:
+    """Anchored entries that are merged elsewhere, beside a key that overrides one of theirs."""
+    text = one_object('&aN verbs: [get, "*"]', "")(count).replace("{&a", "&a").replace(" verbs", " {verbs")
+    return text + "  other:\n" + "".join(f"  - {{<<: *a{number}, apiGroups: []}}\n" for number in range(count))
+
+
+CASES = {
+    "objects": objects,
+    "an anchor elsewhere": one_object("verbs: *aN", '&aN [get, "*"]'),
+    "an anchor below a misspelt field": one_object("verb: *aN", "&aN get"),
+    "still rejected": one_object("verb: [{}]", ""),
+}
+
+
+@pytest.mark.parametrize("text", CASES.values(), ids=CASES)
+def test_hundreds_of_rejected_fixes(text: Callable[[int], str], tmp_path: Path) -> None:
+    before = text(250)
+    (tmp_path / "a.yaml").write_text(before)
+    (tmp_path / "b.yaml").write_text(NEIGHBOUR.replace("matchingPrecedence: 20000", "matchingPrecedenc: 2000"))
+    run = apflint(tmp_path, "fix", "--isolated", ".")
+    assert run.status == 1
+    assert run.err.count(": not fixed: APF") == 250
+    assert run.err.count(": fixed APF") == 1
+    assert (tmp_path / "a.yaml").read_text() == before
+
+
+@pytest.mark.parametrize("text", CASES.values(), ids=CASES)
+def test_the_checks_do_not_grow_with_the_number_of_rejected_fixes(text: Callable[[int], str]) -> None:
+    def checks(count: int) -> int:
+        called = []
+
+        def judge(inputs: Mapping[str, bytes]) -> Report:
+            called.append(inputs)
+            return check(inputs.items(), Options())
+
+        assert len(mend({"a": text(count).encode()}, judge).refused) == count
+        return len(called)
+
+    assert checks(40) == checks(5) <= 4
+
+
+def test_a_good_fix_among_shared_ones_is_made() -> None:
+    text = one_object("verbs: *aN", '&aN [get, "*"]')(6).replace("verbs: *a3", 'verbs: [get, "*"]')
+    result = mend({"a": text.encode()}, lambda inputs: check(inputs.items(), Options()))
+    assert [finding.field for finding in result.made] == ["spec.rules[3].resourceRules[0].verbs[1]"]
+    assert len(result.refused) == 5
+
+
+def test_of_equally_named_objects_only_the_wrong_one_is_refused() -> None:
+    good, bad = (OBJECT + RULE.replace("VERBS", verbs) % 1 for verbs in ("Verbs: [get]", "verb: [{}]"))
+    result = mend({"a": f"{good}---\n{bad}---\n{good}".encode()}, lambda inputs: check(inputs.items(), Options()))
+    assert [finding.field for finding, _ in result.refused] == ["spec.rules[0].resourceRules[0].verb"]
+    assert len(result.made) == 2
+
+
+def test_attempts_are_bounded_where_nobody_knows_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text(merges(20))
+    run = apflint(tmp_path, "fix", "--isolated", "a.yaml")
+    assert (run.status, run.err.count(": not fixed: APF")) == (1, 20)
+    assert "apflint stops after" not in run.err
+    monkeypatch.setattr(module, "MAX_FAILED_ATTEMPTS", 3)
+    monkeypatch.setattr(module, "MAX_FAILED_BYTES", 1000)
+    result = mend({"a": merges(20).encode()}, lambda inputs: check(inputs.items(), Options()))
+    assert len(result.refused) == 20
+    assert all(refusal.reason.startswith("apflint stops after 4 attempts ") for refusal in result.refused)
