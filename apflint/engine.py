@@ -20,6 +20,7 @@ from apflint.finding import (
     source_of,
 )
 from apflint.load import helm_sources, load, load_text
+from apflint.load.source import STDIN as STDIN  # noqa: PLC0414  # the command line has it from here
 from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, World, workspace
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.load.source import Source
     from apflint.releases import Release
-
-STDIN = "<stdin>"
 
 T = TypeVar("T")
 

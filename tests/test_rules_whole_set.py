@@ -429,14 +429,6 @@ def test_a_tie_with_system_traffic_is_told_whichever_of_its_requests_the_solver_
     assert any('"system-nodes"' in found.message for found in findings(both, only="APF503"))
 
 
-def test_a_level_after_its_flow_schema_points_at_the_level() -> None:
-    (found,) = findings({"kind": "List", "apiVersion": "v1", "items": [DANGLING, UNUSED]}, only="APF406")
-    assert found.field == "spec.priorityLevelConfiguration.name"
-    assert [related.message for related in found.related] == ["the level"]
-    assert not findings({"kind": "List", "apiVersion": "v1", "items": [UNUSED, DANGLING]}, only="APF406")
-    assert not findings(DANGLING, UNUSED, only="APF406")  # in two files the order is not that of the names
-
-
 # Witnesses: what a finding says, `explain` says too.
 
 
@@ -660,7 +652,7 @@ def test_assured_shares_under_v1beta3() -> None:
 
 def test_objects_of_other_groups_are_not_ours() -> None:
     foreign = {
-        "apiVersion": "operator.openshift.io/v1",
+        "apiVersion": "flows.example.com/v1",
         "kind": "FlowSchema",
         "metadata": {"name": "a"},
         "spec": {"x": 1},
@@ -1100,12 +1092,6 @@ def test_an_entry_has_reasons_of_its_own() -> None:
         ("spec.rules[0].resourceRules[1]", LONG_RUNNING[:30]),
         ("spec.rules[0].nonResourceRules[1]", '"/api/v1/pods" is the path of '),
     ]
-
-
-def test_a_built_in_level_may_come_after_its_flow_schema() -> None:
-    for name, told in (("workload-low", False), ("x", True)):
-        both = {"apiVersion": "v1", "kind": "List", "items": [flow_schema("a", name), level(name)]}
-        assert bool(findings(both, only="APF406")) is told
 
 
 def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:

@@ -10,11 +10,13 @@ from apflint import builtin, names
 from apflint.checks import repair
 from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Fix, Path, Place, Problem
+from apflint.load import helm_templates
 from apflint.model import FlowSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.load.document import Document
     from apflint.model import PriorityLevelConfiguration
     from apflint.workspace import Manifest, Workspace
 
@@ -167,13 +169,24 @@ def level_after_flow_schema(workspace: Workspace) -> Iterator[Problem]:
         seen.setdefault((level.document.source.name, level.name), level)
     for schema in workspace.flow_schemas:
         later = seen.get((schema.document.source.name, schema.spec.priority_level_configuration))
-        if later is not None and position[id(later.document)] > position[id(schema.document)]:
+        if later is None or position[id(later.document)] < position[id(schema.document)]:
+            continue
+        if not (_is_generated(later.document) or _is_generated(schema.document)):
             yield Problem(
                 Place(schema.document, _LEVEL),
-                f"the level {quote(later.name)} comes later in this file: applied in order, the FlowSchema is ignored until"
-                " the level is there. Put the level first",
-                related=(Elsewhere(Place(later.document, _NAME), "the level"),),
+                f"priority level {quote(later.name)} is defined later in this file. `kubectl apply` sends objects in the order"
+                " of the file, and the server ignores the FlowSchema until the priority level exists. Move the priority"
+                " level before the FlowSchema",
+                related=(Elsewhere(Place(later.document, _NAME), "the priority level"),),
             )
+
+
+def _is_generated(document: Document) -> bool:
+    """Whether a tool chose the order: that of a list, or the output of `helm template`, kustomize and others."""
+    source = document.source
+    return (
+        bool(document.prefix) or source.rendered or ("# Source: " in source.text and bool(helm_templates(source.text)))
+    )
 
 
 def traffic_to_catch_all(workspace: Workspace) -> Iterator[Problem]:

@@ -45,8 +45,21 @@ def syntax_error(workspace: Workspace) -> Iterator[Problem]:
         if trouble.what == "syntax":
             tab = trouble.source.text.startswith("\t", trouble.start)
             said = "found a tab" if tab else trouble.message
-            words = next((text for start, text in _PLAIN_WORDS.items() if said.startswith(start)), None)
+            words = _markdown(trouble) or next(
+                (text for start, text in _PLAIN_WORDS.items() if said.startswith(start)), None
+            )
             yield _problem(trouble, f"{words or trouble.message}. Nothing of this document can be read")
+
+
+def _markdown(trouble: Trouble) -> str | None:
+    """Why a line of Markdown is not YAML, or None if the trouble is at no such line."""
+    source = trouble.source
+    line = source.line(source.position(trouble.start)[0]).strip()
+    if len(line) > 2 and set(line) == {"*"}:
+        return f"{quote(line)} is a horizontal rule of Markdown, not YAML. Separate documents with `---`"
+    if line.startswith("```"):
+        return f"{quote(line)} is a fence of Markdown, not YAML. Remove it"
+    return None
 
 
 def unrendered_template(workspace: Workspace) -> Iterator[Problem]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.finding import Skipped
 from apflint.load import yaml_text
 from apflint.load.objects import Objects, Trouble
-from apflint.load.source import Source
-from apflint.load.templates import is_script
+from apflint.load.source import STDIN, Source
+from apflint.load.templates import in_other_format, is_script
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -52,9 +52,9 @@ def load_text(source: Source) -> Loaded:
     if len(source.text) > MAX_LINES and source.text.count("\n") + source.text.count("\r") > MAX_LINES:
         return _too_many_lines(source)
     objects = Objects(source)
-    script = is_script(source.text)
-    if script is not None and objects.worth_reading(0, len(source.text)):
-        objects.template(script)
+    template = in_other_format(source.name, source.text) or is_script(source.text)
+    if template is not None and objects.worth_reading(0, len(source.text)):
+        objects.template(template)
     elif source.name.endswith(".json"):
         from apflint.load import json_text
 
@@ -75,8 +75,8 @@ def helm_sources(text: str) -> list[Source] | None:
         return None
     first = _HELM_SOURCE.search(text)
     head = text[: first.start()] if first else ""
-    extra = [Source("<stdin>", head)] if head.strip().strip("-").strip() else []
-    return extra + [Source(name, _joined(text, stretches)) for name, stretches in parts.items()]
+    extra = [Source(STDIN, head)] if head.strip().strip("-").strip() else []
+    return extra + [Source(name, _joined(text, stretches), rendered=True) for name, stretches in parts.items()]
 
 
 def helm_templates(text: str) -> dict[str, list[tuple[int, int]]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from apflint.load.document import GROUP, KINDS, LISTS
 from apflint.load.scalars import shown
+
+_VERSION = re.compile(r"v1((alpha|beta)\d)?")
 
 
 class NearMiss(NamedTuple):
@@ -20,9 +22,26 @@ class NearMiss(NamedTuple):
     """What is in it, and what was probably meant instead."""
 
 
+_FLOW_SCHEMA_FIELDS = frozenset(("matchingPrecedence", "priorityLevelConfiguration", "distinguisherMethod"))
+_LEVEL_TYPES = ("Limited", "Exempt")
+
+
+def has_apf_spec(kind: str, value: dict[str, Any]) -> bool:
+    """Whether the spec of an object of this kind has fields that only API Priority and Fairness has."""
+    spec = value.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    if kind == KINDS[0]:
+        return not _FLOW_SCHEMA_FIELDS.isdisjoint(spec)
+    return isinstance(spec.get("limited"), dict) or spec.get("type") in _LEVEL_TYPES
+
+
 @lru_cache(1_000)  # of thousands in a file most are alike
-def near_miss(group: str, api_version: str, kind: str) -> NearMiss | None:
-    """What is nearly ours in group or kind; None for everybody else's objects (APF005)."""
+def near_miss(group: str, api_version: str, kind: str, *, apf_spec: bool = False) -> NearMiss | None:
+    """What is nearly ours in group or kind; None for everybody else's objects (APF005).
+
+    `apf_spec` is the answer of `has_apf_spec`: in whatever group, such an object was meant for API Priority and Fairness.
+    """
     if group == GROUP:
         from difflib import get_close_matches
 
@@ -38,6 +57,14 @@ def near_miss(group: str, api_version: str, kind: str) -> NearMiss | None:
         _, slash, version = api_version.rpartition("/")
         meant = f"{GROUP}/{version}" if slash or (not group and version != GROUP) else f"{GROUP}/v1"
         return NearMiss("apiVersion", f"apiVersion `{shown(api_version)}`: {message}", (api_version, meant))
+    if kind in KINDS and apf_spec:
+        version = api_version.rpartition("/")[2]
+        meant = f"{GROUP}/{version if _VERSION.fullmatch(version) else 'v1'}"
+        message = (
+            f"apiVersion `{shown(api_version)}`: this spec is that of a {kind} in the group {GROUP}. API Priority and"
+            f" Fairness ignores objects of other groups. Write `apiVersion: {meant}`."
+        )
+        return NearMiss("apiVersion", message, (api_version, meant))
     return None
 
 
@@ -46,7 +73,7 @@ def _resembles(group: str, api_version: str) -> bool:
     if group.startswith("flowcontrol") or api_version == GROUP:
         return True
     if not group:
-        return re.fullmatch(r"v1((alpha|beta)\d)?", api_version) is not None
+        return _VERSION.fullmatch(api_version) is not None
     if len(group) > 2 * len(GROUP):
         return False
     from difflib import SequenceMatcher

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from apflint.load import templates
 from apflint.load.decode import Decoded, DecodeError, decode
 from apflint.load.document import GROUP, KINDS, LISTS, Document
-from apflint.load.near_misses import near_miss
+from apflint.load.near_misses import has_apf_spec, near_miss
 from apflint.load.scalars import shown
 from apflint.load.signs import Signs, kind_at_the_margin, kind_of_others, says_something, words_of_ours
 from apflint.load.yaml_text import YamlError
@@ -32,6 +32,9 @@ _KEPT = 500_000
 _KINDS = 200
 _KUSTOMIZE = "and was not checked. Check what it makes: kustomize build DIR | apflint check -"
 _ENVSUBST = "a placeholder, and this was not checked. Fill it in first: envsubst < FILE | apflint check -"
+
+_DELETE = "release.openshift.io/delete"
+_TOMBSTONES = f"manifests that only delete an object: {_DELETE}"
 
 What = Literal["syntax", "unsafe", "template", "not-ours"]
 
@@ -212,9 +215,11 @@ class Objects:
             self._at(whole, path, "apiVersion", "template", message)
         elif kind in KINDS and group == GROUP and templates.is_patch(value):
             self._at(whole, path, "kind", "template", f"this is a patch for a {kind} {_KUSTOMIZE}")
+        elif kind in KINDS and group == GROUP and _is_tombstone(value):
+            self.others[_TOMBSTONES] += 1
         elif kind in KINDS and group == GROUP:
             self.documents.append(whole.document(self.source, value, path, api_version, kind))
-        elif near := near_miss(group, api_version, kind):
+        elif near := near_miss(group, api_version, kind, apf_spec=kind in KINDS and has_apf_spec(kind, value)):
             self._at(
                 whole, path, near.field, "not-ours", f"{near.message} This object was not checked", near.correction
             )
@@ -235,6 +240,17 @@ class Objects:
         start, end = whole.document(self.source, {}, path, "", "FlowSchema").offsets((field,))
         self._trouble(what, start, end, message, rejected=False)
         self.troubles[-1] = self.troubles[-1]._replace(correction=correction)
+
+
+def _is_tombstone(value: dict[str, Any]) -> bool:
+    """Whether a manifest only tells OpenShift's cluster-version operator to delete the object from the cluster.
+
+    The operator never sends such a manifest to the server, with or without a spec. Source: "Use Manifest Annotation For
+    Object Removal" (openshift/enhancements, enhancements/cvo/object-removal-manifest-annotation.md).
+    """
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return isinstance(annotations, dict) and annotations.get(_DELETE) == "true"
 
 
 class _Tree:

@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
+STDIN = "<stdin>"
+"""Name of standard input."""
+
+
 class Source:
     """The text of one input. Offsets are in code points; lines are what an editor shows, so CRLF and CR end them too."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
         self.name = name
         """As findings show it: a path, or `<stdin>`."""
         self.text = text
+        self.rendered = rendered or name == STDIN
+        """Whether a tool printed the text, so that nobody chose the order of its documents."""
 
     @cached_property
     def line_starts(self) -> list[int]:

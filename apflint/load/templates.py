@@ -1,4 +1,4 @@
-"""Recognising text that is not a manifest yet: Helm and Go templates, shell scripts, patches.
+"""Recognising text that is not a manifest yet: Helm and Go templates, shell scripts, Terraform, Markdown, patches.
 
 Only asked where the text as it stands is no manifest: what does parse is checked as it is, because that is what the API
 server would get.
@@ -21,10 +21,28 @@ class Template(NamedTuple):
 
 
 _SHELL = ("a shell script", "Let it print the manifest and pipe that: ... | apflint check -")
+_FORMATS = {
+    (".tf", ".hcl"): (
+        "a Terraform file",
+        "Move the manifest to a YAML file that Terraform reads with file(), and check that file",
+    ),
+    (".md", ".markdown"): ("a Markdown file", "Move the manifest to a YAML file, and check that file"),
+}
+"""Formats by the extension of a file's name: what a file is, and how to check the manifests in it."""
+_WORDS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
 _GO = re.compile(r"\{\{.*?\}\}|\{\{")
 _HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)
 _SCRIPT = re.compile(r"\A#!|\A[^#\n][^\n]*<<-?\s*['\"]?[A-Z_]+['\"]?[^\n]*")
 _VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]*|%[A-Z_]+%|<[A-Z_]+>")
+
+
+def in_other_format(name: str, text: str) -> Template | None:
+    """The template that a whole text is if its file name ends like that of a format that only contains manifests."""
+    for extensions, what in _FORMATS.items():
+        if name.lower().endswith(extensions):
+            found = _WORDS.search(text)
+            return Template(*what, found.start() if found else 0, found.end() if found else 0)
+    return None
 
 
 def is_script(text: str) -> Template | None:
