@@ -195,11 +195,13 @@ def traffic_to_catch_all(workspace: Workspace) -> Iterator[Problem]:
         if schema.spec.priority_level_configuration != "catch-all" or schema.name == "catch-all":
             continue
         level = workspace.limits.level("catch-all")
-        seats = f" of {level.nominal} seats ({workspace.world.server_concurrency} in all)" if level else ""
+        seats = f"with {level.nominal} of {workspace.world.server_concurrency} seats and " if level else ""
         yield Problem(
             Place(schema.document, _LEVEL),
-            f"catch-all is the server's last resort: a level{seats} without queues, so what finds no seat is rejected with 429"
-            " at once. Lead to global-default or workload-low: they have queues",
+            f"catch-all is the priority level of last resort, {seats}without queues: requests that find no seat are rejected"
+            " with 429 at once, and all FlowSchemas that reference it share its seats. To isolate these requests, reference a"
+            " priority level of your own with few shares. If they need no isolation, global-default and workload-low have"
+            " queues",
         )
 
 

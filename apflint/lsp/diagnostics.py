@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST = 1000
 """Findings of one file that are shown. Nobody reads more, and an editor may choke on a hundred thousand."""
 
-UNNECESSARY = frozenset({"APF105", "APF106", "APF403", "APF501", "APF502", "APF511", "APF901"})
+UNNECESSARY = frozenset({"APF105", "APF106", "APF403", "APF501", "APF502", "APF511", "APF516", "APF901"})
 """Rules about what has no effect: an editor shows it faded."""
 DEPRECATED = frozenset({"APF701", "APF702", "APF703"})
 """Rules about what is on its way out, or gone: an editor strikes it out."""

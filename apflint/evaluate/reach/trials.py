@@ -5,9 +5,12 @@ A request that was tried proves that something happens. That no request was foun
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import matches_a_non_resource_rule, matches_a_resource_rule
+from apflint.evaluate.reach.cover import covered
 from apflint.evaluate.reach.guesses import guesses
 from apflint.evaluate.reach.witness import digest, witness
 
@@ -52,9 +55,8 @@ class Trials:
         index, order = self._resolve.index, self._resolve.configuration.order
         later = index.first_subject[index.first_rule[position + 1]]
         rule_of, position_of = index.rule_of, index.position_of
-        for number in merge(*index.lists(user.name, user.name, user.groups)):
-            if number < later:
-                continue
+        lists = index.lists(user.name, user.name, user.groups)
+        for number in merge(*(islice(each, bisect_left(each, later), None) for each in lists)):
             at = position_of[rule_of[number]]
             rule = order[at].spec.rules[rule_of[number] - index.first_rule[at]]
             if (
@@ -64,6 +66,12 @@ class Trials:
             ):
                 return order[at]
         return None
+
+    def captures_all(self, taker: FlowSchema, rule: PolicyRulesWithSubjects) -> bool:
+        """Whether single rules of `taker` match all that `rule` does; False: perhaps not."""
+        index, position = self._resolve.index, self._resolve.position(taker)
+        first, last = (index.first_subject[each] for each in index.first_rule[position : position + 2])
+        return covered(index, (rule,), self._world, range(first, last))
 
     def witness(self, point: Point) -> Witness:
         """Return the request in the words of `explain`."""

@@ -1,0 +1,220 @@
+"""APF514, APF516: FlowSchemas and entries that change less than they seem to, because requests go there anyway."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.wording import listed, quote, several
+from apflint.evaluate.match import ALL
+from apflint.evaluate.resolve import matching_order
+from apflint.finding import Elsewhere, Place, Problem
+from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from apflint.evaluate.reach import Trials
+    from apflint.evaluate.resolve import Configuration, Resolution
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.workspace import Workspace
+
+_MAX_PROOFS = 20
+"""FlowSchemas that the solver is asked about: each takes milliseconds, and these are rarely more than a few."""
+_MAX_REQUESTS = 64
+"""Requests tried of each rule, before the solver is asked."""
+_MAX_NAMED = 3
+_ANYTHING = (
+    ResourcePolicyRule((ALL,), (ALL,), (ALL,), cluster_scope=True, namespaces=(ALL,)),
+    NonResourcePolicyRule((ALL,), (ALL,)),
+)
+
+
+def captured_method(workspace: Workspace) -> Iterator[Problem]:
+    """APF514."""
+    for schema in workspace.own_flow_schemas:
+        for i, rule in enumerate(schema.spec.rules):
+            for j, part in enumerate(rule.non_resource_rules):
+                found = _method_captor(workspace, schema, rule, part)
+                if found is None:
+                    continue
+                taker, methods = found
+                names = listed(map(str.upper, methods), "and")
+                yield Problem(
+                    Place(schema.document, ("spec", "rules", i, "nonResourceRules", j, "verbs")),
+                    f"{_named(taker)} (precedence {taker.spec.matching_precedence}) captures all {names} requests of this"
+                    f" entry: they go to the priority level {quote(taker.spec.priority_level_configuration)}. Only requests"
+                    f" with other methods can match the entry. Remove it if it is for {names} requests",
+                )
+
+
+def _method_captor(
+    workspace: Workspace, schema: FlowSchema, rule: PolicyRulesWithSubjects, part: NonResourcePolicyRule
+) -> tuple[FlowSchema, tuple[str, ...]] | None:
+    """Return the earlier built-in FlowSchema that captures some methods of an entry completely, and these methods."""
+    if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
+        return None  # APF501 and APF502 report it
+    for taker, verbs in _captors(workspace):
+        methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
+        if not methods or set(part.verbs) <= set(methods) or matching_order(taker) > matching_order(schema):
+            continue
+        from apflint.evaluate import reach
+
+        narrowed = rule._replace(resource_rules=(), non_resource_rules=(part._replace(verbs=methods),))
+        if reach.trials(workspace.assumed).captures_all(taker, narrowed):
+            return taker, methods
+    return None
+
+
+@lru_cache(maxsize=2)
+def _captors(workspace: Workspace) -> tuple[tuple[FlowSchema, tuple[str, ...]], ...]:
+    """Return the effective built-in FlowSchemas with entries for some methods only, in order, and these methods."""
+    return tuple(
+        (schema, part.verbs)
+        for schema in workspace.assumed.order
+        if builtin.is_built_in(schema.document)
+        for rule in schema.spec.rules
+        for part in rule.non_resource_rules
+        if part.verbs != (ALL,)
+    )
+
+
+def redundant_flow_schema(workspace: Workspace) -> Iterator[Problem]:
+    """APF516. All FlowSchemas with a finding can be removed at once: each is compared without those found before."""
+    removed: set[int] = set()
+    proofs = 0
+    for schema in workspace.own_flow_schemas:
+        if not _may_be_redundant(workspace, schema):
+            continue
+        proofs += 1
+        if proofs > _MAX_PROOFS:
+            return
+        takers = _takers(workspace, schema, removed)
+        if not takers:
+            continue
+        removed.add(id(schema.document))
+        names = several([_named(taker) for taker in takers], _MAX_NAMED)
+        same = f"the same priority level {quote(schema.spec.priority_level_configuration)}"
+        if _flows_matter(workspace, schema):
+            same += f" and the same distinguisherMethod {schema.spec.distinguisher_method}"
+        yield Problem(
+            Place(schema.document, ("metadata", "name")),
+            f"FlowSchema has no effect: without it, its requests go to {names}, with {same}. Remove it, or reference"
+            " another priority level",
+            related=tuple(
+                Elsewhere(Place(taker.document, ("metadata", "name")), "would match its requests")
+                for taker in takers
+                if not builtin.is_built_in(taker.document)
+            ),
+        )
+
+
+def _may_be_redundant(workspace: Workspace, schema: FlowSchema) -> bool:
+    """Whether no request that is tried shows an effect. Cheap: the solver is not loaded."""
+    level = workspace.configuration.levels.get(schema.spec.priority_level_configuration)
+    if level is None or schema.name in builtin.names(workspace.release, "FlowSchema"):
+        return False
+    flows = _flows_matter(workspace, schema)
+    # In another FlowSchema the requests of a namespace would be a flow with those of others, and so would all requests.
+    if flows and schema.spec.distinguisher_method != "ByUser":
+        return False
+    if _alike(workspace)[_kind(schema, flows=flows)] <= 1:
+        return False
+    from apflint.evaluate import reach
+
+    trials = reach.trials(workspace.assumed)
+    try:
+        position = trials.position(schema)
+    except ValueError:
+        return False
+    return _no_effect_seen(trials, schema, position, flows=flows)
+
+
+def _no_effect_seen(trials: Trials, schema: FlowSchema, position: int, *, flows: bool) -> bool:
+    captured = 0
+    for rule in schema.spec.rules:
+        for corner in (0, 1):
+            for point in islice(trials.requests(schema, rule, corner), _MAX_REQUESTS):
+                if trials.resolve(point).position != position:
+                    continue
+                captured += 1
+                taker = trials.next_match(point, position)
+                if taker is None or not _is_alike(schema, taker, flows=flows):
+                    return False
+            others = islice(trials.requests(schema, _of_the_same_users(rule), corner), _MAX_REQUESTS)
+            if flows and any(_is_split(schema, trials.resolve(point), position) for point in others):
+                return False
+    return captured > 0
+
+
+def _is_split(schema: FlowSchema, found: Resolution, position: int) -> bool:
+    """Whether a request of a user of the FlowSchema goes to another one that treats it alike: the user has two flows."""
+    return found.position > position and _is_alike(schema, found.flow_schema, flows=True)
+
+
+def _kind(schema: FlowSchema, *, flows: bool) -> tuple[str, str | None]:
+    """Return what two FlowSchemas have in common that treat requests alike."""
+    return schema.spec.priority_level_configuration, schema.spec.distinguisher_method if flows else None
+
+
+def _is_alike(schema: FlowSchema, other: FlowSchema, *, flows: bool) -> bool:
+    return _kind(schema, flows=flows) == _kind(other, flows=flows)
+
+
+@lru_cache(maxsize=2)
+def _alike(workspace: Workspace) -> Counter[tuple[str, str | None]]:
+    """Count the FlowSchemas by their kind."""
+    order = workspace.assumed.order
+    return Counter(kind for schema in order for kind in {_kind(schema, flows=True), _kind(schema, flows=False)})
+
+
+def _of_the_same_users(rule: PolicyRulesWithSubjects) -> PolicyRulesWithSubjects:
+    resources, paths = _ANYTHING
+    return rule._replace(resource_rules=(resources,), non_resource_rules=(paths,))
+
+
+def _flows_matter(workspace: Workspace, schema: FlowSchema) -> bool:
+    """Whether flows are kept apart at the priority level: only between several queues."""
+    level = workspace.configuration.levels[schema.spec.priority_level_configuration]
+    queuing = level.spec.limited.limit_response.queuing if level.spec.limited is not None else None
+    return queuing is not None and queuing.queues > 1
+
+
+def _takers(workspace: Workspace, schema: FlowSchema, removed: Collection[int]) -> tuple[FlowSchema, ...]:
+    """Return who would get the requests of a FlowSchema; empty unless that makes no difference for any request."""
+    from apflint.evaluate import reach
+
+    flows = _flows_matter(workspace, schema)
+    with_it = workspace.without(removed).assumed
+    without_it = workspace.without({*removed, id(schema.document)}).assumed
+    takers: list[FlowSchema] = []
+    for move in reach.moved(with_it, without_it, leaving=[schema]):
+        if not _is_alike(schema, move.to_schema, flows=flows):
+            return ()
+        takers.append(move.to_schema)
+    # If one of them is unreachable now, it is the one to remove (APF501).
+    if any(reach.reachable(with_it, taker) is None for taker in takers if not builtin.is_built_in(taker.document)):
+        return ()
+    # Users with requests here and there have two flows, of which one does not wait for the other.
+    if flows and (len(takers) != 1 or _splits_users(with_it, schema, takers[0])):
+        return ()
+    return tuple(takers)
+
+
+def _splits_users(configuration: Configuration, schema: FlowSchema, taker: FlowSchema) -> bool:
+    """Whether users of a FlowSchema also have requests at the FlowSchema that would get its requests."""
+    from apflint.evaluate import reach
+
+    rules = tuple(map(_of_the_same_users, schema.spec.rules))
+    everything = taker._replace(spec=taker.spec._replace(rules=rules))
+    order = [each for other in configuration.order for each in ((everything, other) if other is taker else (other,))]
+    extended = configuration._replace(order=tuple(order))
+    return reach.captures(extended, configuration, everything, taker) is not None
+
+
+def _named(schema: FlowSchema) -> str:
+    origin = "the built-in FlowSchema" if builtin.is_built_in(schema.document) else "the FlowSchema"
+    return f"{origin} {quote(schema.name)}"

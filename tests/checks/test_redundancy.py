@@ -1,0 +1,197 @@
+"""FlowSchemas and entries whose requests go to the same place anyway: only what is proven, and nothing that has an effect."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_rules_whole_set import ALL, CLOSED, PATHS, READ_PODS, account, findings, flow_schema, group, ids, level, user
+
+from apflint.releases import RELEASES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEALTH = ["/healthz", "/livez", "/readyz"]
+STRANGERS = group("system:unauthenticated")
+QUEUES = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
+
+
+def health(verbs: list[str], urls: list[str], precedence: int = 1000, **others: Any) -> dict[str, Any]:
+    paths = [{"verbs": verbs, "nonResourceURLs": urls}]
+    return flow_schema("strangers", "exempt", precedence, subjects=[STRANGERS], paths=paths, **others)
+
+
+@pytest.mark.parametrize(
+    ("verbs", "urls", "found"),
+    [
+        (["*"], HEALTH, True),
+        (["*"], ["/livez"], True),
+        (["*"], ["/healthz/etcd", "/readyz/*"], True),
+        (["get", "delete"], HEALTH, True),
+        (["get"], HEALTH, False),  # APF501
+        (["delete"], HEALTH, False),
+        (["*"], [*HEALTH, "/metrics"], False),
+        (["*"], ["*"], False),
+        (["*"], ["/healthz-of-mine"], False),
+    ],
+)
+def test_methods_that_probes_captures(verbs: list[str], urls: list[str], found: bool) -> None:
+    told = findings(health(verbs, urls), only="APF514")
+    assert [each.field for each in told] == ["spec.rules[0].nonResourceRules[0].verbs"] * found
+    for each in told:
+        assert "all GET requests" in each.message
+        assert '"probes" (precedence 2)' in each.message
+
+
+def test_what_is_before_probes_captures_its_own_requests() -> None:
+    assert findings(health(["*"], HEALTH, 3), only="APF514")
+    assert findings(health(["*"], HEALTH, 2), only="APF514")  # "probes" sorts before "strangers"
+    assert not findings({**health(["*"], HEALTH, 2), "metadata": {"name": "a"}}, only="APF514")
+
+
+def test_probes_that_the_user_changed_are_no_built_in_ones() -> None:
+    narrow = flow_schema(
+        "probes", "exempt", 2, subjects=[STRANGERS], paths=[{"verbs": ["get"], "nonResourceURLs": ["/livez"]}]
+    )
+    assert not findings(narrow, health(["*"], HEALTH), only="APF514")
+
+
+@pytest.mark.parametrize("target", [each.name for each in RELEASES])
+def test_every_release_has_probes(target: str) -> None:
+    assert findings(health(["*"], HEALTH, version="v1beta1"), only="APF514", kubernetes=target)
+
+
+def everything(name: str, level_name: str = "workload-low", precedence: int = 2000, **others: Any) -> dict[str, Any]:
+    """A FlowSchema for all requests of its subjects; by default one that has no effect."""
+    return flow_schema(name, level_name, precedence, resources=[ALL], paths=[PATHS], **({"by": "ByUser"} | others))
+
+
+def redundant(*objects: dict[str, Any]) -> list[str]:
+    return [found.object.name for found in findings(*objects, only="APF516") if found.object is not None]
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        (everything("mine"), True),
+        (everything("mine", subjects=[account("ci", "*"), account("cd", "bot")]), True),
+        (everything("mine", subjects=[group("system:serviceaccounts:ci")]), True),
+        (everything("mine", "global-default", subjects=[user("alice")]), True),
+        (everything("mine", "workload-high"), False),
+        (everything("mine", by="ByNamespace"), False),
+        (everything("mine", by=None), False),
+        # Service accounts go to workload-low and users do not.
+        (everything("mine", subjects=[account("ci", "*"), user("alice")]), False),
+        # Other requests of the same clients stay behind, so that clients have two flows.
+        (flow_schema("mine", by="ByUser"), False),
+        (flow_schema("mine", by="ByUser", resources=[ALL]), False),
+        (flow_schema("mine", by="ByUser", resources=[{**ALL, "clusterScope": False}], paths=[PATHS]), False),
+        (flow_schema("mine", by="ByUser", resources=[{**ALL, "verbs": ["get", "list"]}], paths=[PATHS]), False),
+        (everything("mine", "elsewhere"), False),
+        (everything("mine", "exempt", subjects=[user("alice")]), False),
+        (everything("mine", subjects=[account("kube-system", "x")]), False),  # APF501
+    ],
+)
+def test_flow_schemas_without_effect(schema: dict[str, Any], found: bool) -> None:
+    assert redundant(schema) == ["mine"] * found
+
+
+def test_the_message_names_who_gets_the_requests() -> None:
+    (found,) = findings(everything("mine"), only="APF516")
+    assert found.severity == "info"
+    assert found.field == "metadata.name"
+    assert 'the built-in FlowSchema "service-accounts"' in found.message
+    assert '"workload-low" and the same distinguisherMethod ByUser' in found.message
+
+
+@pytest.mark.parametrize("queuing", [None, {"queues": 1, "handSize": 1, "queueLengthLimit": 50}])
+def test_without_several_queues_flows_do_not_matter(queuing: dict[str, int] | None) -> None:
+    small = level("small", 5, queuing)
+    late = everything("late", "small", 3000, subjects=[group("system:authenticated")], by=None)
+    part = flow_schema("part", "small", 2000, by="ByNamespace")
+    assert redundant(small, part, late) == ["part"]
+    (found,) = findings(small, part, late, only="APF516")
+    assert "distinguisherMethod" not in found.message
+    assert len(found.related) == 1
+    assert redundant(level("small", 5, QUEUES), part, late) == []
+
+
+def test_a_flow_schema_that_shields_requests_from_a_third_has_an_effect() -> None:
+    """Without it the third captures them."""
+    mine = everything("mine", subjects=[account("ci", "*")])
+    third = flow_schema("third", "workload-high", 3000, subjects=[account("ci", "deployer")])
+    assert redundant(mine) == ["mine"]
+    assert redundant(mine, third) == []
+    # Before it, the third has captured its requests already.
+    assert redundant(mine, {**third, "spec": {**third["spec"], "matchingPrecedence": 1000}}) == ["mine"]
+
+
+def test_a_hole_that_only_few_requests_show() -> None:
+    """No request that is tried finds the one resource that goes elsewhere: the solver does."""
+    mine = everything("mine", subjects=[account("ci", "*")])
+    hole = {"verbs": ["patch"], "apiGroups": ["x.io"], "resources": ["ys/status"], "namespaces": ["z"]}
+    third = flow_schema("third", "workload-high", 3000, subjects=[account("ci", "deployer")], resources=[hole])
+    assert redundant(mine, third) == []
+
+
+def test_a_rest_that_only_few_requests_show() -> None:
+    verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
+    most = [{**ALL, "verbs": verbs}, {**ALL, "verbs": ["deletecollection"], "clusterScope": False}]
+    mine = flow_schema("mine", by="ByUser", resources=most, paths=[PATHS])
+    assert redundant(mine) == []
+
+
+def test_findings_can_be_removed_together() -> None:
+    """Each of the two would take the requests of the other, and both together no one's."""
+    first, second = (
+        everything(name, at_level, number)
+        for name, at_level, number in (("first", "workload-low", 2000), ("second", "workload-low", 2001))
+    )
+    told = findings(first, second, only="APF5")
+    assert [(found.rule, found.object.name) for found in told if found.object] == [("APF501", "second")]
+    wide = everything("wide", precedence=2001, subjects=[account("ci", "*")])
+    assert redundant(first, wide) == ["first", "wide"]
+    # Without the first, the second gets its requests; without both, the third does.
+    jail = level("jail", 5)
+    alone = everything("alone", "jail", 2000)
+    more = everything("more", "jail", 2001, subjects=[account("ci", "*")])
+    assert redundant(jail, alone, more) == ["alone"]
+
+
+def test_a_name_of_a_built_in_one_is_not_redundant() -> None:
+    """Without the user's, the server has its own again."""
+    assert redundant(everything("service-accounts", precedence=8000)) == []
+
+
+def test_the_closed_world_is_the_same() -> None:
+    assert ids(findings(everything("mine"), only="APF516", world=CLOSED)) == ["APF516"]
+    assert not findings(everything("mine", "elsewhere"), only="APF516", world=CLOSED)
+
+
+def test_the_solver_is_loaded_for_candidates_only(tmp_path: Path) -> None:
+    def loads_solver(*schemas: dict[str, Any]) -> bool:
+        path = tmp_path / "a.json"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(schemas)}))
+        script = (
+            "import sys; from apflint.cli.app import run;"
+            f" status = run(['check', {str(path)!r}, '--format', 'json', '--fail-on', 'never']);"
+            " sys.exit(status or 10 * ('pysat' in sys.modules))"
+        )
+        run = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True)
+        assert run.returncode in (0, 10), run.stderr
+        return run.returncode == 10
+
+    namespaced = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
+    ordinary = (
+        flow_schema("a", by="ByUser"),
+        flow_schema("b", "workload-low", 2001, resources=[namespaced], subjects=[account("cd", "x")]),
+        flow_schema("c", "workload-high", 2002, resources=[namespaced], subjects=[account("cd", "y")]),
+        flow_schema("d", "global-default", 2003, resources=[READ_PODS], subjects=[user("alice")], by="ByUser"),
+        health(["*"], HEALTH, 2004),
+    )
+    assert not loads_solver(*ordinary)
+    assert loads_solver(everything("mine"))
