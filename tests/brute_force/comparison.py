@@ -157,11 +157,19 @@ def _captures(configuration: Configuration, true: Claims, found: Sequence[Findin
 
 
 def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
-    """The FlowSchemas that a finding names: its object, those of related places, and names in quotes."""
+    """The FlowSchemas that a finding names: its object, those of related places, and names in quotes.
+
+    A tie is between FlowSchemas of one precedence: other names in quotes are those of priority levels.
+    """
+    schemas = flow_schemas(configuration)
     related = {
         server.name_of(configuration.manifests[int(place.file.removesuffix(".json"))]) for place in finding.related
     }
-    return frozenset({name_of(finding)} | related | (set(flow_schemas(configuration)) & _quoted(finding)))
+    quoted = {name for name in _quoted(finding) if name in schemas}
+    if finding.rule == "APF503":
+        number = server.precedence_of(schemas[name_of(finding)])
+        quoted = {name for name in quoted if server.precedence_of(schemas[name]) == number}
+    return frozenset({name_of(finding)} | related | quoted)
 
 
 def _quoted(finding: Finding) -> set[str]:
