@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import server
-from .configurations import built_in
+from .configurations import RELEASES, built_in
 from .universe import universe
 
 if TYPE_CHECKING:
@@ -72,17 +73,31 @@ def matters(pair: tuple[str, str], world: World, decisions: Decisions, configura
     1. The priority level is the same, or `exempt`: nobody waits longer than before.
     2. The priority level is at least as good, and serves no other requests than those of the system.
     3. The FlowSchema comes behind the place of the protected one. Then a redefinition of the protected FlowSchema that lets go
-       of these requests is the cause, not the FlowSchema that they reach.
+       of these requests is the cause, not the FlowSchema that they reach (APF517).
+    4. The FlowSchema is left over from an earlier release, which had it built in (APF705).
     """
     taker, protected = world.find(pair[0], world.with_own), world.find(pair[1], world.without_own)
     level, reserved = server.level_of(taker), server.level_of(protected)
     if level in (reserved, "exempt"):
         return False
-    if server.matching_order(taker) > server.matching_order(protected):
+    if server.matching_order(taker) > server.matching_order(protected) or is_left_over(
+        pair[0], configuration.kubernetes
+    ):
         return False
     defined = {server.name_of(each) for each in configuration.manifests if each["kind"] == "PriorityLevelConfiguration"}
     is_superior = level in SUPERIOR and level in defined and reserved != "exempt"
     return not is_superior or level in decisions.shared
+
+
+def is_left_over(name: str, release: str) -> bool:
+    """Whether an earlier release had a FlowSchema of this name built in, and this release has not."""
+    releases = [other for other in RELEASES if other <= release and name in names_of_built_in(other)]
+    return bool(releases) and release not in releases
+
+
+@cache
+def names_of_built_in(release: str) -> frozenset[str]:
+    return frozenset(server.name_of(each) for each in built_in(release) if each["kind"] == "FlowSchema")
 
 
 def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:

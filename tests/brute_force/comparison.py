@@ -10,7 +10,7 @@ from apflint.engine import Options, check
 from apflint.workspace import World
 
 from . import server
-from .claims import UNPROTECTED, Claims, claims, is_covered, matches_nothing, rules_of_part
+from .claims import UNPROTECTED, Claims, claims, is_covered, matches_nothing, names_of_built_in, rules_of_part
 from .configurations import built_in
 from .examples import examples
 
@@ -138,8 +138,7 @@ def _ties(configuration: Configuration, true: Claims, found: Sequence[Finding]) 
 
 def _captures(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
     """APF507: the same pairs of a FlowSchema of the user's and a protected FlowSchema."""
-    protected = {server.name_of(each) for each in built_in(configuration.kubernetes) if each["kind"] == "FlowSchema"}
-    protected.difference_update(UNPROTECTED)
+    protected = names_of_built_in(configuration.kubernetes).difference(UNPROTECTED)
     reported = {(name_of(one), name): one for one in found if one.rule == "APF507" for name in _quoted(one) & protected}
     for pair, witness in true.captures.items():
         if pair not in reported:

@@ -27,7 +27,11 @@ RELEASES = {"1.36": "v1", "1.29": "v1", "1.25": "v1beta2"}
 LOW = (2, 3, 50, 99, 100, 101, 150, 200, 300, 400, 450, 500)
 HIGH = (501, 799, 800, 850, 899, 900, 950, 1000, 2000, 5000, 8999, 9000, 9500, 9900, 9950, 10000)
 NAMES = ("a-team", "a2", "a10", "builds", "kube-proxy", "operators", "platform", "strangers", "team-a", "team-b", "zz")
-REDEFINED = ("system-leader-election", "system-nodes", "kube-scheduler", "service-accounts", "global-default", "probes")
+REDEFINED = (
+    *("system-leader-election", "system-nodes", "kube-scheduler", "service-accounts", "global-default", "probes"),
+    *("endpoint-controller", "workload-leader-election"),
+)
+"""Names of built-in FlowSchemas; the last two are not in the newest release."""
 LEVELS = (
     "workload-low",
     "workload-high",

@@ -1,4 +1,4 @@
-"""APF501 and APF502 report exactly what an independent enumeration of all requests finds.
+"""APF501, APF502 and APF507 report exactly what an independent enumeration of all requests finds.
 
 `scripts/compare_with_brute_force.py` does the same for thousands of configurations.
 """
@@ -15,7 +15,7 @@ from .comparison import compare, differences, findings
 from .configurations import Configuration, configuration
 from .reduction import as_yaml, reduce
 
-RULES = ("APF501", "APF502")
+RULES = ("APF501", "APF502", "APF507")
 SEEDS = 160
 AT_ONCE = 20
 
@@ -48,7 +48,7 @@ def test_a_missing_finding_is_noticed() -> None:
         before = set(differences(given, true, found))
         for at, finding in enumerate(found):
             more = set(differences(given, true, found[:at] + found[at + 1 :])) - before
-            assert finding.rule not in RULES or [(each.rule, each.kind) for each in more] == [(finding.rule, "miss")]
+            assert finding.rule not in RULES or {(each.rule, each.kind) for each in more} == {(finding.rule, "miss")}
             noticed |= {(each.rule, each.kind) for each in more}
     assert noticed >= {(rule, "miss") for rule in RULES}
 
@@ -64,6 +64,19 @@ def test_a_false_claim_is_noticed() -> None:
     for field in ("spec.rules[9]", "metadata.name"):
         kinds = [(each.rule, each.kind) for each in differences(given, true, (*found, finding._replace(field=field)))]
         assert ("APF502", "false claim") in kinds
+
+
+def test_a_false_capture_is_noticed() -> None:
+    given, finding = next(
+        (given, finding)
+        for given in map(configuration, range(SEEDS))
+        for finding in findings(given)
+        if finding.rule == "APF507" and '"probes"' not in finding.message
+    )
+    true = claims(given)
+    for wrong in (f'{finding.message} "probes"', finding.message.replace("apflint explain", "explain")):
+        kinds = {(each.rule, each.kind) for each in differences(given, true, [finding._replace(message=wrong)])}
+        assert ("APF507", "false claim") in kinds
 
 
 def test_a_wrong_reason_is_noticed() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .server import Manifest
 
-RULES = ("APF501", "APF502")
+RULES = ("APF501", "APF502", "APF507")
 SEEDS = range(1000, 1040)
 Reported = set[tuple[str, str, str, str | None, str]]
 
