@@ -60,7 +60,10 @@ def render(report: Report, kept: Counter[Entry] | None = None) -> str:
 
 def parse(text: str, name: str) -> Counter[Entry]:
     """The entries of a baseline, and how often each is there. ValueError, with `name`, for a text that is none."""
-    wrong = ValueError(f"{name}: this is no baseline. Make one with `--baseline {name} --write-baseline`.")
+    wrong = ValueError(
+        f"{name}: this is not a baseline. --baseline takes the file that --write-baseline made; to make one, name a file"
+        " that does not exist yet."
+    )
     try:
         value: Any = json.loads(text)
         schema, items = value["schema"], value["findings"]
@@ -92,8 +95,8 @@ def compare(
             left[found] -= 1
         else:
             kept.append(finding)
-    suppressed = report.suppressed + len(report.findings) - len(kept)
+    baselined = report.baselined + len(report.findings) - len(kept)
     gone = [found for found, count in left.items() if count > 0 and found.rule in rules]
     if gone and owners is not None:
         gone = [found for found in gone if found.object in owners]
-    return Compared(report._replace(findings=tuple(kept), suppressed=suppressed), tuple(sorted(gone)))
+    return Compared(report._replace(findings=tuple(kept), baselined=baselined), tuple(sorted(gone)))

@@ -50,6 +50,8 @@ class Options(NamedTuple):
     """Ids of rules that do not run, whatever is selected."""
     adjust: Callable[[Finding], Finding | None] | None = None
     """Gives a finding another severity, or leaves it out (None): what a project has settled for itself."""
+    helm: bool = True
+    """Whether standard input may be the output of `helm template`: findings then name the templates."""
     most: int = TOLD
     """So many findings of a rule, a file and a gravity are told one by one."""
     covered: bool = False
@@ -88,7 +90,7 @@ def check(
     options = options or Options()
     rules = enabled(options)
     target = release(options.kubernetes)
-    loaded = load_inputs(inputs)
+    loaded = load_inputs(inputs, helm=options.helm)
     known = workspace(loaded, target, load_inputs(context), options.world)
     answer = report(loaded, known, rules, suppressions=options.suppressions, most=options.most, covered=options.covered)
     if options.adjust is None:
@@ -96,13 +98,13 @@ def check(
     return answer._replace(findings=tuple(kept for found in answer.findings if (kept := options.adjust(found))))
 
 
-def load_inputs(inputs: Iterable[tuple[str, bytes]]) -> list[Loaded]:
-    """Reads inputs, each a name and its bytes; `<stdin>` may be the output of `helm template`."""
-    return [part for name, data in inputs for part in _load(name, data)]
+def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> list[Loaded]:
+    """Read inputs, each a name and its bytes; with `helm`, `<stdin>` may be the output of `helm template`."""
+    return [part for name, data in inputs for part in _load(name, data, helm=helm)]
 
 
-def _load(name: str, data: bytes) -> Iterator[Loaded]:
-    sources = helm_sources(data.decode("utf-8", "replace")) if name == STDIN else None
+def _load(name: str, data: bytes, *, helm: bool) -> Iterator[Loaded]:
+    sources = helm_sources(data.decode("utf-8", "replace")) if helm and name == STDIN else None
     if sources is None:
         yield load(name, data)
     else:

@@ -211,7 +211,10 @@ class Report(NamedTuple):
     """FlowSchemas and PriorityLevelConfigurations that were seen."""
     skipped: tuple[Skipped, ...]
     suppressed: int
+    """Findings that comments and annotations suppress."""
     sources: Mapping[str, Source]
+    baselined: int = 0
+    """Findings that a baseline has."""
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity, with those that are left out."""

@@ -202,7 +202,9 @@ def read_markdown(text: str) -> Iterator[Shown]:
                 continue
             place = re.fullmatch(r"(.*):(\d+):(\d+)", cells[2])
             assert place
-            yield Shown(cells[1], SEVERITIES[cells[0]], place[1], int(place[2]), int(place[3]), cells[3])
+            yield Shown(
+                cells[1], SEVERITIES[cells[0]], place[1], int(place[2]), int(place[3]), cells[3].replace("`", "")
+            )
 
 
 READERS = {
@@ -224,6 +226,8 @@ def expected(found: Shown, name: str) -> Shown:
         return readable._replace(
             file=os.fsdecode(os.fsencode(exact.file)), message=readable.message.replace("](", "]\\(")
         )
+    if name == "markdown":  # code in backticks becomes a code span
+        return readable._replace(message=readable.message.replace("`", ""))
     if name == "gitlab":  # JSON has every name but those that are no UTF-8
         utf8 = not any("\ud800" <= char <= "\udfff" for char in exact.file)
         return readable._replace(column=None, file=exact.file if utf8 else readable.file)

@@ -68,7 +68,7 @@ def test_a_file_that_was_moved_has_the_same_findings() -> None:
 
 def test_what_is_set_aside_is_counted() -> None:
     known = baseline.parse(baseline.render(report(MANIFEST)), "known.json")
-    assert baseline.compare(report(MANIFEST), known, ()).report.suppressed == 2
+    assert baseline.compare(report(MANIFEST), known, ()).report.baselined == 2
 
 
 def test_each_entry_is_for_as_many_findings_as_it_had() -> None:
@@ -122,7 +122,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "2 findings written to known.json" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "known.json"]
     assert run([*check_all, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["summary"]["suppressed"] == 2
+    assert json.loads(capsys.readouterr().out)["summary"]["baselined"] == 2
 
     manifest.write_text(MANIFEST.replace("ByFoo", "ByUser"), encoding="utf-8")
     assert run(check_all) == 0

@@ -185,7 +185,7 @@ def test_what_helm_renders_is_printed_whole(
     assert (
         printed.out == f"---\n# Source: chart/templates/a.yaml\n{FIXED}---\n# Source: chart/templates/b.yaml\n{OTHER}"
     )
-    assert printed.err.startswith("<standard input>:10: fixed APF101")
+    assert printed.err.startswith("<stdin>:10: fixed APF101")
     monkeypatch.setattr(sys, "stdin", Stdin(text))
     assert run(["check", "--diff", "-"]) == 1
     assert "+  matchingPrecedence: 870   # before the rest\n" in capsys.readouterr().out

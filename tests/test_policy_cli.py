@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
+import textwrap
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -49,6 +51,48 @@ def apflint(capsys: pytest.CaptureFixture[str]) -> Any:
         return Ran(status, *capsys.readouterr())
 
     return call
+
+
+DASHBOARDS = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: dashboards
+spec:
+  priorityLevelConfiguration: {name: exempt}
+  matchingPrecedence: 900
+  rules:
+    - subjects: [{kind: Group, group: {name: dashboards}}]
+      resourceRules:
+        - {verbs: [list], apiGroups: [""], resources: [pods], clusterScope: true, namespaces: ["*"]}
+"""
+
+
+def test_the_page_shows_what_is_printed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any
+) -> None:
+    page = (root / "docs" / "policy-tests.md").read_text("utf-8")
+    suite = re.search(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    holds, fails = re.findall(r"^    \$ apflint test apf-test.yaml\n((?:    .*\n)+)", page, re.MULTILINE)
+    assert suite is not None
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apf-test.yaml").write_text(suite[1], encoding="utf-8")
+    (tmp_path / "manifests").mkdir()
+    for status, shown in ((0, holds), (1, fails)):
+        ran = apflint("test", "apf-test.yaml", "--color", "never")
+        assert ran.status == status
+        assert textwrap.indent(ran.out + ran.err, "    ") == shown
+        (tmp_path / "manifests" / "dashboards.yaml").write_text(DASHBOARDS, encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["reachable", "unreachable"])
+def test_a_level_is_named_as_briefly_as_in_reaches(kind: str, tmp_path: Path, apflint: Any) -> None:
+    (tmp_path / "suite.yaml").write_text(
+        f"manifests: []\ntests: [{{{kind}: catch-all}}, {{{kind}: [exempt, system]}}]\n", encoding="utf-8"
+    )
+    result = json.loads(apflint("test", str(tmp_path / "suite.yaml"), "--format", "json").out)
+    passed = [test["passed"] for test in result["files"][0]["tests"]]
+    assert passed == ([False, True] if kind == "reachable" else [True, False])
 
 
 def test_the_example_suite_holds(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:

@@ -99,7 +99,7 @@ MISTAKES = [
     ("tests:\n- request: get /x\n  as: alice\n  reaches: {minSeats: «1.5»}", "the number 1.5", 1),
     ("tests:\n- always: {reaches: {priorityLevel: a, «distinguisher»: b}}", "with `request`", 1),
     ("tests:\n- never: {reaches: {priorityLevel: a, «minSeats»: 3}}", "`always`", 1),
-    ("tests:\n- reachable: «exempt»", "`flowSchema` or `priorityLevel`", 1),
+    ("tests:\n- reachable: «{}»", "`flowSchema: NAME`", 1),
     ("tests:\n- reachable: {flowSchema: «[]»}", "the list is empty", 1),
     ("tests:\n- reachable: {flowSchema: a, «minSeats»: 3}", "is no key here", 1),
     (never("«subjects»: {user: a}"), 'Did you mean "subject"?', 1),

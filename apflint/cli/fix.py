@@ -81,11 +81,9 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
     """Has everything mended in memory, then shows or writes it."""
     failures: list[str] = []
     context = list(pairs(read_context(request.inputs, failures)))
-    # Not by its usual name: findings are to name places in this text, not in the templates of a rendered chart.
-    stdin = request.inputs.stdin_filename or "<standard input>"
     inputs: dict[str, Input] = {}
     skipped: list[Skipped] = []
-    for one in read(request.inputs._replace(stdin_filename=stdin), failures, skipped):
+    for one in read(request.inputs, failures, skipped):
         if inputs.setdefault(one.name, one) is not one:
             raise ValueError(f'"{one.name}" is the name of standard input and of a file. Fix them one after the other.')
     judge = _judge(request, context, skipped)
@@ -106,7 +104,8 @@ def _judge(
     request: Request, context: list[tuple[str, bytes]], skipped: list[Skipped]
 ) -> Callable[[Mapping[str, bytes]], Report]:
     """Checks inputs as `apflint check` would, but tells all there is, and leaves out what the baseline has."""
-    options = request.options._replace(most=_MOST, covered=True)
+    # Findings name places in the text of standard input, not in the templates of a rendered chart.
+    options = request.options._replace(most=_MOST, covered=True, helm=False)
 
     def checked(inputs: Mapping[str, bytes]) -> Report:
         report = engine.check(inputs.items(), options, context)

@@ -12,6 +12,8 @@ UNAUTHENTICATED = "system:unauthenticated"
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 NODES = "system:nodes"
 NODE_PREFIX = "system:node:"
+EXACT_GROUPS = "exactGroups"
+"""Key of a request record whose groups are complete although authentication would add others, as in a proof about any user."""
 
 # `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go: the namespace is a DNS
 # label, the name a DNS subdomain, and nothing follows.

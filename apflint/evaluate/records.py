@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.evaluate.envelopes import CHILDREN, event_in, is_other_log, without_timestamp
-from apflint.evaluate.groups import AUTHENTICATED, UNAUTHENTICATED, effective_groups
+from apflint.evaluate.groups import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.request import METHODS, Request, group_in_words, resource_info
 from apflint.evaluate.requestinfo import request_info
@@ -65,14 +65,14 @@ def from_record(value: object) -> Request:
     `{"user", "groups", "method", "path"}`, or `{"user", "groups", "verb", "resource", "group" or "apiGroup",
     "namespace", "subresource", "name"}`. A resource without a group is read as kubectl would read it; an empty group is
     the core group. Groups that authentication always adds are added and noted, unless the line already has
-    `system:authenticated` or `system:unauthenticated`. Raises ValueError with a message for the user if the value is not a
+    `system:authenticated` or `system:unauthenticated`, or `"exactGroups": true`. Raises ValueError with a message for the user if the value is not a
     request.
     """
     fields = _object(value, "a request")
     _refuse_event(fields)
     name, groups = _text(fields, "user", needed=True), _texts(fields, "groups")
     added: tuple[str, ...] = ()
-    if AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
+    if AUTHENTICATED not in groups and UNAUTHENTICATED not in groups and fields.get(EXACT_GROUPS) is not True:
         groups, added = effective_groups(name, groups)
     user = UserInfo(name, groups)
     path = _text(fields, "path")

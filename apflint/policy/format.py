@@ -163,17 +163,13 @@ def _but_for(fields: Fields, path: Path) -> tuple[PolicyRulesWithSubjects, ...]:
 
 
 def _destination(fields: Fields, path: Path, known: tuple[str, ...]) -> Destination | None:
-    """`reaches`: the name of a level, or a mapping. The names in `reachable` are never a mere text."""
+    """`reaches`, `reachable` or `unreachable`: the name of a priority level, a list of names, or a mapping."""
     value = fields.value(path)
-    short = path[-1] == "reaches"
-    if short and (isinstance(value, str) or (isinstance(value, list) and value)):
+    if isinstance(value, str) or (isinstance(value, list) and value):
         return Destination(path, priority_levels=fields.texts(path))
     if value is None or value == {}:
-        what = "where such requests go" if short else "what is meant, as in `flowSchema: NAME`"
+        what = "where such requests go" if path[-1] == "reaches" else "what is meant, as in `flowSchema: NAME`"
         fields.wrong(path, f"`{path[-1]}` is missing or empty: it says {what}")
-        return None
-    if not short and not isinstance(value, dict):
-        fields.wrong(path, "a mapping with `flowSchema` or `priorityLevel` was expected here")
         return None
     if not fields.keys(path, known, {key: hint for key, hint in _NOT_FOR_ALL.items() if key not in known}):
         return None

@@ -30,6 +30,8 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
         "infos": report.count("info"),
         "suppressed": report.suppressed,
     }
+    if report.baselined:
+        summary["baselined"] = report.baselined
     if report.left_out:
         summary["leftOut"] = report.left_out
     end = "\n" if findings else ""

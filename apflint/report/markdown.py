@@ -17,7 +17,11 @@ _REST = 100
 """Bytes that the sentence on what is left out may take."""
 _LEAST = 200
 """Bytes for that and the head of the table."""
-_NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+_PLAIN = re.compile(r"[A-Za-z0-9.,;()'%?/=+-]+:?")
+_LINKED = re.compile(r"www\.|\b[0-9a-f]{7,40}\b|\bGH-[0-9]")
+"""What GitHub makes a link of, in plain text: an address, a commit, an issue."""
+_WORDS = re.compile(r'(?:"[^"]*"|`[^`]*`|[^ ])+')
+_QUOTED = re.compile(r"(\(?)(`[^`]+`|\"[^\"]*\")([.,:;)]*)")
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
@@ -55,18 +59,36 @@ def _answer(report: Report) -> str:
     looked = (
         f"{counted(report.objects, 'object')} in {counted(report.files, 'file')}, Kubernetes {code(report.kubernetes)}"
     )
-    found = [counted(count, _NOUNS[severity]) for severity in SEVERITIES for count in [report.count(severity)] if count]
+    found = [counted(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     return f"**{', '.join(found) or 'No findings'}**: {looked}."
 
 
 def _row(finding: Finding) -> str:
     rule = f"[{finding.rule}]({finding.url})" if _is_address(finding.url) else finding.rule
     place = code(f"{finding.file}:{finding.span.line}:{finding.span.column}")
-    return f"| {_NOUNS[finding.severity]} | {rule} {finding.name} | {place} | {code(finding.message)} |\n"
+    return f"| {finding.severity} | {rule} {finding.name} | {place} | {prose(finding.message)} |\n"
 
 
 def _is_address(url: str) -> bool:
     return re.fullmatch(r"https://[\w./#-]+", url, re.ASCII) is not None
+
+
+def prose(text: str) -> str:
+    """`text` with values and commands in code spans; nothing in it is markup, a mention or a link."""
+    shown = visible(text).strip()
+    if not shown or "  " in shown:  # spaces in a row are only kept in a code span
+        return code(shown)
+    return " ".join(map(_word, _WORDS.findall(shown)))
+
+
+def _word(word: str) -> str:
+    """One word, or a quoted value with spaces in it."""
+    if _PLAIN.fullmatch(word) and not _LINKED.search(word):
+        return word
+    if quoted := _QUOTED.fullmatch(word):
+        before, value, after = quoted.groups()
+        return f"{before}{code(value.strip('`'))}{after}"
+    return code(word)
 
 
 def code(text: str) -> str:

@@ -81,12 +81,14 @@ def _reason(skipped: Skipped) -> str:
 def _verdict(report: Report, style: Style, paint: Paint) -> list[str]:
     files, objects = counted(report.files, "file"), counted(report.objects, "object")
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
+    suppressed += f" {report.baselined} in the baseline." if report.baselined else ""
     per_severity = {severity: report.count(severity) for severity in SEVERITIES}
     release = visible(report.kubernetes)
     if report.findings:
         found = f"Found {counts(per_severity, Paint())}"
         coloured = f"Found {counts(per_severity, paint)}"
-        text = f" in {objects} of {files}, for Kubernetes {release}.{suppressed}"
+        where = f"{objects} of {files}" if report.objects else files
+        text = f" in {where}, for Kubernetes {release}.{suppressed}"
         if left_out := report.left_out:
             text += f" {left_out:,} of them or more are left out: a file has more than {TOLD:,} findings of one rule."
     elif report.objects:

@@ -328,6 +328,11 @@ def test_a_record_with_a_group_of_authentication_is_used_unchanged(group: str) -
     assert request.notes == ()
 
 
+def test_a_record_can_say_that_its_groups_are_complete() -> None:
+    request = from_record({"user": "alice", "groups": ["dev"], "path": "/version", "exactGroups": True})
+    assert (request.user.groups, request.notes) == (("dev",), ())
+
+
 def test_an_event_is_used_unchanged() -> None:
     assert from_event(event(user={"username": "alice", "groups": ["dev"]})).user == UserInfo("alice", ("dev",))
 

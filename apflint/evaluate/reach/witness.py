@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import ANONYMOUS, effective_groups
+from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.reach.encode import Point
 from apflint.evaluate.reach.parts import Witness
@@ -98,7 +98,9 @@ def witness(point: Point) -> Witness:
         for group in extra:
             words += _option("--as-group", group)
     method, path = _http(point)
-    record = {"user": user.name, "groups": list(user.groups), "method": method, "path": path}
+    record: dict[str, object] = {"user": user.name, "groups": list(user.groups), "method": method, "path": path}
+    if AUTHENTICATED not in user.groups and UNAUTHENTICATED not in user.groups:
+        record[EXACT_GROUPS] = True
     return Witness(RequestDigest(origin.info, user), words, record)
 
 

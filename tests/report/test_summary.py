@@ -1,0 +1,76 @@
+"""The lines after the findings."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from shell import LEVEL
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BAD = LEVEL.replace("queues: 64", "queues: 4")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_no_objects_are_not_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.yaml").write_text("kind: FlowSchema\n  broken: [", encoding="utf-8")
+    assert run(["check", "a.yaml"]) == 1
+    assert "Found 1 error in 1 file, for Kubernetes" in capsys.readouterr().err
+
+
+def test_findings_of_the_baseline_are_not_called_suppressed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    select = ["check", "--select", "APF305,APF306"]
+    (folder / "a.yaml").write_text(BAD, encoding="utf-8")
+    assert run([*select, "--baseline", "known.json", "--write-baseline"]) == 0
+    (folder / "b.yaml").write_text(
+        BAD.replace("name: batch", "name: other").replace("handSize: 6,", "handSize: 6, # apflint: ignore[APF305] x\n"),
+        encoding="utf-8",
+    )
+    capsys.readouterr()
+    assert run([*select, "--baseline", "known.json"]) == 0
+    assert " 1 suppressed. 1 in the baseline.\n" in capsys.readouterr().err
+    assert run([*select, "--baseline", "known.json", "--format", "json"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert (summary["suppressed"], summary["baselined"]) == (1, 1)
+
+
+def test_a_manifest_in_place_of_a_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.yaml").write_text(BAD, encoding="utf-8")
+    for arguments in ((), ("--write-baseline",)):
+        assert run(["check", "--baseline", "a.yaml", *arguments]) == 2
+        told = capsys.readouterr().err
+        assert "a.yaml: this" in told
+        assert "baseline" in told
+        assert "--baseline a.yaml" not in told  # nobody is to overwrite it
+    assert (folder / "a.yaml").read_text(encoding="utf-8") == BAD
+
+
+def test_what_a_directory_walk_leaves_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in (".hidden/a.yaml", "node_modules/a.yaml", ".git/a.yaml", "UPPER.YAML", "a.yaml"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(LEVEL, encoding="utf-8")
+    run(["check"])
+    told = capsys.readouterr().err
+    assert "Not checked: 1 file with an upper-case suffix, which kubectl does not read: UPPER.YAML\n" in told
+    assert ".hidden" not in told
+    run(["check", "-v"])
+    told = capsys.readouterr().err
+    assert "Not checked: 1 hidden directory: .hidden\n" in told
+    assert "Not checked: 1 directory of installed packages: node_modules\n" in told
+    run(["check", "--format", "json"])
+    skipped = json.loads(capsys.readouterr().out)["summary"]["skipped"]
+    assert sorted(entry["file"] for entry in skipped) == [".hidden", "UPPER.YAML", "node_modules"]
+    run(["check", "-v", "--exclude", "UPPER.YAML", "--exclude", ".hidden"])
+    told = capsys.readouterr().err
+    assert "UPPER" not in told
+    assert ".hidden" not in told
