@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint import catalogue
-from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION
+from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION, is_explained
 from apflint.finding import (
     TOLD,
     Finding,
@@ -133,7 +133,9 @@ def report(
         (rule, problem)
         for rule in rules
         for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
-        if (covered or not problem.covered) and not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
+        if (covered or not problem.covered)
+        and not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
+        and not is_explained(accepted, rule, problem, rules)
     )
     suppressed = 0
     if suppressions and any("apflint" in part.source.text for part in loaded):

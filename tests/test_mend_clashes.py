@@ -85,8 +85,8 @@ def test_the_checks_do_not_grow_with_the_number_of_fixes_that_shadow(number: int
     assert judge.calls <= 4
     place = "line 20" if together else "0002:9"
     assert outcome.refused[0].reason == (
-        f'then there would be APF502 in {place}: this rule never decides anything: the FlowSchema "a000" (1000) comes first'
-        " and takes all of it"
+        f'then there would be APF502 in {place}: unreachable rule: the FlowSchema "a000" (precedence 1000)'
+        " already matches all of its requests. Remove it"
     )
 
 

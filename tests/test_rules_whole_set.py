@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OPEN, CLOSED = World(), World(complete=True)
 ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+GET_ALL = {**ALL, "verbs": ["get"]}
 PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 READ_PODS = {
     "verbs": ["get", "list", "watch"],
@@ -217,7 +218,7 @@ def test_what_the_server_rejects_shadows_nothing_and_is_not_shadowed() -> None:
 
 def test_a_tie_with_the_context() -> None:
     (found,) = findings(
-        flow_schema("zebra"), context=(flow_schema("ape", resources=[ALL], paths=[PATHS]),), only="APF503"
+        flow_schema("zebra"), context=(flow_schema("ape", "workload-high", resources=[GET_ALL]),), only="APF503"
     )
     assert '"ape" sorts before "zebra"' in found.message
 
@@ -312,12 +313,12 @@ def test_why_nothing_reaches_a_flow_schema_that_nobody_shadows() -> None:
     empty = flow_schema("mine")
     empty["spec"]["rules"] = []
     (found,) = findings(empty, only="APF501")
-    assert found.message == "no request can ever reach this FlowSchema: it has no rules"
+    assert found.message == "unreachable FlowSchema: it has no rules. Add a rule, or remove the FlowSchema"
     log = {**READ_PODS, "verbs": ["get"], "resources": ["pods/log"]}
     (found,) = findings(flow_schema("mine", resources=[log]), only="APF501")
     assert found.message == (
-        'no request can ever reach this FlowSchema: requests for "pods/log" are long-running,'
-        " and API Priority and Fairness does not see these"
+        'unreachable FlowSchema: requests for "pods/log" are long-running,'
+        " and API Priority and Fairness does not classify them"
     )
     never = flow_schema("mine", resources=[{**READ_PODS, "apiGroups": ["apps/v1"]}])
     assert ids(findings(never, only="APF50")) == ["APF504"]
@@ -332,7 +333,7 @@ def test_all_that_shadow_are_named() -> None:
     dead = flow_schema("dead", resources=[{**READ_PODS, "verbs": ["get", "create"]}])
     (found,) = findings(dead, other, changes, reads)
     assert found.rule == "APF501"
-    assert '"reads" (1100) and the FlowSchema "changes" (1200)' in found.message
+    assert 'one of the FlowSchemas "reads" (precedence 1100) and "changes" (precedence 1200)' in found.message
     assert "bystander" not in found.message
     assert [related.file for related in found.related] == ["3.json", "2.json"]
 
@@ -352,7 +353,7 @@ def test_a_path_that_two_take_together_below_a_prefix() -> None:
 
     reads, writes = urls("reads", 50, ["get"], "/a/*"), urls("writes", 60, ["delete"], "/a/*")
     (found,) = findings(reads, writes, urls("dead", 70, ["get", "delete"], "/a/b"), only="APF501")
-    assert re.findall('FlowSchema "(.*?)"', found.message) == ["reads", "writes"]
+    assert re.findall('"(.*?)"', found.message) == ["reads", "writes"]
     assert not findings(reads, writes, urls("rest", 70, ["get", "delete"], "/a"), only="APF501")
 
 
@@ -386,7 +387,7 @@ def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
         taking("dead", 99, "update watch", "pods configmaps", "ca", "alice"),
         only="APF501",
     )
-    takers = {found.object.name: re.findall('FlowSchema "(.*?)"', found.message) for found in told if found.object}
+    takers = {found.object.name: re.findall('"(.*?)"', found.message) for found in told if found.object}
     assert takers == {"spare": ["configmaps", "in-a-and-b"], "dead": ["pods-in-c", "configmaps", "in-a-and-b"]}
 
 
@@ -400,7 +401,7 @@ def test_a_dangling_flow_schema_shadows_nothing_and_is_not_shadowed() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("ape", "zebra"), ("a10", "a2"), ("a-2", "a10"), ("a.b", "ab")])
 def test_the_name_that_wins_a_tie_is_the_one_that_the_server_takes(first: str, second: str) -> None:
-    (found,) = findings(flow_schema(second), flow_schema(first, resources=[ALL], paths=[PATHS]), only="APF503")
+    (found,) = findings(flow_schema(second), flow_schema(first, "workload-high", resources=[GET_ALL]), only="APF503")
     assert f'"{first}" sorts before "{second}"' in found.message
     order = [schema.name for schema in known(flow_schema(second), flow_schema(first)).configuration.order]
     assert order.index(first) < order.index(second)
@@ -444,7 +445,7 @@ def _explained(message: str, folder: Path, capsys: pytest.CaptureFixture[str], *
 
 
 def test_the_witness_of_a_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    objects = (flow_schema("zebra"), flow_schema("ape", resources=[ALL], paths=[PATHS]))
+    objects = (flow_schema("zebra"), flow_schema("ape", "workload-high", resources=[GET_ALL]))
     (found,) = findings(*objects, only="APF503")
     assert _explained(found.message, tmp_path, capsys, *objects)["flowSchema"] == "ape"
 
@@ -517,7 +518,7 @@ def test_beyond_the_first_hundred_nothing_is_claimed_that_was_not_asked() -> Non
     mine = flow_schema("mine", "workload-low", 850)
     objects = (elsewhere, {**mine, "spec": {**mine["spec"], "rules": [*[rule] * 102, nothing]}})
     last = findings(*objects, only="APF502")[-1].message
-    assert "whatever it matches is taken by what comes first" in last
+    assert "every request it matches is captured by earlier FlowSchemas or rules" in last
     assert 'if the priority level "elsewhere" is defined elsewhere' in last
 
 
@@ -540,7 +541,7 @@ def test_an_exemption_that_comes_after_the_service_accounts_of_kube_system() -> 
     )
     (found,) = findings(mine)
     assert found.rule == "APF501"
-    assert '"kube-system-service-accounts" (900)' in found.message
+    assert '"kube-system-service-accounts" (precedence 900)' in found.message
     assert not findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 899}})
 
 
@@ -593,7 +594,7 @@ def test_health_checks_for_strangers_come_after_probes() -> None:
     )
     (found,) = findings(get)
     assert found.rule == "APF501"
-    assert '"probes" (2)' in found.message
+    assert '"probes" (precedence 2)' in found.message
 
 
 def test_health_checks_for_strangers_with_all_methods_get_what_is_not_get(
@@ -822,7 +823,8 @@ def test_up_to_a_hundred_levels_are_compared_with_a_name_whatever_is_wrong_with_
 @pytest.mark.parametrize(("between", "told"), [(49, 1), (50, 0)])
 def test_a_flow_schema_is_compared_with_the_fifty_before_it(between: int, told: int) -> None:
     others = [flow_schema(f"b{number:02}", subjects=[user(f"user-{number}")]) for number in range(between)]
-    ends = [flow_schema(name, subjects=[user("alice")]) for name in ("a", "c")]
+    ends = [flow_schema("a", "workload-high", subjects=[user("alice")], resources=[GET_ALL])]
+    ends.append(flow_schema("c", subjects=[user("alice")]))
     assert ids(findings(*others, *ends, only="APF503")) == ["APF503"] * told
 
 
@@ -1019,12 +1021,14 @@ def test_each_flow_schema_that_takes_system_traffic_is_told() -> None:
     assert [found.object.name for found in told if found.object] == ["first", "second"]
 
 
-LONG_RUNNING = 'requests for "pods/exec" are long-running, and API Priority and Fairness does not see these'
-NO_ACCOUNT = '"system:serviceaccount:ci" is no service account, whose name is system:serviceaccount:NAMESPACE:NAME'
-NO_NAMESPACE = 'nobody is in "system:serviceaccounts:CI", because no namespace can be called "CI"'
-NO_RESOURCE = 'no request is for "pods/" or "a/b/c": a resource is written pods or pods/log'
-A_RESOURCE = '"/api/v1/pods" and "/apis/apps/v1/jobs/*" are paths of resources, which only resourceRules match'
-NO_REASON = "no request that API Priority and Fairness sees matches it"
+LONG_RUNNING = 'requests for "pods/exec" are long-running, and API Priority and Fairness does not classify them'
+NO_ACCOUNT = (
+    '"system:serviceaccount:ci" is not the user name of a service account (system:serviceaccount:NAMESPACE:NAME)'
+)
+NO_NAMESPACE = 'nobody is in the group "system:serviceaccounts:CI": "CI" is not a valid namespace'
+NO_RESOURCE = 'no request is for "pods/" or "a/b/c": write a resource as pods or pods/log'
+A_RESOURCE = '"/api/v1/pods" and "/apis/apps/v1/jobs/*" are resource paths, which only resourceRules match'
+NO_REASON = "no request that API Priority and Fairness classifies matches it"
 
 
 def reading(*resources: str) -> dict[str, Any]:
@@ -1070,13 +1074,11 @@ def test_why_nothing_matches(rule: dict[str, Any], reasons: list[str]) -> None:
         del dead["resourceRules"]
     (found,) = findings({**mine, "spec": {**spec, "rules": [alive, dead]}}, only="APF502")
     assert found.field == "spec.rules[1]"
-    assert found.message.startswith("this rule never decides anything: ")
+    assert found.message.startswith("unreachable rule: ")
     assert [found.message.find(reason) >= 0 for reason in reasons] == [True] * len(reasons)
     assert found.message.count("; ") == len(reasons) - 1
     (whole,) = findings({**mine, "spec": {**spec, "rules": [dead]}}, only="APF501")
-    assert whole.message == found.message.replace(
-        "this rule never decides anything", "no request can ever reach this FlowSchema"
-    )
+    assert whole.message == found.message.replace("unreachable rule", "unreachable FlowSchema")
 
 
 def test_an_entry_has_reasons_of_its_own() -> None:
@@ -1090,7 +1092,7 @@ def test_an_entry_has_reasons_of_its_own() -> None:
     assert [(found.field, found.message.partition(": ")[2][:30]) for found in told] == [
         ("spec.rules[0].subjects[1]", NO_ACCOUNT[:30]),
         ("spec.rules[0].resourceRules[1]", LONG_RUNNING[:30]),
-        ("spec.rules[0].nonResourceRules[1]", '"/api/v1/pods" is the path of '),
+        ("spec.rules[0].nonResourceRules[1]", '"/api/v1/pods" is a resource p'),
     ]
 
 

@@ -32,9 +32,10 @@ from apflint.checks import (
     unlisted_subjects,
     versions,
 )
+from apflint.finding import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from apflint.finding import Problem
     from apflint.workspace import Workspace
@@ -127,3 +128,16 @@ VALIDATION = frozenset(rule for rule in CHECKS if rule < "APF4") | {"APF703"}
 """Rules of which some findings mean that the API server rejects the object."""
 ANALYSIS = frozenset(rule for rule in CHECKS if "APF5" <= rule < "APF7")
 """Rules about what objects do in a cluster: they see only those that the API server accepts."""
+_ABOUT_REQUESTS = (ANALYSIS | {"APF407"}) - {"APF501", "APF502", "APF504", "APF506"}
+"""Rules about how the requests of a FlowSchema are treated; not those that report why it gets none."""
+
+
+def is_explained(workspace: Workspace, rule: str, problem: Problem, rules: Collection[str]) -> bool:
+    """Whether a finding says nothing new beside another one: how the requests of a FlowSchema are treated that gets none.
+
+    `workspace` has only accepted objects, `rules` are those that run. Nothing is proved as long as there is no such finding.
+    """
+    if rule not in _ABOUT_REQUESTS or "APF501" not in rules or not isinstance(problem.place, Place):
+        return False
+    document = problem.place.document
+    return document.kind == "FlowSchema" and id(document) in reachability.unreachable_documents(workspace)

@@ -1,4 +1,4 @@
-"""Why no request matches a part of a FlowSchema, whatever else there is: for APF501 and APF502, which know that it is so."""
+"""Reasons why no request matches a part of a FlowSchema, for APF501 and APF502, which have proved that none does."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 
 _ACCOUNTS_OF = f"{SERVICE_ACCOUNTS}:"
-_UNKNOWN = "no request that API Priority and Fairness sees matches it"
+_UNKNOWN = "no request that API Priority and Fairness classifies matches it"
 
 
 def nothing(part: Part) -> str:
-    """What the part asks for and no request has, as a main clause; the bare fact where that is no single thing."""
+    """Return what the part asks for that no request has, as a clause; the mere fact if there is no single reason."""
     rules = part.schema.spec.rules if part.rule is None else (part.schema.spec.rules[part.rule],)
     reasons = [_rule(rule, part) for rule in rules]
     return _each(reasons) or _UNKNOWN
@@ -54,13 +54,13 @@ def _rule(rule: PolicyRulesWithSubjects, part: Part) -> str | None:
 def _subject(subject: Subject) -> str | None:
     if subject.kind == "User" and subject.user is not None and not authentic_user(subject.user):
         return (
-            f"{quote(subject.user)} is no service account, whose name is {SERVICE_ACCOUNT_PREFIX}NAMESPACE:NAME,"
-            " and no other user should have a name that begins like this"
+            f"{quote(subject.user)} is not the user name of a service account ({SERVICE_ACCOUNT_PREFIX}NAMESPACE:NAME), and"
+            " no other user name may begin with this prefix"
         )
     if subject.kind == "Group" and subject.group is not None and subject.group.startswith(_ACCOUNTS_OF):
         namespace = subject.group.removeprefix(_ACCOUNTS_OF)
         if service_account(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:default") is None:
-            return f"nobody is in {quote(subject.group)}, because no namespace can be called {quote(namespace)}"
+            return f"nobody is in the group {quote(subject.group)}: {quote(namespace)} is not a valid namespace"
     return None
 
 
@@ -81,13 +81,13 @@ def _non_resource_rule(rule: NonResourcePolicyRule) -> str | None:
 
 def _no_resources(names: list[str]) -> list[str]:
     """A resource of a request is the piece of its path between two slashes, with a subresource after one more."""
-    return [f"no request is for {listed(map(quote, names))}: a resource is written pods or pods/log"] if names else []
+    return [f"no request is for {listed(map(quote, names))}: write a resource as pods or pods/log"] if names else []
 
 
 def _resource_paths(urls: list[str]) -> list[str]:
     if not urls:
         return []
-    are = "is the path of a resource" if len(urls) == 1 else "are paths of resources"
+    are = "is a resource path" if len(urls) == 1 else "are resource paths"
     return [f"{listed(map(quote, urls), 'and')} {are}, which only resourceRules match"]
 
 
@@ -95,5 +95,5 @@ def _long_running(what: list[str]) -> list[str]:
     if not what:
         return []
     return [
-        f"requests for {listed(map(quote, what))} are long-running, and API Priority and Fairness does not see these"
+        f"requests for {listed(map(quote, what))} are long-running, and API Priority and Fairness does not classify them"
     ]

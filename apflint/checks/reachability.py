@@ -1,10 +1,11 @@
-"""APF501, APF502: what no request can ever reach, proved over all requests that there can be.
+"""APF501, APF502: FlowSchemas, rules and entries that no request reaches, proved over all possible requests.
 
-The proofs are `apflint.evaluate.reach`'s; here they become sentences.
+The proofs are `apflint.evaluate.reach`'s; this module turns each into a message.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,102 +17,119 @@ from apflint.evaluate.resolve import matching_order
 from apflint.finding import Elsewhere, Place, Problem, field_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.evaluate.reach import Part
     from apflint.finding import Path
     from apflint.model import FlowSchema
     from apflint.workspace import Workspace
 
+UNNAMED = "is captured by earlier FlowSchemas"
+"""In a message that names none of them."""
+_NAMED = 100
+"""Maximum number of findings of each rule for which it is worked out what comes first: each takes milliseconds."""
+_MORE = re.compile(r" and [\d,]+ (?:more|others?)\b")
+_LISTED = 12
+"""Maximum number of FlowSchemas that a finding names and points at."""
+_FIRST_PRECEDENCE = 2
+"""The lowest matchingPrecedence of a FlowSchema: 1 is reserved for `exempt` (ValidateFlowSchemaSpec in
+pkg/apis/flowcontrol/validation/validation.go)."""
+
 
 def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF501."""
     from apflint.evaluate import reach
 
-    named = 0
-    for part in _dead(workspace):
-        if part.rule is not None:
-            continue
-        named += 1
-        if named > _NAMED and part.schema.spec.rules:
-            if id(part.schema.document) not in _told(workspace):
-                message = f"no request can ever reach this FlowSchema: whatever it matches {UNNAMED}"
-                message += given(workspace, *_dangling_before(workspace, part.schema))
-                yield _unreachable(workspace, part, message)
-            continue
-        blockers = reach.blockers(workspace.assumed, part.schema)
-        if blockers:
-            taken = listed(map(_named, blockers), "and")
-            message = f"no request can ever reach this FlowSchema: {taken} {_come_and_take(len(blockers))} all of it"
-        elif not part.schema.spec.rules:
-            message = "no request can ever reach this FlowSchema: it has no rules"
-        elif _told(workspace).get(id(part.schema.document)):
-            continue  # APF504 and APF506 say why it matches nothing
-        else:
-            message = f"no request can ever reach this FlowSchema: {nothing(part)}"
-        yield _unreachable(workspace, part, message + given(workspace, *blockers), blockers)
+    dead = [part for part in _dead(workspace) if part.rule is None]
+    for number, part in enumerate(dead):
+        schema = part.schema
+        if not schema.spec.rules:
+            yield _unreachable(workspace, part, "it has no rules. Add a rule, or remove the FlowSchema")
+        elif number >= _NAMED:
+            if not _is_explained(workspace, part):
+                assumed = given(workspace, *_dangling_before(workspace, schema))
+                yield _unreachable(workspace, part, f"every request it matches {UNNAMED}{assumed}")
+        elif blockers := reach.blockers(workspace.assumed, schema):
+            reason = f"every request it matches is captured by {_captors(blockers)}{_advice(schema, blockers)}"
+            yield _unreachable(workspace, part, reason + given(workspace, *blockers), blockers)
+        elif not _is_told(workspace, part):
+            yield _unreachable(workspace, part, nothing(part))
 
 
-def _unreachable(workspace: Workspace, part: Part, message: str, blockers: tuple[FlowSchema, ...] = ()) -> Problem:
+def _unreachable(workspace: Workspace, part: Part, reason: str, blockers: tuple[FlowSchema, ...] = ()) -> Problem:
     return Problem(
         Place(part.schema.document, part.path),
-        message,
-        related=tuple(_elsewhere(blockers)),
+        f"unreachable FlowSchema: {reason}",
+        related=_elsewhere(blockers),
         severity="error" if workspace.world.complete else None,
     )
 
 
-UNNAMED = "is taken by what comes first"
-"""In a message that names nobody."""
-_NAMED = 100
-"""For so many findings of APF501 and of APF502 it is worked out who comes first: each takes milliseconds, and nobody reads more."""
+def _advice(schema: FlowSchema, blockers: Sequence[FlowSchema]) -> str:
+    """What to do about a FlowSchema that others shadow, as a sentence after another one."""
+    if all(is_treated_alike(schema, blocker) for blocker in blockers):
+        return ". Remove it: these requests are treated alike without it (same priority level and distinguisherMethod)"
+    lowest = min(blocker.spec.matching_precedence for blocker in blockers)
+    if lowest <= _FIRST_PRECEDENCE:
+        return ". Remove it: nothing can come before that FlowSchema" if len(blockers) == 1 else ". Remove it"
+    return f". Use a matchingPrecedence below {lowest}, or remove it"
+
+
+def is_treated_alike(one: FlowSchema, other: FlowSchema) -> bool:
+    """Whether it makes no difference which of two FlowSchemas captures a request: same priority level, same flows."""
+    return (one.spec.priority_level_configuration, one.spec.distinguisher_method) == (
+        other.spec.priority_level_configuration,
+        other.spec.distinguisher_method,
+    )
 
 
 def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
     """APF502."""
     from apflint.evaluate import reach
 
-    named = 0
-    for part in _dead(workspace):
-        if part.rule is None:
-            continue
-        what, named = _what(part), named + 1
-        explained = part.path in _told(workspace).get(id(part.schema.document), ())
-        if named > _NAMED:
-            # Whether it matches anything at all is not asked here, so that is not claimed.
-            if not explained:
-                message = f"this {what} never decides anything: whatever it matches {UNNAMED}"
-                message += given(workspace, *_dangling_before(workspace, part.schema))
-                yield Problem(Place(part.schema.document, part.path), message)
-            continue
-        shadows = reach.shadows(workspace.assumed, part)
-        if not shadows and explained:
-            continue  # APF504 and APF506 say why it matches nothing
-        if shadows:
-            takers = list(dict.fromkeys(_takers(part, shadows)))
-            message = (
-                f"this {what} never decides anything: {listed(takers, 'and')} {_come_and_take(len(takers))} all of it"
-            )
-        else:
-            message = f"this {what} never decides anything: {nothing(part)}"
-        others = (shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name)
-        message += given(workspace, *(shadow.schema for shadow in shadows))
-        yield Problem(Place(part.schema.document, part.path), message, related=tuple(_elsewhere(others)))
+    dead = [part for part in _dead(workspace) if part.rule is not None]
+    for number, part in enumerate(dead):
+        schema = part.schema
+        if number >= _NAMED:
+            if not _is_explained(workspace, part):
+                assumed = given(workspace, *_dangling_before(workspace, schema))
+                yield _idle(part, f"every request it matches {UNNAMED} or rules{assumed}")
+        elif shadows := reach.shadows(workspace.assumed, part):
+            others = [shadow.schema for shadow in shadows if shadow.schema.name != schema.name]
+            assumed = given(workspace, *(shadow.schema for shadow in shadows))
+            yield _idle(part, _shadowed_by(part, shadows) + assumed, others)
+        elif not _is_told(workspace, part):  # otherwise APF504 or APF506 says why it matches nothing
+            yield _idle(part, nothing(part))
 
 
-def _dangling_before(workspace: Workspace, schema: FlowSchema) -> Iterator[FlowSchema]:
+def _idle(part: Part, reason: str, blockers: Iterable[FlowSchema] = ()) -> Problem:
+    what = {None: "rule", "subjects": "subject"}.get(part.member, f"entry of {part.member}")
+    place = Place(part.schema.document, part.path)
+    return Problem(place, f"unreachable {what}: {reason}", related=_elsewhere(blockers))
+
+
+def _shadowed_by(part: Part, shadows: Sequence[Part]) -> str:
+    takers = list(dict.fromkeys(_takers(part, shadows)))
+    if len(takers) == 1:
+        return f"{takers[0]} already matches all of its requests. Remove it"
+    return f"every request it matches is already matched by one of {_listed(takers, len(takers))}. Remove it"
+
+
+def _dangling_before(workspace: Workspace, schema: FlowSchema) -> list[FlowSchema]:
     """FlowSchemas that come first only if their priority level is defined elsewhere."""
     last = matching_order(schema)
-    return (other for other in workspace.configuration.dangling if matching_order(other) < last)
+    return [other for other in workspace.configuration.dangling if matching_order(other) < last]
 
 
-def _what(part: Part) -> str:
-    return {None: "rule", "subjects": "subject"}.get(part.member, f"entry of {part.member}")
+@lru_cache(maxsize=2)
+def unreachable_documents(workspace: Workspace) -> frozenset[int]:
+    """The ids of the documents of the user's own FlowSchemas that no request reaches."""
+    return frozenset(id(part.schema.document) for part in _dead(workspace) if part.rule is None)
 
 
 @lru_cache(maxsize=2)
 def _dead(workspace: Workspace) -> tuple[Part, ...]:
-    """What never decides in the user's own FlowSchemas, as far as they are effective at all."""
+    """The unreachable parts of the user's own FlowSchemas, as far as these are effective at all."""
     effective = {id(schema) for schema in workspace.assumed.order}
     own = [schema for schema in workspace.own_flow_schemas if id(schema) in effective]
     if not own:
@@ -121,9 +139,22 @@ def _dead(workspace: Workspace) -> tuple[Part, ...]:
     return tuple(reach.unreachable(workspace.assumed, own))
 
 
+def _is_explained(workspace: Workspace, part: Part) -> bool:
+    """Whether other rules report why the part matches nothing, for a part of which it is not known whether it does."""
+    from apflint.evaluate import reach
+
+    return _is_told(workspace, part) and reach.matches_nothing(workspace.assumed, part)
+
+
+def _is_told(workspace: Workspace, part: Part) -> bool:
+    """Whether other rules report something in the part that matches nothing."""
+    path = () if part.rule is None else part.path
+    return path in _told(workspace).get(id(part.schema.document), ())
+
+
 @lru_cache(maxsize=2)
 def _told(workspace: Workspace) -> dict[int, set[Path]]:
-    """Where other rules say already why something matches nothing, by document: the fields, and all that they are in."""
+    """Where APF504 and APF506 report something that matches nothing, by document: the fields, and all that they are in."""
     places: dict[int, set[Path]] = {}
     for check in (matching.impossible_match, matching.namespaced_rule_for_cluster_resource):
         for problem in check(workspace):
@@ -135,7 +166,7 @@ def _told(workspace: Workspace) -> dict[int, set[Path]]:
 
 
 def given(workspace: Workspace, *schemas: FlowSchema) -> str:
-    """A sentence on the levels that are taken to be elsewhere; empty where all are here."""
+    """A sentence on the levels that are assumed to be defined elsewhere, after another one; empty if there are none."""
     dangling = {id(schema) for schema in workspace.configuration.dangling}
     names = dict.fromkeys(
         quote(schema.spec.priority_level_configuration) for schema in schemas if id(schema) in dangling
@@ -147,20 +178,33 @@ def given(workspace: Workspace, *schemas: FlowSchema) -> str:
 
 def _named(schema: FlowSchema) -> str:
     origin = "the built-in FlowSchema" if builtin.is_built_in(schema.document) else "the FlowSchema"
-    return f"{origin} {quote(schema.name)} ({schema.spec.matching_precedence})"
+    return f"{origin} {quote(schema.name)} (precedence {schema.spec.matching_precedence})"
 
 
-def _come_and_take(count: int) -> str:
-    return "comes first and takes" if count == 1 else "come first and together take"
+def _captors(schemas: Sequence[FlowSchema]) -> str:
+    if len(schemas) == 1:
+        return _named(schemas[0])
+    names = [_named(schema).replace("the FlowSchema ", "", 1) for schema in schemas[:_LISTED]]
+    return f"one of the FlowSchemas {_listed(names, len(schemas))}"
 
 
-def _takers(part: Part, shadows: tuple[Part, ...]) -> Iterator[str]:
-    """Who takes what a part would match: other FlowSchemas by name, parts of the same one by their field."""
+def _listed(names: Sequence[str], count: int) -> str:
+    """The first of the names, and how many of `count` more there are."""
+    left_out = count - min(len(names), _LISTED)
+    return listed([*names[:_LISTED], *([f"{left_out:,} more"] if left_out else [])], "and")
+
+
+def names_all(message: str) -> bool:
+    """Whether a message names all FlowSchemas that it is about."""
+    return UNNAMED not in message and _MORE.search(message) is None
+
+
+def _takers(part: Part, shadows: Iterable[Part]) -> Iterator[str]:
+    """What matches the requests of a part first: other FlowSchemas by name, parts of the same one by their field."""
     for shadow in shadows:
         yield _named(shadow.schema) if shadow.schema.name != part.schema.name else field_path(shadow.path)
 
 
-def _elsewhere(schemas: Iterable[FlowSchema]) -> Iterator[Elsewhere]:
-    for schema in schemas:
-        if not builtin.is_built_in(schema.document):
-            yield Elsewhere(Place(schema.document, ("metadata", "name")), "it comes first")
+def _elsewhere(schemas: Iterable[FlowSchema]) -> tuple[Elsewhere, ...]:
+    own = [schema for schema in schemas if not builtin.is_built_in(schema.document)]
+    return tuple(Elsewhere(Place(schema.document, ("metadata", "name")), "it comes first") for schema in own[:_LISTED])

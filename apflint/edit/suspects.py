@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.checks.reachability import UNNAMED
+from apflint.checks.reachability import names_all
 from apflint.checks.wording import quote
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Edited:
 
     def _suspects(self, found: Finding) -> list[Extent]:
         """The edited ones of those that a finding is about; none where that is not certain."""
-        if UNNAMED in found.message:
+        if not names_all(found.message):
             return []
         # The file may have been edited outside of objects: a comment that had set the finding aside.
         own: tuple[Extent, ...] = ((found.file, found.object), (found.file, None))

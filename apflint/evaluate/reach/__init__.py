@@ -45,6 +45,7 @@ __all__ = [
     "World",
     "blockers",
     "captures",
+    "matches_nothing",
     "moved",
     "overlap",
     "reachable",
@@ -126,17 +127,18 @@ def captures(
 def blockers(
     configuration: Configuration, schema: FlowSchema, world: World = "authenticated"
 ) -> tuple[FlowSchema, ...]:
-    """Earlier FlowSchemas that together take all that an unreachable one matches, none of which could be spared.
+    """Earlier FlowSchemas that together capture every request that an unreachable one matches.
 
-    Empty if it matches nothing by itself. ValueError for one that is reachable.
+    If there are up to two dozen, none of them could be spared; more may include some that are not needed. Empty if the
+    FlowSchema matches nothing in the first place. ValueError for one that is reachable.
     """
     return tuple(part.schema for part in shadows(configuration, Part(schema), world))
 
 
 def shadows(configuration: Configuration, target: Part, world: World = "authenticated") -> tuple[Part, ...]:
-    """As `blockers` for any part that never decides: earlier FlowSchemas, earlier rules, and earlier entries of its list.
+    """Return the same as `blockers` for any part: earlier FlowSchemas, earlier rules, and earlier entries of its list.
 
-    Empty if the part matches nothing by itself. ValueError for a part that decides.
+    Empty if the part matches nothing in the first place. ValueError for a part that decides.
     """
     return _analysis(configuration, world).shadows(target)
 
@@ -144,6 +146,11 @@ def shadows(configuration: Configuration, target: Part, world: World = "authenti
 def trials(configuration: Configuration, world: World = "authenticated") -> Trials:
     """Return what tries single requests against a configuration: cheap, as the solver is not loaded."""
     return _analysis(configuration, world).trials
+
+
+def matches_nothing(configuration: Configuration, target: Part, world: World = "authenticated") -> bool:
+    """Return whether no request matches the part, whatever comes before it. Much cheaper than `shadows`."""
+    return _analysis(configuration, world).matches_nothing(target)
 
 
 _REMEMBERED: list[Analysis] = []

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from apflint.evaluate.match import matches_policy_rule
 from apflint.evaluate.reach.alone import alone
-from apflint.evaluate.reach.cover import taken
+from apflint.evaluate.reach.cover import pieces, taken
 from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.examples import choose_witness, solve_among
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
@@ -20,12 +21,13 @@ from apflint.evaluate.reach.requesters import PREFERRED
 from apflint.evaluate.reach.tally import Tally
 from apflint.evaluate.reach.trials import Trials
 from apflint.evaluate.reach.vocabulary import vocabulary
+from apflint.evaluate.reach.witness import digest
 from apflint.evaluate.resolve import CATCH_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.evaluate.reach.encode import Point
+    from apflint.evaluate.reach.encode import Formula, Point
     from apflint.evaluate.reach.parts import Key, Member, Witness, World
     from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration, Resolution
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
 
 _TURNS = 4
 """So many subjects and entries of what is asked for are guessed together with each other, before the solver is asked."""
+
+
+_MAX_REDUCED = 24
+"""Maximum number of shadowing parts of which those that are not needed are left out: that takes a proof for each."""
+_REDUCTIONS = 1_000_000
+"""Budget for such proofs in one analysis, divided by the number of FlowSchemas: the time of each grows with them."""
 
 
 class Analysis:
@@ -43,6 +51,7 @@ class Analysis:
         self.world = world
         self.resolve = Resolver(configuration)
         self._reached: dict[Key, Point] = {}
+        self._reductions = max(_MAX_REDUCED, _REDUCTIONS // max(1, len(configuration.order)))
 
     @cached_property
     def _encoding(self) -> Encoding:
@@ -135,16 +144,24 @@ class Analysis:
             candidates = self._matching(candidates)
         if solve([*wanted, *before]):
             raise ValueError(f'"{self.configuration.order[position].name}" is reachable')
-        core = encoding.formula.core()
-        needed = [literal for literal in before if literal in core]
-        for literal in tuple(needed):
-            fewer = [each for each in needed if each != literal]
-            if not solve([*wanted, *fewer]):
-                needed = fewer
+        needed = self._reduced(wanted, before, encoding.formula)
         found = [before[literal] for literal in needed]
         return tuple(
             sorted(found, key=lambda part: (self.resolve.position(part.schema), part.rule or 0, part.entry or 0))
         )
+
+    def _reduced(self, wanted: Sequence[int], before: Iterable[int], formula: Formula) -> list[int]:
+        """The part of an unsatisfiable `before` that the solver's proof needs: minimal unless that would take too long."""
+        core = formula.core()
+        needed = [literal for literal in before if literal in core]
+        for literal in tuple(needed) if len(needed) <= _MAX_REDUCED else ():
+            if not self._reductions:
+                break
+            self._reductions -= 1
+            fewer = [each for each in needed if each != literal]
+            if not formula.solve([*wanted, *fewer]):
+                needed = fewer
+        return needed
 
     @cached_property
     def _schemas(self) -> list[tuple[int, Part]]:
@@ -155,6 +172,16 @@ class Analysis:
         """Of the literals, each of which says that something does not match, those that the last model has false."""
         model = self._encoding.formula.model()
         return [literal for literal in literals if model[abs(literal) - 1] != literal]
+
+    def matches_nothing(self, part: Part) -> bool:
+        """See `apflint.evaluate.reach.matches_nothing`."""
+        rules = tuple(pieces(part.schema, self._key(part)))
+        alike = part.schema._replace(spec=part.schema.spec._replace(rules=rules))
+        made = (digest(point) for corner in CORNERS for point in guesses(alike, self._fresh, self.world, corner))
+        if any(matches_policy_rule(request, rule) for request in made for rule in rules):
+            return False
+        encoding = Encoding(vocabulary(rules, self.world))
+        return not encoding.formula.solve([encoding.formula.any_of(map(encoding.rule, rules))])
 
     def _key(self, target: FlowSchema | Part) -> Key:
         part = target if isinstance(target, Part) else Part(target)
