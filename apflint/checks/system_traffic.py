@@ -7,6 +7,7 @@ requests and guesses prove most of them, and the solver finds the others or prov
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -69,27 +70,33 @@ def system_traffic_captured(workspace: Workspace) -> Iterator[Problem]:
     candidates = _candidates(workspace)
     if not candidates:
         return
-    from apflint.evaluate.reach.passages import Passages
-
-    passages = Passages(workspace.assumed_without_own, workspace.assumed)
+    moves = passages(workspace)
     by_schema: dict[int, list[_Capture]] = {}
-    for capture in _captures(workspace, passages, candidates):
+    for capture in _captures(workspace, moves, candidates):
         by_schema.setdefault(id(capture.schema), []).append(capture)
     levels: dict[str, _Level] = {}
     for captures in by_schema.values():
         name = _level_of(captures[0].schema)
         if name not in levels:
-            levels[name] = _level(workspace, passages, name)
+            levels[name] = _level(workspace, moves, name)
         captures.sort(key=lambda capture: matching_order(capture.protected))
         worse = [capture for capture in captures if _is_worse(workspace, levels[name], capture)]
         if worse:
-            yield _problem(workspace, passages, levels[name], worse)
+            yield _problem(workspace, moves, levels[name], worse)
 
 
 def protected_flow_schemas(workspace: Workspace) -> list[FlowSchema]:
     """Return the protected FlowSchemas of the release as they are without those of the user, in matching order."""
     names = builtin.protected_flow_schemas(workspace.release)
     return [schema for schema in workspace.assumed_without_own.order if schema.name in names]
+
+
+@lru_cache(maxsize=1)
+def passages(workspace: Workspace) -> Passages:
+    """Return the requests that go elsewhere because of the user's FlowSchemas."""
+    from apflint.evaluate.reach.passages import Passages
+
+    return Passages(workspace.assumed_without_own, workspace.assumed)
 
 
 def _candidates(workspace: Workspace) -> list[FlowSchema]:
@@ -112,7 +119,7 @@ def _level_of(schema: FlowSchema) -> str:
     return schema.spec.priority_level_configuration
 
 
-def _captures(workspace: Workspace, passages: Passages, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
+def _captures(workspace: Workspace, moves: Passages, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
     """Yield every pair once, with a request that proves it."""
     protected = protected_flow_schemas(workspace)
     users = system_users(workspace.assumed.order, protected)
@@ -120,17 +127,15 @@ def _captures(workspace: Workspace, passages: Passages, candidates: Sequence[Flo
         pair: those
         for schema in candidates
         if (affected := users.users_of(schema))
-        for pair, source in _pairs(passages, protected, schema)
+        for pair, source in _pairs(moves, protected, schema)
         if (those := tuple(user for user in affected if is_subject(user, source)))
     }
-    for pair, point in _proofs(passages, users_of, users):
-        source, target = passages.schemas(pair)
+    for pair, point in _proofs(moves, users_of, users):
+        source, target = moves.schemas(pair)
         yield _Capture(source, target, point, point.user in users.common)
 
 
-def _pairs(
-    passages: Passages, protected: Sequence[FlowSchema], schema: FlowSchema
-) -> Iterator[tuple[Pair, FlowSchema]]:
+def _pairs(moves: Passages, protected: Sequence[FlowSchema], schema: FlowSchema) -> Iterator[tuple[Pair, FlowSchema]]:
     """Yield the protected FlowSchemas from which one of the user's may capture something to another level."""
     from apflint.evaluate.reach.meeting import may_overlap
 
@@ -141,12 +146,10 @@ def _pairs(
             and _level_of(schema) != _level_of(source)
             and may_overlap(schema, source, "authenticated")
         ):
-            yield (passages.old.position(source), passages.new.position(schema)), source
+            yield (moves.old.position(source), moves.new.position(schema)), source
 
 
-def _proofs(
-    passages: Passages, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers
-) -> Iterator[tuple[Pair, Point]]:
+def _proofs(moves: Passages, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers) -> Iterator[tuple[Pair, Point]]:
     """Yield each pair that a request proves: by a user of every cluster if possible, and a typical request if possible."""
     left = dict(users_of)
     common = frozenset(users.common)
@@ -154,28 +157,28 @@ def _proofs(
         affected = dict.fromkeys(user for those in left.values() for user in those if user in some)
         for user in affected:
             for point in typical_requests(user):
-                if left.pop(pair := passages.pair(point), None):
+                if left.pop(pair := moves.pair(point), None):
                     yield pair, point
         for pair, those in tuple(left.items()):
-            if (guess := passages.guess(pair, [user for user in those if user in some])) is not None:
+            if (guess := moves.guess(pair, [user for user in those if user in some])) is not None:
                 del left[pair]
                 yield pair, guess
         for user in affected:
             wanted = [pair for pair, those in left.items() if user in those]
-            for point in passages.find(wanted, user) if wanted else ():
-                left.pop(passages.pair(point))
-                yield passages.pair(point), point
+            for point in moves.find(wanted, user) if wanted else ():
+                left.pop(moves.pair(point))
+                yield moves.pair(point), point
 
 
-def _level(workspace: Workspace, passages: Passages, name: str) -> _Level:
+def _level(workspace: Workspace, moves: Passages, name: str) -> _Level:
     protected = {id(schema) for schema in protected_flow_schemas(workspace)}
     others = [schema for schema in workspace.assumed_without_own.order if id(schema) not in protected]
-    point = passages.between(others, [schema for schema in workspace.assumed.order if _level_of(schema) == name])
+    point = moves.between(others, [schema for schema in workspace.assumed.order if _level_of(schema) == name])
     return _Level(
         name,
         workspace.limits.level(name),
         name in builtin.names(workspace.release, "PriorityLevelConfiguration"),
-        None if point is None else passages.witness(point).command,
+        None if point is None else moves.witness(point).command,
     )
 
 
@@ -186,9 +189,9 @@ def _is_worse(workspace: Workspace, level: _Level, capture: _Capture) -> bool:
     return not (level.is_dedicated and is_at_least_as_good(level.limits, reserved))
 
 
-def _problem(workspace: Workspace, passages: Passages, level: _Level, captures: list[_Capture]) -> Problem:
+def _problem(workspace: Workspace, moves: Passages, level: _Level, captures: list[_Capture]) -> Problem:
     schema = captures[0].schema
-    shown = listed((f"{quote(one.protected.name)} (`{_command(passages, one)}`)" for one in captures), "and")
+    shown = listed((f"{quote(one.protected.name)} (`{_command(moves, one)}`)" for one in captures), "and")
     noun = "FlowSchema" if len(captures) == 1 else "FlowSchemas"
     return Problem(
         Place(schema.document, ("metadata", "name")),
@@ -198,12 +201,12 @@ def _problem(workspace: Workspace, passages: Passages, level: _Level, captures: 
     )
 
 
-def _command(passages: Passages, capture: _Capture) -> str:
+def _command(moves: Passages, capture: _Capture) -> str:
     from apflint.evaluate.reach.requesters import system_user
 
     if capture.point in typical_requests(capture.point.user):
-        return passages.exact_witness(capture.point).command
-    return passages.witness(capture.point, (system_user(capture.point.user),)).command
+        return moves.exact_witness(capture.point).command
+    return moves.witness(capture.point, (system_user(capture.point.user),)).command
 
 
 def _reserved(captures: Sequence[_Capture]) -> list[str]:

@@ -34,6 +34,7 @@ _OF_NODES = (
     ("update", "", "nodes/status", ""),
     ("update", "", "nodes", ""),
     ("patch", "", "pods/status", "default"),
+    ("create", "authentication.k8s.io", "tokenreviews", ""),
 )
 _OF_CONTROL_PLANE = (
     ("update", "coordination.k8s.io", "leases", "kube-system"),

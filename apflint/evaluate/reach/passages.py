@@ -6,6 +6,7 @@ One formula answers all questions about the two configurations: what limits a qu
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.reach.encode import Encoding
@@ -71,8 +72,12 @@ class Passages:
     ) -> Point | None:
         """Return a request by one of `among` that goes from one of `sources` to one of `targets`, or None if none does."""
         wanted = frozenset(map(self.old.position, sources)), frozenset(map(self.new.position, targets))
-        for to in sorted(wanted[1]):
-            for point in self._guesses(self.new.configuration.order[to]):
+        likely = chain(
+            (self.new.configuration.order[to] for to in sorted(wanted[1])),
+            (self.old.configuration.order[at] for at in sorted(wanted[0])),
+        )
+        for schema in likely:
+            for point in self._guesses(schema):
                 if self._is_between(point, wanted) and rank(among, point.user, point.groups) < len(among):
                     return point
         encoding, before, after = self._formula

@@ -1,0 +1,106 @@
+"""APF517: built-in FlowSchemas that the user redefines so that they lose requests to another priority level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.level_facts import describe_seats
+from apflint.checks.reachability import given
+from apflint.checks.system_traffic import passages
+from apflint.checks.system_users import system_users, typical_requests
+from apflint.checks.wording import quote
+from apflint.evaluate.match import matches_flow_schema
+from apflint.evaluate.resolve import EXEMPT, matching_order
+from apflint.finding import Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.evaluate.match import RequestDigest
+    from apflint.evaluate.reach.encode import Point
+    from apflint.evaluate.reach.passages import Passages
+    from apflint.model import FlowSchema
+    from apflint.workspace import Workspace
+
+
+def built_in_flow_schema_narrowed(workspace: Workspace) -> Iterator[Problem]:
+    """APF517."""
+    suggested = builtin.suggested_names(workspace.release, "FlowSchema")
+    redefined = [schema for schema in workspace.own_flow_schemas if schema.name in suggested]
+    if not redefined:
+        return
+    effective = {id(schema) for schema in workspace.assumed.order}
+    originals = {schema.name: schema for schema in workspace.assumed_without_own.order}
+    for schema in redefined:
+        original = originals.get(schema.name)
+        if id(schema) in effective and original is not None and _may_lose(schema, original):
+            yield from _problems(workspace, passages(workspace), schema, original)
+
+
+def _may_lose(schema: FlowSchema, original: FlowSchema) -> bool:
+    """Return False if the redefined FlowSchema has the same rules and comes no later."""
+    return schema.spec.rules != original.spec.rules or matching_order(schema) > matching_order(original)
+
+
+def _problems(workspace: Workspace, moves: Passages, schema: FlowSchema, original: FlowSchema) -> Iterator[Problem]:
+    targets = _targets(workspace, schema, original)
+    typical = _typical(workspace, moves, original, targets)
+    point = typical or moves.between([original], targets)
+    if point is None:
+        return
+    witness = moves.exact_witness(point) if typical else moves.witness(point)
+    _, target = moves.schemas(moves.pair(point))
+    before, after = (each.spec.priority_level_configuration for each in (original, target))
+    yield Problem(
+        Place(schema.document, ("metadata", "name")),
+        f"this redefines the built-in FlowSchema {quote(schema.name)}, and some of its requests now go elsewhere:"
+        f" `{witness.command}` goes to the FlowSchema {quote(target.name)} and the priority level {_figures(workspace, after)}"
+        f" instead of {_figures(workspace, before)}. {_advice(schema, witness.digest)}{given(workspace, target)}",
+        severity=None if schema.name in builtin.protected_flow_schemas(workspace.release) else "info",
+    )
+
+
+def _targets(workspace: Workspace, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
+    """Return the FlowSchemas that may get what a redefined one lets go, at another level.
+
+    A FlowSchema of the user that comes first captures requests on its own account: other rules report that.
+    """
+    own = {id(each) for each in workspace.own_flow_schemas}
+    kept = (original.spec.priority_level_configuration, schema.spec.priority_level_configuration, EXEMPT)
+    return [
+        each
+        for each in workspace.assumed.order
+        if each.name != schema.name
+        and each.spec.priority_level_configuration not in kept
+        and (id(each) not in own or matching_order(each) > matching_order(schema))
+    ]
+
+
+def _typical(workspace: Workspace, moves: Passages, original: FlowSchema, targets: list[FlowSchema]) -> Point | None:
+    """Return a typical request of the system that proves it, or None if none does."""
+    source, wanted = moves.old.position(original), frozenset(map(moves.new.position, targets))
+    users = system_users(workspace.assumed.order, [original])
+    for user in (*users.common, *users.named.get(id(original), ())):
+        for point in typical_requests(user):
+            at, to = moves.pair(point)
+            if at == source and to in wanted:
+                return point
+    return None
+
+
+def _figures(workspace: Workspace, level: str) -> str:
+    limits = workspace.limits.level(level)
+    return f"{quote(level)} ({describe_seats(limits)})" if limits else quote(level)
+
+
+def _advice(schema: FlowSchema, request: RequestDigest) -> str:
+    widened = schema.spec._replace(
+        rules=tuple(
+            rule._replace(resource_rules=tuple(each._replace(cluster_scope=True) for each in rule.resource_rules))
+            for rule in schema.spec.rules
+        )
+    )
+    if not matches_flow_schema(request, schema.spec) and matches_flow_schema(request, widened):
+        return "Add clusterScope: true to the resource rules"
+    return "Start from the rules that `apflint defaults` prints, and change only what you mean to change"
