@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
-"""Annotation by which v1beta3 says that 0 shares means 0 (Kubernetes 1.29 and later)."""
+"""Annotation with which 0 and absent shares stay 0 in v1beta3 (Kubernetes 1.30 and later; 1.29 then rejects the level)."""
 
 
 class OwnerReference(NamedTuple):

@@ -44,6 +44,9 @@ API_VERSIONS = (
 WATCHES_CLASSIFIED = 22
 """API Priority and Fairness classifies watches; before, it skips every long-running request. Source: `WithPriorityAndFairness`
 in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go, by tag."""
+PARSED_TIMEOUT = 21
+"""A query parameter `timeout` that is not a duration is answered with 400 before the request is classified. Source:
+`WithRequestDeadline` in staging/src/k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go, there since 1.21; recorded on 1.36.2."""
 ESTIMATED_SEATS = 23
 """A list may take several seats, and a request waits in the queue with the least estimated work. Before, every request
 takes one seat, and it waits in the queue with the fewest requests. Source: list_work_estimator.go in
@@ -143,6 +146,11 @@ class Release(NamedTuple):
     def classifies_watches(self) -> bool:
         """Whether API Priority and Fairness classifies watches; otherwise it skips all long-running requests."""
         return self.minor >= WATCHES_CLASSIFIED
+
+    @property
+    def refuses_invalid_timeouts(self) -> bool:
+        """Whether the server answers 400 to a `timeout` in the query that is not a duration, before it classifies the request."""
+        return self.minor >= PARSED_TIMEOUT
 
     @property
     def estimates_seats(self) -> bool:

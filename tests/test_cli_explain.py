@@ -155,6 +155,26 @@ def test_the_seats_of_one_request_follow_the_release(kubernetes: str, listing: i
 
 
 @pytest.mark.usefixtures("empty")
+def test_a_request_waits_by_its_own_timeout() -> None:
+    url = "/api/v1/namespaces/ci/pods?timeout=5s"
+    question = Question(("get", url), user="alice")
+    assert "up to 1.25 seconds (a quarter of its timeout" in told(question, explainer(kubernetes="1.28"))
+    assert "1.25 seconds" not in told(question, explainer(kubernetes="1.27"))
+    asked = from_record({"user": "alice", "method": "GET", "path": url})
+    found: Any = as_json(explainer().explain(asked), explainer().limits)
+    assert found["fates"][-1]["when"] == "Rejected after 1.25 seconds, or when the client is gone."
+
+
+@pytest.mark.usefixtures("empty")
+def test_an_invalid_timeout_is_refused_before_classification() -> None:
+    question = Question(("get", "/api/v1/pods?timeout=bogus"), user="alice")
+    text = told(question, explainer())
+    assert text.startswith("The server answers this request with status 400 before API Priority and Fairness")
+    assert "Otherwise this would be the answer:\nFlowSchema" in text
+    assert told(question, explainer(kubernetes="1.20")).startswith("FlowSchema")
+
+
+@pytest.mark.usefixtures("empty")
 def test_watches_are_skipped_up_to_1_21() -> None:
     for kubernetes, seen in (("1.18", False), ("1.21", False), ("1.22", True)):
         answer = explainer(kubernetes=kubernetes).explain(request(DEFAULT_CLUSTER["a service account watches"]))

@@ -135,7 +135,7 @@ PER CHANGE: the maximum seats of one create, update, patch or delete.
 WAITING: QUEUES x LENGTH. A queue with LENGTH requests waiting takes more only while a seat is free.
 PER FLOW: HAND x LENGTH, the same for the queues of one flow.
 
-"starved": It has no seats and may not borrow any: each request waits 15 seconds (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full.
+"starved": It has no seats and may not borrow any: each request waits 15 seconds by default (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full.
 "starved": No FlowSchema names it, so no request gets there.
 
 FlowSchemas of each level, in matching order:

@@ -6,7 +6,8 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.evaluate.change import MOST, is_changed, tells_flows_apart
-from apflint.evaluate.flows import BY_NAMESPACE, BY_USER, DEFAULT_WAIT_SECONDS, starvation
+from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.flows import BY_NAMESPACE, BY_USER, starvation
 from apflint.evaluate.why import consider
 from apflint.report.terminal import counted
 
@@ -105,7 +106,7 @@ def _waiting(level: LevelLimits) -> str:
         queue = f"1 of {level.queues} queues"
     else:
         queue = f"1 of {level.hand_size} queues (of {level.queues})"
-    wait = f"up to {DEFAULT_WAIT_SECONDS} seconds (with the default timeout)"
+    wait = f"up to {DEFAULT_WAIT_SECONDS:g} seconds (with the default timeout)"
     return f"requests beyond that wait {wait} in {queue}, then get 429"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from apflint import builtin
 from apflint.evaluate import flows, why
 from apflint.evaluate.classifier import MEMORY, classifier
+from apflint.evaluate.deadline import deadline
 from apflint.evaluate.requestinfo import long_running
 from apflint.releases import release
 
@@ -59,7 +60,9 @@ class Explanation(NamedTuple):
     level: LevelLimits
     considered: tuple[why.Considered, ...]
     unseen: str | None
-    """Why API Priority and Fairness does not see the request at all; None if it does."""
+    """Why API Priority and Fairness does not classify the request at all; None if it does."""
+    wait_seconds: float
+    """How long it may wait in a queue."""
     basis: Basis
     skipped: tuple[why.Skipped, ...]
     """FlowSchemas that match no request because their priority level does not exist, in matching order."""
@@ -82,6 +85,7 @@ class Explainer:
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
         """The answer; without `reasons` the FlowSchemas that were tried are not gone through again."""
         resolution = self._classify(request.digest)
+        asked = deadline(request.url, request.info)
         considered = why.considered(self.configuration, request.digest, resolution) if reasons else ()
         return Explanation(
             request,
@@ -89,7 +93,8 @@ class Explainer:
             self._flow(resolution, request.user.name, request.info.namespace),
             self._levels[resolution.priority_level.name],
             tuple(considered),
-            flows.why_unseen(request.info, self.known.release),
+            flows.why_refused(asked, self.known.release) or flows.why_unseen(request.info, self.known.release),
+            asked.wait_seconds,
             self.basis,
             self.skipped,
         )
@@ -205,7 +210,7 @@ def reasons_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     return {
         "fates": [
             {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
-            for fate in flows.fates(answer.level, release(limits.kubernetes))
+            for fate in flows.fates(answer.level, release(limits.kubernetes), answer.wait_seconds)
         ],
         "considered": [_considered_json(tried) for tried in answer.considered],
         "skipped": [

@@ -46,7 +46,7 @@ def story(answer: Explanation, explainer: Explainer, style: Style) -> str:
 def _answer(answer: Explanation, style: Style, paint: Paint) -> Iterator[str]:
     if answer.unseen:
         yield from (paint(line, "bold") for line in wrap(answer.unseen, style.width))
-        yield from wrap("If it did, this would be the answer:", style.width)
+        yield from wrap("Otherwise this would be the answer:", style.width)
     schema, level = answer.resolution.flow_schema, answer.resolution.priority_level
     where = place(schema)
     name, target = visible(schema.name), visible(level.name)
@@ -115,7 +115,9 @@ def _facts(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
         seats.append(starving)
     yield from _labelled("Seats", " ".join(seats), style, paint)
     # A client that goes away knows what becomes of its request, and would only lengthen the text.
-    fates = (fate for fate in flows.fates(level, explainer.known.release) if not _is_abandoned(fate))
+    fates = (
+        fate for fate in flows.fates(level, explainer.known.release, answer.wait_seconds) if not _is_abandoned(fate)
+    )
     yield from _labelled("Fate", " ".join(map(_fate_in_words, fates)), style, paint)
 
 

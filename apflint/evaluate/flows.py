@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.requestinfo import seen_by_apf
 from apflint.evaluate.shards import deal, flow_hash
 
 if TYPE_CHECKING:
+    from apflint.evaluate.deadline import Deadline
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.model import FlowSchema, PriorityLevelConfiguration, Subject
     from apflint.releases import Release
 
 BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
-WAIT_FRACTION = 4
-"""A request waits in a queue for at most its timeout divided by this; which timeout: see `Release.limits_wait_by_deadline`."""
-DEFAULT_WAIT_SECONDS = 60 // WAIT_FRACTION
-"""The wait limit of a request that sets no timeout of its own, with the default `--request-timeout` of 60 s."""
 ADJUSTMENT_SECONDS = 10
 """How often borrowing is worked out anew (`borrowingAdjustmentPeriod`)."""
 
@@ -138,7 +136,7 @@ class Fate(NamedTuple):
 def fates(level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS) -> tuple[Fate, ...]:
     """Return what may become of a request at a level, from the best to the worst.
 
-    `wait_seconds` is the wait limit of the request: a quarter of its timeout (up to 1.27, of `--request-timeout`).
+    `wait_seconds` is a quarter of the request's own timeout; up to 1.27 it does not count (see `deadline`).
     """
     if level.type == "Exempt":
         return (Fate("dispatched", None, None, "Executed at once, always: the level is exempt."),)
@@ -185,7 +183,7 @@ def _timed_out(release: Release, wait_seconds: float) -> tuple[Fate, ...]:
             "rejected",
             429,
             "time-out",
-            f"Rejected after {wait_seconds:g} seconds (a quarter of --request-timeout), once another request"
+            f"Rejected after {DEFAULT_WAIT_SECONDS:g} seconds (a quarter of --request-timeout), once another request"
             " arrives there.",
         ),
         Fate("rejected", 429, reason, "Removed when the client is gone or its timeout expires."),
@@ -227,10 +225,10 @@ def starvation(level: LevelLimits) -> str | None:
         return (
             f"It has no seats of its own: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some."
             " While no other level has seats to spare, they wait longer, and are rejected with 429 after"
-            f" {DEFAULT_WAIT_SECONDS} seconds."
+            f" {DEFAULT_WAIT_SECONDS:g} seconds by default."
         )
     return (
-        f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS} seconds"
+        f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS:g} seconds by default"
         " (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full."
     )
 
@@ -245,6 +243,16 @@ def why_unseen(info: RequestInfo, release: Release) -> str | None:
     return (
         f"API Priority and Fairness does not classify this request in Kubernetes {release.name}: it is long-running ({kind})."
         " It takes no seat, does not wait, and gets no 429 from API Priority and Fairness."
+    )
+
+
+def why_refused(asked: Deadline, release: Release) -> str | None:
+    """Explain why the server answers a request before API Priority and Fairness classifies it; None if it does not."""
+    if asked.invalid is None or not release.refuses_invalid_timeouts:
+        return None
+    return (
+        f'The server answers this request with status 400 before API Priority and Fairness: timeout "{asked.invalid}" is'
+        " not a duration such as 5s."
     )
 
 

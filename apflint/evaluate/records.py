@@ -78,7 +78,7 @@ def from_record(value: object) -> Request:
     path = _text(fields, "path")
     if path:
         method = _text(fields, "method") or _text(fields, "verb").upper() or "GET"
-        return Request(user, request_info(method, path), added)
+        return Request(user, request_info(method, path), added, path)
     resource, subresource = _text(fields, "resource"), _text(fields, "subresource")
     if not resource:
         raise ValueError('A request needs "method" and "path", or "verb" and "resource".')
@@ -127,7 +127,7 @@ def from_event(value: object) -> Request:
     reference = _object(event.get("objectRef") or {}, '"objectRef"')
     if uri:
         info, more = _uri_info(verb, uri)
-        return Request(user, info, (*notes, *more, *_contradictions(info, reference)))
+        return Request(user, info, (*notes, *more, *_contradictions(info, reference)), uri)
     if not reference.get("resource"):
         raise ValueError('The event has neither a "requestURI" nor an "objectRef" with a resource.')
     info = resource_info(

@@ -62,6 +62,8 @@ class Request(NamedTuple):
     user: UserInfo
     info: RequestInfo
     notes: tuple[str, ...] = ()
+    url: str = ""
+    """The path with its query as it was given; empty for a request that was given by verb and resource."""
 
     @property
     def digest(self) -> RequestDigest:
@@ -82,7 +84,7 @@ class Target(NamedTuple):
 def from_http(method: str, url: str, *, user: str, groups: Sequence[str] = ()) -> Request:
     """The request `method url`, with the groups that authentication adds. Raises ValueError where there is no such request."""
     effective, notes = effective_groups(user, tuple(groups))
-    return Request(UserInfo(user, effective), request_info(method, url), notes)
+    return Request(UserInfo(user, effective), request_info(method, url), notes, url)
 
 
 def from_words(
@@ -117,7 +119,7 @@ def from_words(
             raise ValueError(f'"{rest[1]}" is one word too many: after the resource comes at most one name.')
         scope = "" if all_namespaces else namespace
         info, notes = _resource_request(_verb(verb), what, rest[0] if rest else "", scope)
-    return Request(who, info, (*notes, *group_notes))
+    return Request(who, info, (*notes, *group_notes), what if what.startswith("/") else "")
 
 
 def resource_info(

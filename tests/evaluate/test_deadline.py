@@ -1,0 +1,76 @@
+"""How long requests may wait, by the `timeout` in their query."""
+
+from __future__ import annotations
+
+import pytest
+
+from apflint.evaluate import flows
+from apflint.evaluate.deadline import Deadline, deadline, parse_duration
+from apflint.evaluate.requestinfo import request_info
+from apflint.releases import release
+
+
+@pytest.mark.parametrize(
+    ("url", "seconds"),
+    [
+        # Recorded from kube-apiserver 1.36.2: 15.0006 s and 429 without a timeout; 2 s with timeout=8s.
+        ("/api/v1/pods", 15),
+        ("/api/v1/pods?timeout=8s", 2),
+        ("/api/v1/pods?timeout=5s", 1.25),
+        ("/api/v1/pods?limit=5&timeout=500ms", 0.125),
+        ("/api/v1/pods?timeout=0.5m", 7.5),
+        ("/api/v1/pods?timeout=1h", 15),  # not beyond --request-timeout
+        ("/api/v1/pods?timeout=60s", 15),
+        ("/api/v1/pods?timeout=0", 15),
+        ("/api/v1/pods?timeout=-5s", 15),
+        ("/api/v1/pods?timeout=", 15),
+        ("/api/v1/pods?timeoutSeconds=5", 15),
+        ("/api/v1/pods?timeout=5s&timeout=9s", 1.25),  # the first value counts
+        ("/api/v1/pods?watch=true&timeout=5s", 15),  # watches have no deadline
+        ("/healthz?timeout=5s", 1.25),
+    ],
+)
+def test_a_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> None:
+    assert deadline(url, request_info("GET", url)) == Deadline(seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("5s", 5),
+        ("1m30s", 90),
+        ("1.5h", 5400),
+        (".5s", 0.5),
+        ("5.s", 5),
+        ("+3s", 3),
+        ("-3s", -3),
+        ("0", 0),
+        ("100us", 1e-4),
+        ("100µs", 1e-4),
+        ("7ns", 7e-9),
+        ("", None),
+        ("5", None),
+        ("s", None),
+        ("5 s", None),
+        ("5S", None),
+        ("5d", None),
+        (".s", None),
+        ("1s0", None),
+        ("\u0665s", None),
+        ("5s\n", None),
+    ],
+)
+def test_durations_are_those_of_go(text: str, seconds: float | None) -> None:
+    assert parse_duration(text) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_what_is_not_a_duration_is_answered_first() -> None:
+    # Recorded from kube-apiserver 1.36.2: status 400 without the headers of API Priority and Fairness.
+    url = "/api/v1/pods?timeout=bogus"
+    asked = deadline(url, request_info("GET", url))
+    assert asked == Deadline(15, "bogus")
+    assert 'status 400 before API Priority and Fairness: timeout "bogus"' in (
+        flows.why_refused(asked, release("1.36")) or ""
+    )
+    assert flows.why_refused(asked, release("1.20")) is None
+    assert flows.why_refused(Deadline(15), release("1.36")) is None
