@@ -1,7 +1,7 @@
 """Compare the proofs of APF501, APF502, APF503 and APF507 with an independent enumeration of all requests.
 
     python scripts/compare_with_brute_force.py --configurations 5000 --seed 1 --processes 2
-    python scripts/compare_with_brute_force.py --only 1:4711        one configuration again, with its manifests
+    python scripts/compare_with_brute_force.py --only 1:4711        difference configuration again, with its manifests
 
 Prints totals and, for each difference, the smallest manifests that show it. Exits with 1 if there is any difference. The
 reference is in tests/brute_force; a configuration is known by the seed and its number.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from brute_force.claims import claims
-from brute_force.comparison import PROVEN, Difference, differences, findings
+from brute_force.comparison import PROVEN, Difference, differences, run_check
 from brute_force.configurations import configuration
 from brute_force.reduction import as_yaml, reduce
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Result(NamedTuple):
-    """What came of one configuration."""
+    """What came of difference configuration."""
 
     name: str
     counts: Counter[str]
@@ -40,7 +40,11 @@ class Result(NamedTuple):
 def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter[str], list[Difference]]:
     """Count the cases of a configuration, and find the differences of these rules."""
     true = claims(configuration)
-    found = [one for one in differences(configuration, true, findings(configuration)) if one.rule in rules]
+    wrong = [
+        difference
+        for difference in differences(configuration, true, run_check(configuration))
+        if difference.rule in rules
+    ]
     counts = Counter(
         {
             "configurations": 1,
@@ -50,28 +54,30 @@ def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter
             "captures": len(true.captures),
         }
     )
-    counts.update(f"{one.rule} {one.kind}" for one in found)
-    return counts, found
+    counts.update(f"{difference.rule} {difference.kind}" for difference in wrong)
+    return counts, wrong
 
 
 def run(task: tuple[str, tuple[str, ...]]) -> Result:
     """Compare the configuration of this name for these rules."""
     name, rules = task
-    given = configuration(name)
-    counts, found = compare(given, rules)
-    kinds = dict.fromkeys((one.rule, one.kind) for one in found)
-    return Result(name, counts, tuple(reproducer(name, given, *kind) for kind in kinds))
+    config = configuration(name)
+    counts, wrong = compare(config, rules)
+    kinds = dict.fromkeys((difference.rule, difference.kind) for difference in wrong)
+    return Result(name, counts, tuple(reproducer(name, config, *kind) for kind in kinds))
 
 
-def reproducer(name: str, given: Configuration, rule: str, kind: str) -> str:
+def reproducer(name: str, config: Configuration, rule: str, kind: str) -> str:
     """The smallest manifests with a difference of this rule and kind."""
 
     def shown(smaller: Configuration) -> list[Difference]:
-        return [one for one in compare(smaller, (rule,))[1] if one.kind == kind]
+        return [difference for difference in compare(smaller, (rule,))[1] if difference.kind == kind]
 
-    smallest = reduce(given, lambda smaller: bool(shown(smaller)))
+    smallest = reduce(config, lambda smaller: bool(shown(smaller)))
     return as_yaml(
-        smallest, f"configuration {name}", *(f"{one.rule} {one.kind}: {one.detail}" for one in shown(smallest))
+        smallest,
+        f"configuration {name}",
+        *(f"{difference.rule} {difference.kind}: {difference.detail}" for difference in shown(smallest)),
     )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .configurations import Configuration
     from .server import Manifest, Request, User
+    from .universe import RequestClass, UserClass
 
 FIELD = re.compile(r"(?<=spec\.)rules|(?<=\[)\d+|(?<=\.)\w+Rules|subjects")
 UNPROTECTED = ("service-accounts", "global-default", "exempt", "catch-all")
@@ -80,11 +81,12 @@ def matters(pair: tuple[str, str], world: World, decisions: Decisions, configura
     level, reserved = server.level_of(taker), server.level_of(protected)
     if level in (reserved, "exempt"):
         return False
-    if server.matching_order(taker) > server.matching_order(protected) or is_left_over(
-        pair[0], configuration.kubernetes
-    ):
+    if server.matching_order(taker) > server.matching_order(protected):
         return False
-    defined = {server.name_of(each) for each in configuration.manifests if each["kind"] == "PriorityLevelConfiguration"}
+    if is_left_over(pair[0], configuration.kubernetes):
+        return False
+    levels = (manifest for manifest in configuration.manifests if manifest["kind"] == "PriorityLevelConfiguration")
+    defined = {server.name_of(level) for level in levels}
     is_superior = level in SUPERIOR and level in defined and reserved != "exempt"
     return not is_superior or level in decisions.shared
 
@@ -97,7 +99,7 @@ def is_left_over(name: str, release: str) -> bool:
 
 @cache
 def names_of_built_in(release: str) -> frozenset[str]:
-    return frozenset(server.name_of(each) for each in built_in(release) if each["kind"] == "FlowSchema")
+    return frozenset(server.name_of(manifest) for manifest in built_in(release) if manifest["kind"] == "FlowSchema")
 
 
 def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:
@@ -148,17 +150,20 @@ class World(NamedTuple):
     @classmethod
     def of(cls, configuration: Configuration) -> World:
         stored = built_in(configuration.kubernetes)
-        same = [(each["kind"], server.name_of(each), each["spec"]) for each in stored]
+        same = [(manifest["kind"], server.name_of(manifest), manifest["spec"]) for manifest in stored]
         own = [
-            each
-            for each in configuration.manifests
-            if each["kind"] == "FlowSchema" and ("FlowSchema", server.name_of(each), each["spec"]) not in same
+            manifest
+            for manifest in configuration.manifests
+            if manifest["kind"] == "FlowSchema"
+            and ("FlowSchema", server.name_of(manifest), manifest["spec"]) not in same
         ]
-        others = [each for each in configuration.manifests if each not in own]
+        others = [manifest for manifest in configuration.manifests if manifest not in own]
         assumed = [] if configuration.complete else assumed_levels(configuration)
         before = server.effective_flow_schemas((*stored, *assumed, *others), stored)
         after = server.effective_flow_schemas((*stored, *assumed, *others, *own), stored)
-        schemas = sorted((*after, *(each for each in before if not _contains(after, each))), key=server.matching_order)
+        schemas = sorted(
+            (*after, *(manifest for manifest in before if not _contains(after, manifest))), key=server.matching_order
+        )
         return cls(
             tuple(schemas),
             frozenset(at for at, schema in enumerate(schemas) if _contains(own, schema)),
@@ -203,15 +208,15 @@ class World(NamedTuple):
 
 
 def _contains(schemas: list[Manifest], schema: Manifest) -> bool:
-    return any(each is schema for each in schemas)
+    return any(manifest is schema for manifest in schemas)
 
 
 def assumed_levels(configuration: Configuration) -> list[Manifest]:
     """Without `complete`, a priority level that is missing here is assumed to be in the cluster."""
     return [
-        {"kind": "PriorityLevelConfiguration", "metadata": {"name": server.level_of(each)}}
-        for each in configuration.manifests
-        if each["kind"] == "FlowSchema"
+        {"kind": "PriorityLevelConfiguration", "metadata": {"name": server.level_of(manifest)}}
+        for manifest in configuration.manifests
+        if manifest["kind"] == "FlowSchema"
     ]
 
 
@@ -228,16 +233,66 @@ class Decisions(NamedTuple):
 
     @classmethod
     def of(cls, world: World) -> Decisions:
+        decisions = cls(set(), {}, {}, set())
+        layout = Layout.of(world)
+        space = universe(layout.rules)
+        for user in space.users:
+            for request in space.requests:
+                both = user.rules & request.rules
+                if both & layout.with_own:
+                    decisions._record(world, layout, user, request, both)
+        return decisions
+
+    def _record(self, world: World, layout: Layout, user: UserClass, request: RequestClass, both: int) -> None:
+        """Record one request. `both` is the bit mask of the rules that match it."""
+        rule = lowest_bit(both & layout.with_own)
+        taker, field = layout.owner[rule], layout.fields[rule]
+        loser = layout.owner[lowest_bit(both & layout.without_own)]
+        witness = Witness(user.user, request.request)
+        member = "resourceRules" if request.request.is_resource else "nonResourceRules"
+        self.deciding.update(
+            (
+                (taker, "metadata.name"),
+                (taker, field),
+                (taker, f"{field}.subjects[{user.subjects[rule]}]"),
+                (taker, f"{field}.{member}[{request.entries[rule]}]"),
+            )
+        )
+        if user.is_usual:
+            for rival in layout.rivals[taker]:
+                if both & layout.rules_of[rival]:
+                    self.ties.setdefault((world.name(taker), world.name(rival)), witness)
+        is_protected = world.name(loser) not in UNPROTECTED
+        if user.is_usual and not is_protected:
+            self.shared.add(server.level_of(world.schemas[taker]))
+        if user.is_system and is_protected and taker in world.own and world.name(taker) != world.name(loser):
+            self.captures.setdefault((world.name(taker), world.name(loser)), witness)
+
+
+class Layout(NamedTuple):
+    """The rules of a world as bits: bit 0 is the first rule in matching order."""
+
+    rules: tuple[Manifest, ...]
+    owner: tuple[int, ...]
+    """For each rule the position of its FlowSchema."""
+    fields: tuple[str, ...]
+    """For each rule its field."""
+    rules_of: tuple[int, ...]
+    """For each FlowSchema the bit mask of its rules."""
+    with_own: int
+    """Bit mask of the rules of all FlowSchemas that are effective in the configuration."""
+    without_own: int
+    """Bit mask of the rules of all FlowSchemas that would be effective without the user's FlowSchemas."""
+    rivals: dict[int, list[int]]
+    """For each effective FlowSchema those behind it of equal precedence, if one of the two is the user's."""
+
+    @classmethod
+    def of(cls, world: World) -> Layout:
         rules = list(world.rules())
-        found = cls(set(), {}, {}, set())
-        space = universe([rule for _, _, rule in rules])
-        owner = [position for position, _, _ in rules]
-        path = [f"spec.rules[{number}]" for _, number, _ in rules]
-        in_schema = [
-            sum(1 << at for at, position in enumerate(owner) if position == one) for one in range(len(world.schemas))
-        ]
-        after, before = (
-            sum(in_schema[position] for position in positions) for positions in (world.with_own, world.without_own)
+        owner = tuple(position for position, _, _ in rules)
+        rules_of = tuple(
+            sum(1 << bit for bit, position in enumerate(owner) if position == schema)
+            for schema in range(len(world.schemas))
         )
         rivals = {
             first: [
@@ -249,36 +304,16 @@ class Decisions(NamedTuple):
             ]
             for first in world.with_own
         }
-        for user in space.users:
-            for request in space.requests:
-                both = user.rules & request.rules
-                if not both & after:
-                    continue
-                rule = _lowest(both & after)
-                taker = owner[rule]
-                member = "resourceRules" if request.request.is_resource else "nonResourceRules"
-                found.deciding.update(
-                    (
-                        (taker, "metadata.name"),
-                        (taker, path[rule]),
-                        (taker, f"{path[rule]}.subjects[{user.subjects[rule]}]"),
-                        (taker, f"{path[rule]}.{member}[{request.entries[rule]}]"),
-                    )
-                )
-                if user.is_usual:
-                    for rival in rivals[taker]:
-                        if both & in_schema[rival]:
-                            pair = world.name(taker), world.name(rival)
-                            found.ties.setdefault(pair, Witness(user.user, request.request))
-                loser = owner[_lowest(both & before)]
-                is_protected = world.name(loser) not in UNPROTECTED
-                if user.is_system and taker in world.own and is_protected and world.name(taker) != world.name(loser):
-                    pair = world.name(taker), world.name(loser)
-                    found.captures.setdefault(pair, Witness(user.user, request.request))
-                if user.is_usual and not is_protected:
-                    found.shared.add(server.level_of(world.schemas[taker]))
-        return found
+        return cls(
+            tuple(rule for _, _, rule in rules),
+            owner,
+            tuple(f"spec.rules[{number}]" for _, number, _ in rules),
+            rules_of,
+            sum(rules_of[position] for position in world.with_own),
+            sum(rules_of[position] for position in world.without_own),
+            rivals,
+        )
 
 
-def _lowest(mask: int) -> int:
+def lowest_bit(mask: int) -> int:
     return (mask & -mask).bit_length() - 1

@@ -39,10 +39,10 @@ class Difference(NamedTuple):
     detail: str
 
 
-def findings(configuration: Configuration, manifests: Sequence[Manifest] | None = None) -> tuple[Finding, ...]:
+def run_check(configuration: Configuration, manifests: Sequence[Manifest] | None = None) -> tuple[Finding, ...]:
     """What `apflint check` reports about the manifests, each in a file of its own."""
     used = configuration.manifests if manifests is None else manifests
-    inputs = [(f"{number}.json", json.dumps(each).encode()) for number, each in enumerate(used)]
+    inputs = [(f"{number}.json", json.dumps(manifest).encode()) for number, manifest in enumerate(used)]
     options = Options(configuration.kubernetes, select=RULES, world=World(complete=configuration.complete))
     return check(inputs, options).findings
 
@@ -51,21 +51,23 @@ def compare(configuration: Configuration, rules: Sequence[str] = PROVEN) -> tupl
     """The differences between the findings of these rules and what is true."""
     return tuple(
         difference
-        for difference in differences(configuration, claims(configuration), findings(configuration))
+        for difference in differences(configuration, claims(configuration), run_check(configuration))
         if difference.rule in rules
     )
 
 
-def differences(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+def differences(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
     for compared in (_unreachable, _ties, _captures):
-        yield from compared(configuration, true, found)
+        yield from compared(configuration, true, findings)
 
 
-def _unreachable(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
     """APF501 and APF502: the same parts, unless APF504 or APF506 says why a part matches nothing at all."""
-    reported = {(name_of(one), one.field): one for one in found if one.rule in ("APF501", "APF502")}
+    reported = {
+        (name_of(finding), finding.field): finding for finding in findings if finding.rule in ("APF501", "APF502")
+    }
     for name, field in true.unreachable:
-        if (name, field) not in reported and not _is_explained(configuration, (name, field), found):
+        if (name, field) not in reported and not _is_explained(configuration, (name, field), findings):
             yield Difference(_rule_of(field), "miss", f"{name}: {field} decides about no request")
     for (name, field), finding in reported.items():
         if (name, field) not in true.unreachable:
@@ -83,8 +85,14 @@ def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Differ
     name, field = name_of(finding), str(finding.field)
     schemas = flow_schemas(configuration)
     own = schemas[name]
-    named = [server.rules_of(schemas[other]) for other in sorted(set(BLOCKER.findall(finding.message)))]
-    named += [rules_of_part(own, path) for path in sorted(set(PART.findall(finding.message)) - {field})]
+    others = [schemas[other] for other in sorted(set(BLOCKER.findall(finding.message)))]
+    parts = sorted(set(PART.findall(finding.message)) - {field})
+    if (
+        any(server.matching_order(other) > server.matching_order(own) for other in others)
+        or max(parts, default="") > field
+    ):
+        yield Difference(finding.rule, "false claim", f"{name}: something named comes later: {finding.message}")
+    named = [*map(server.rules_of, others), *(rules_of_part(own, part) for part in parts)]
     rules = rules_of_part(own, field)
     if not is_covered(rules, [rule for blocker in named for rule in blocker]):
         yield Difference(finding.rule, "false claim", f"{name}: more is needed to cover {field}: {finding.message}")
@@ -96,22 +104,22 @@ def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Differ
 def flow_schemas(configuration: Configuration) -> dict[str, Manifest]:
     """All FlowSchemas by name: the built-in ones and, in place of those of the same name, the user's."""
     objects = (*built_in(configuration.kubernetes), *configuration.manifests)
-    return {server.name_of(each): each for each in objects if each["kind"] == "FlowSchema"}
+    return {server.name_of(manifest): manifest for manifest in objects if manifest["kind"] == "FlowSchema"}
 
 
 def _rule_of(field: str | None) -> str:
     return "APF501" if field == "metadata.name" else "APF502"
 
 
-def _is_explained(configuration: Configuration, part: tuple[str, str], found: Sequence[Finding]) -> bool:
+def _is_explained(configuration: Configuration, part: tuple[str, str], findings: Sequence[Finding]) -> bool:
     name, field = part
-    inside = [one for one in found if one.rule in EXPLAINING and name_of(one) == name]
+    inside = [finding for finding in findings if finding.rule in EXPLAINING and name_of(finding) == name]
     if field != "metadata.name":
-        inside = [one for one in inside if (one.field or "").startswith(f"{field}.")]
+        inside = [finding for finding in inside if (finding.field or "").startswith(f"{field}.")]
     return bool(inside) and matches_nothing(flow_schemas(configuration)[name], field)
 
 
-def _ties(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
     """APF503: the same pairs of FlowSchemas, however the rule groups them into findings.
 
     A finding is about the FlowSchemas that it names. A harmless tie may be reported as information, or not at all; the tie of
@@ -120,45 +128,54 @@ def _ties(configuration: Configuration, true: Claims, found: Sequence[Finding]) 
     unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
     ties = {frozenset(pair): str(witness) for pair, witness in true.ties.items()}
     harmful = {frozenset(pair) for pair in true.ties if pair not in true.harmless}
-    reported = [(one, involved(one, configuration)) for one in found if one.rule == "APF503"]
+    reported = [(finding, involved(finding, configuration)) for finding in findings if finding.rule == "APF503"]
     for pair in harmful:
-        if not pair & unreachable and not any(pair <= names and one.severity != "info" for one, names in reported):
+        if not pair & unreachable and not any(
+            pair <= names and finding.severity != "info" for finding, names in reported
+        ):
             yield Difference("APF503", "miss", f"{sorted(pair)}: {ties[pair]}")
-    for one, names in reported:
+    for finding, names in reported:
         inside = [pair for pair in ties if pair <= names]
         if unrelated := names.difference(*inside):
-            yield Difference("APF503", "false claim", f"{sorted(unrelated)} tied with nothing: {one.message}")
-        for example in examples(one.message):
+            yield Difference("APF503", "false claim", f"{sorted(unrelated)} tied with nothing: {finding.message}")
+        for example in examples(finding.message):
             first, *others = example.path_through(true.order)
             if not any({first, other} <= names and frozenset({first, other}) in ties for other in others):
-                yield Difference("APF503", "false claim", f"the example is not of the tie: {one.message}")
-        if one.severity != "info" and not harmful.intersection(inside):
-            yield Difference("APF503", "false claim", f"severity {one.severity} of a harmless tie: {one.message}")
+                yield Difference("APF503", "false claim", f"the example is not of the tie: {finding.message}")
+        if finding.severity != "info" and not harmful.intersection(inside):
+            yield Difference(
+                "APF503", "false claim", f"severity {finding.severity} of a harmless tie: {finding.message}"
+            )
 
 
-def _captures(configuration: Configuration, true: Claims, found: Sequence[Finding]) -> Iterator[Difference]:
+def _captures(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
     """APF507: the same pairs of a FlowSchema of the user's and a protected FlowSchema."""
     protected = names_of_built_in(configuration.kubernetes).difference(UNPROTECTED)
-    reported = {(name_of(one), name): one for one in found if one.rule == "APF507" for name in _quoted(one) & protected}
+    reported = {
+        (name_of(finding), name): finding
+        for finding in findings
+        if finding.rule == "APF507"
+        for name in _quoted(finding) & protected
+    }
     for pair, witness in true.captures.items():
         if pair not in reported:
             yield Difference("APF507", "miss", f"{pair}: {witness}")
-    for pair, one in reported.items():
+    for pair, finding in reported.items():
         if pair not in true.captures:
-            yield Difference("APF507", "false claim", f"{pair}: {one.message}")
-    for one in {id(one): one for one in reported.values()}.values():
+            yield Difference("APF507", "false claim", f"{pair}: {finding.message}")
+    for finding in {id(finding): finding for finding in reported.values()}.values():
         shown = {
             (example.path_through(true.order)[0], example.path_through(true.order_without_own)[0])
-            for example in examples(one.message)
+            for example in examples(finding.message)
         }
-        if missing := {pair for pair, other in reported.items() if other is one} - shown:
-            yield Difference("APF507", "false claim", f"no example of {missing}: {one.message}")
+        if missing := {pair for pair, other in reported.items() if other is finding} - shown:
+            yield Difference("APF507", "false claim", f"no example of {missing}: {finding.message}")
 
 
 def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
     """The FlowSchemas that a finding names: its object, those of related places, and names in quotes.
 
-    A tie is between FlowSchemas of one precedence: other names in quotes are those of priority levels.
+    A tie is between FlowSchemas of finding precedence: other names in quotes are those of priority levels.
     """
     schemas = flow_schemas(configuration)
     related = {

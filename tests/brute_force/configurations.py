@@ -140,13 +140,13 @@ def _manifests(random: Random, kubernetes: str) -> list[Manifest]:
     names = random.sample(NAMES, random.randint(1, 6))
     if random.random() < 0.15:
         names[0] = random.choice(REDEFINED)
-    made = [manifest("FlowSchema", name, _spec(random, pool), kubernetes) for name in names]
+    manifests = [manifest("FlowSchema", name, _spec(random, pool), kubernetes) for name in names]
     if random.random() < 0.05:
-        copied = random.choice([each for each in built_in(kubernetes) if each["kind"] == "FlowSchema"])
-        made = [each for each in made if each["metadata"] != copied["metadata"]] + [copied]
-    made += (level for level in _own_levels(kubernetes) if random.random() < 0.8)
-    random.shuffle(made)
-    return made
+        copied = random.choice([schema for schema in built_in(kubernetes) if schema["kind"] == "FlowSchema"])
+        manifests = [schema for schema in manifests if schema["metadata"] != copied["metadata"]] + [copied]
+    manifests += (level for level in _own_levels(kubernetes) if random.random() < 0.8)
+    random.shuffle(manifests)
+    return manifests
 
 
 class _Pool(NamedTuple):

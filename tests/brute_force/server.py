@@ -163,7 +163,7 @@ def effective_flow_schemas(objects: Iterable[Manifest], mandatory: Iterable[Mani
     A FlowSchema whose priority level is missing is skipped. A mandatory FlowSchema that is missing is imagined: `exempt`
     before and `catch-all` behind all others, whatever their precedence.
     """
-    stored = {(each["kind"], name_of(each)): each for each in objects}
+    stored = {(manifest["kind"], name_of(manifest)): manifest for manifest in objects}
     schemas = [schema for (kind, _), schema in stored.items() if kind == "FlowSchema"]
     order = sorted(
         (schema for schema in schemas if ("PriorityLevelConfiguration", level_of(schema)) in stored), key=matching_order

@@ -26,7 +26,7 @@ def recorded_orders() -> dict[str, list[Manifest]]:
     for row in rows:
         removed = {("FlowSchema", name) for name in row["removed_flow_schemas"]}
         removed |= {("PriorityLevelConfiguration", name) for name in row["removed_priority_levels"]}
-        kept = [each for each in base if (each["kind"], server.name_of(each)) not in removed]
+        kept = [value for value in base if (value["kind"], server.name_of(value)) not in removed]
         orders[row["id"]] = server.effective_flow_schemas([*kept, *map(manifest, row["objects"])], base)
     return orders
 
@@ -75,7 +75,7 @@ def test_requests_go_where_the_server_sent_them() -> None:
         assert (request.verb, request.is_classified) == (verb, classified), number
         match = server.classify(order, User(name, frozenset(groups)), request)
         schema = (
-            next(each for each in order if server.name_of(each) == "catch-all")
+            next(schema for schema in order if server.name_of(schema) == "catch-all")
             if match is None
             else order[match.schema]
         )

@@ -58,9 +58,9 @@ SEGMENTS = (
 )
 
 
-def rules_of(given: Configuration) -> list[Manifest]:
-    objects = (*built_in(given.kubernetes), *given.manifests)
-    return [rule for each in objects if each["kind"] == "FlowSchema" for rule in server.rules_of(each)]
+def rules_of(config: Configuration) -> list[Manifest]:
+    objects = (*built_in(config.kubernetes), *config.manifests)
+    return [rule for value in objects if value["kind"] == "FlowSchema" for rule in server.rules_of(value)]
 
 
 def random_user(random: Random, rules: list[Manifest]) -> User:
@@ -92,11 +92,11 @@ def random_request(random: Random) -> Request | None:
 
 
 def subjects_of(rules: list[Manifest], user: User) -> tuple[int, ...]:
-    return tuple(-1 if found is None else found for found in (server.first_subject(rule, user) for rule in rules))
+    return tuple(-1 if index is None else index for index in (server.first_subject(rule, user) for rule in rules))
 
 
 def entries_of(rules: list[Manifest], request: Request) -> tuple[int, ...]:
-    return tuple(-1 if found is None else found for found in (server.first_entry(rule, request) for rule in rules))
+    return tuple(-1 if index is None else index for index in (server.first_entry(rule, request) for rule in rules))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -121,8 +121,8 @@ def test_no_user_and_no_request_is_missing(seed: int) -> None:
     random = Random(f"universe {seed}")
     rules = rules_of(configuration(seed))
     space = universe(rules)
-    users = {(each.subjects, each.is_usual, each.is_system) for each in space.users}
-    requests = {(each.entries, each.request.is_resource) for each in space.requests}
+    users = {(user.subjects, user.is_usual, user.is_system) for user in space.users}
+    requests = {(request.entries, request.request.is_resource) for request in space.requests}
     for _ in range(300):
         user, request = random_user(random, rules), random_request(random)
         # Whatever is claimed of unusual users holds as well if a usual user makes the same requests.

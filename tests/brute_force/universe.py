@@ -110,7 +110,7 @@ def own_groups(name: str) -> frozenset[str]:
 def user_names(subjects: Sequence[Manifest]) -> list[str]:
     """Users that are mentioned, users of the system, and one fresh user of each kind."""
     mentioned = [name for subject in subjects if (name := _user_name(subject)) is not None]
-    namespaces = {each["serviceAccount"]["namespace"] for each in subjects if each["kind"] == "ServiceAccount"}
+    namespaces = {subject["serviceAccount"]["namespace"] for subject in subjects if subject["kind"] == "ServiceAccount"}
     namespaces |= {"kube-system"} | {
         group.split(":")[2] for group in mentioned_groups(subjects) if group.startswith(f"{SERVICE_ACCOUNTS}:")
     }
@@ -135,7 +135,7 @@ def _user_name(subject: Manifest) -> str | None:
 
 
 def mentioned_groups(subjects: Iterable[Manifest]) -> list[str]:
-    return list(dict.fromkeys(each["group"]["name"] for each in subjects if each["kind"] == "Group"))
+    return list(dict.fromkeys(subject["group"]["name"] for subject in subjects if subject["kind"] == "Group"))
 
 
 def users(subjects: Sequence[Manifest]) -> Iterator[User]:
@@ -184,10 +184,10 @@ def user_classes(rules: Sequence[Manifest]) -> Iterator[UserClass]:
         if (mask, usual, system) in matching:
             continue
         matching.add((mask, usual, system))
-        found = tuple(_first_bit(mask, span) for span in spans)
-        if (found, usual, system) not in deciding:
-            deciding.add((found, usual, system))
-            yield UserClass(user, usual, system, found, _mask_of(found))
+        firsts = tuple(_first_bit(mask, span) for span in spans)
+        if (firsts, usual, system) not in deciding:
+            deciding.add((firsts, usual, system))
+            yield UserClass(user, usual, system, firsts, _mask_of(firsts))
 
 
 def _matches_name(subject: Manifest, name: str) -> bool:
@@ -207,10 +207,10 @@ def request_classes(rules: Sequence[Manifest]) -> Iterator[RequestClass]:
         spans = list(_spans(len(rule.get(member) or []) for rule in rules))
         seen = set()
         for mask, request in examples(entries):
-            found = tuple(_first_bit(mask, span) for span in spans)
-            if found not in seen:
-                seen.add(found)
-                yield RequestClass(request, found, _mask_of(found))
+            firsts = tuple(_first_bit(mask, span) for span in spans)
+            if firsts not in seen:
+                seen.add(firsts)
+                yield RequestClass(request, firsts, _mask_of(firsts))
 
 
 def resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Request]]:
@@ -311,5 +311,5 @@ def _first_bit(mask: int, span: tuple[int, int]) -> int:
     return (part & -part).bit_length() - 1
 
 
-def _mask_of(found: Sequence[int]) -> int:
-    return sum(1 << index for index, first in enumerate(found) if first >= 0)
+def _mask_of(firsts: Sequence[int]) -> int:
+    return sum(1 << index for index, first in enumerate(firsts) if first >= 0)
