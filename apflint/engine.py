@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint import catalogue
-from apflint.checks import ANALYSIS, CHECKS, OFF, VALIDATION, is_explained
+from apflint.checks import ANALYSIS, CHECKS, OFF, SINGLE_VALUES, VALIDATION, is_explained
 from apflint.finding import (
     TOLD,
     Finding,
@@ -129,10 +129,18 @@ def report(
     said = {rule: list(CHECKS[rule](known)) for rule in CHECKS if rule in VALIDATION}
     rejected = _rejected(said)
     accepted = known.without(rejected)
+
+    def found_by(rule: str) -> Iterable[Problem]:
+        if rule in said:
+            return said[rule]
+        if rule in SINGLE_VALUES and rejected:
+            return (problem for problem in CHECKS[rule](known) if not _is_part_of_rejection(problem, rejected))
+        return CHECKS[rule](accepted if rule in ANALYSIS else known)
+
     problems = (
         (rule, problem)
         for rule in rules
-        for problem in (said[rule] if rule in said else CHECKS[rule](accepted if rule in ANALYSIS else known))
+        for problem in found_by(rule)
         if (covered or not problem.covered)
         and not (follow_ups and _is_follow_up(problem, follow_ups, known.release))
         and not is_explained(accepted, rule, problem, rules)
@@ -206,14 +214,26 @@ def _left_out(count: int, rule: str) -> str:
     return f". At least {count:,} more findings of {rule} in this file are left out"
 
 
-def _rejected(said: Mapping[str, list[Problem]]) -> set[int]:
-    """The ids of the documents that the API server rejects."""
-    return {
-        id(problem.place.document)
-        for problems in said.values()
-        for problem in problems
-        if problem.apiserver is not None and isinstance(problem.place, Place)
-    }
+def _rejected(said: Mapping[str, list[Problem]]) -> dict[int, list[Path]]:
+    """The documents that the API server rejects, by id, with the places of what it rejects."""
+    rejected: dict[int, list[Path]] = {}
+    for problems in said.values():
+        for problem in problems:
+            if problem.apiserver is not None and isinstance(problem.place, Place):
+                rejected.setdefault(id(problem.place.document), []).append(problem.place.path)
+    return rejected
+
+
+def _is_part_of_rejection(problem: Problem, rejected: Mapping[int, list[Path]]) -> bool:
+    """Whether the API server rejects the value of a problem, a part of it, the list of strings it is in, or the whole object."""
+    if not isinstance(problem.place, Place):
+        return False
+    path = problem.place.path
+    strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
+    return any(
+        len(place) < 2 or place[: len(path)] == path or strings in (place, place[:-1])
+        for place in rejected.get(id(problem.place.document), ())
+    )
 
 
 def _templates(loaded: Iterable[Loaded]) -> Iterator[Skipped]:

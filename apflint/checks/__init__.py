@@ -129,7 +129,10 @@ OFF = frozenset({"APF903"})
 VALIDATION = frozenset(rule for rule in CHECKS if rule < "APF4") | {"APF703"}
 """Rules of which some findings mean that the API server rejects the object."""
 ANALYSIS = frozenset(rule for rule in CHECKS if "APF5" <= rule < "APF7")
-"""Rules about what objects do in a cluster: they see only those that the API server accepts."""
+"""Rules about what objects do in a cluster: they see only those that the API server accepts, except for `SINGLE_VALUES`."""
+SINGLE_VALUES = frozenset({"APF504", "APF509", "APF512", "APF601", "APF602", "APF604", "APF607"})
+"""Rules of `ANALYSIS` that judge single values of an object, whatever else there is. They see rejected objects, too: what
+they report there is as true when the object is accepted. Only what the API server rejects about the same value is left out."""
 _ABOUT_REQUESTS = (ANALYSIS | {"APF407"}) - {"APF501", "APF502", "APF504", "APF506"}
 """Rules about how the requests of a FlowSchema are treated; not those that report why it gets none."""
 
