@@ -29,6 +29,8 @@ class Asked(NamedTuple):
     distinguisher: str
     recommend: float | None
     max_queues: int | None
+    paths: tuple[str, ...] | None = None
+    """Manifests with the FlowSchema; None if the command line names none."""
 
 
 def run(asked: Asked, output: str, color: str) -> int:
@@ -37,7 +39,7 @@ def run(asked: Asked, output: str, color: str) -> int:
     how = style(color)
     width, paint = how.width, Paint(colour=how.colour)
     if asked.flow_schema is not None:
-        hand, queues = _pair(asked)
+        hand, queues = _pair_of_level(asked) if asked.hand_size is None and asked.queues is None else _pair(asked)
         flow = (asked.flow_schema, asked.distinguisher, queues, hand)
         return _print(
             output, lambda: tables.hand_json(*flow), lambda: tables.render_hand(*flow, width=width, paint=paint)
@@ -64,6 +66,10 @@ def _consistent(asked: Asked) -> None:
     """ValueError where an option answers a question that another asks."""
     if asked.flow_schema is None and asked.distinguisher:
         raise ValueError("--distinguisher is of a flow: name its FlowSchema with --flow-schema")
+    if asked.paths is not None and (asked.flow_schema is None or (asked.hand_size, asked.queues) != (None, None)):
+        raise ValueError(
+            "-f goes with --flow-schema, and without --hand-size and --queues, which are read from the manifests"
+        )
     if asked.flow_schema is not None and (asked.recommend is not None or asked.elephants is not None):
         raise ValueError("--flow-schema asks for one hand, --elephants and --recommend for probabilities: ask for one")
     if asked.recommend is not None and (asked.hand_size is not None or asked.queues is not None):
@@ -81,6 +87,30 @@ def _pair(asked: Asked) -> tuple[int, int]:
     if asked.hand_size is None or asked.queues is None:
         raise ValueError("give both --hand-size and --queues")
     return asked.hand_size, asked.queues
+
+
+def _pair_of_level(asked: Asked) -> tuple[int, int]:
+    """The hand size and the queues of the priority level that the FlowSchema references."""
+    from apflint.cli import manifests
+
+    known = manifests.read(asked.paths or (".",), manifests.Cluster())
+    configuration = known.configuration
+    name = asked.flow_schema
+    schema = next((one for one in (*configuration.order, *configuration.dangling) if one.name == name), None)
+    if schema is None:
+        raise ValueError(
+            f'unknown FlowSchema "{name}" in Kubernetes {known.release.name} and the manifests. Name its manifests with -f,'
+            " or give both --hand-size and --queues"
+        )
+    level = known.limits.level(schema.spec.priority_level_configuration)
+    if level is None:
+        raise ValueError(
+            f'the priority level "{schema.spec.priority_level_configuration}" of FlowSchema "{name}" does not exist.'
+            " Name its manifest with -f, or give both --hand-size and --queues"
+        )
+    if not level.queues or not level.hand_size:
+        raise ValueError(f'the priority level "{level.name}" of FlowSchema "{name}" has no queues, so there is no hand')
+    return level.hand_size, level.queues
 
 
 def _elephants(text: str | None) -> tuple[int, ...]:

@@ -173,6 +173,15 @@ def shards(
         str | None, typer.Option(metavar="NAME", help="The hand of a flow of this FlowSchema.")
     ] = None,
     distinguisher: Annotated[str, typer.Option(metavar="TEXT", help="Its user or namespace.")] = "",
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-f",
+            "--filename",
+            metavar="PATH",
+            help="Manifests with the FlowSchema and its level (repeatable; default .).",
+        ),
+    ] = None,
     recommend: Annotated[
         float | None, typer.Option(metavar="P", help="Pairs with at most this probability of a squished mouse.")
     ] = None,
@@ -185,7 +194,8 @@ def shards(
     """Show how well shuffle sharding keeps flows apart; without options the table of the Kubernetes documentation."""
     from apflint.cli import sharding
 
-    asked = sharding.Asked(hand_size, queues, elephants, flow_schema, distinguisher, recommend, max_queues)
+    paths = tuple(filename) if filename else None
+    asked = sharding.Asked(hand_size, queues, elephants, flow_schema, distinguisher, recommend, max_queues, paths)
     return said(lambda: sharding.run(asked, output.value, color.value))
 
 

@@ -95,7 +95,7 @@ PAGES = {
         ),
         groups=(
             ("The table", ("--hand-size", "--queues", "--elephants")),
-            ("The hand of one flow", ("--flow-schema", "--distinguisher")),
+            ("The hand of one flow", ("--flow-schema", "--distinguisher", "--filename")),
             ("A recommendation", ("--recommend", "--max-queues")),
             ("Output", ("--format", "--color")),
         ),
@@ -104,8 +104,12 @@ PAGES = {
             Example("one pair", "apflint shards --hand-size 8 --queues 64"),
             Example("pairs that are good enough", "apflint shards --recommend 0.001 --elephants 4"),
             Example(
-                "the queues that one flow is dealt",
-                "apflint shards --flow-schema global-default --distinguisher alice --queues 128 --hand-size 6",
+                "the queues that one flow is dealt, at the level of its FlowSchema",
+                "apflint shards --flow-schema global-default --distinguisher alice",
+            ),
+            Example(
+                "the same with other queues",
+                "apflint shards --flow-schema global-default --distinguisher alice --queues 256 --hand-size 8",
             ),
         ),
         exit_status=ANSWER,
