@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli import files, manifests
 from apflint.cli.explain import Explainer, as_json, by_uid
+from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate import records
 from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
@@ -196,13 +197,18 @@ def _answers(explainer: Explainer, path: str, read: Callable[[object], Request],
 
     errors: list[tuple[int, str]] = []
     count = 0
+    answered = 0
     gc.disable()  # what is remembered is bounded and without cycles; to look through it takes a fifth of the time
     try:
-        for text, found in answers(explainer, read, pieces_of(path), reasons=reasons):
-            sys.stdout.write(text)
-            sys.stdout.flush()  # what is read from a pipe is answered at once
-            errors += found[: _SHOWN - len(errors)]
-            count += len(found)
+        with working(lambda: f"Explained {counted(answered, 'request')}") as start:
+            if not sys.stdout.isatty():  # there, the answers themselves show the progress
+                start()
+            for text, found in answers(explainer, read, pieces_of(path), reasons=reasons):
+                sys.stdout.write(text)
+                sys.stdout.flush()  # what is read from a pipe is answered at once
+                answered += text.count("\n")
+                errors += found[: _SHOWN - len(errors)]
+                count += len(found)
     finally:
         gc.enable()
     return _said(path, errors, count)

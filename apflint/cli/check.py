@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from apflint.checks import OFF
 from apflint.cli import files
-from apflint.cli.progress import watched
+from apflint.cli.progress import followed, watched, working
 from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check, enabled
 from apflint.finding import SEVERITIES, Skipped
@@ -186,17 +186,25 @@ def _run(request: Request, flags: Flags) -> int:
 
 
 def _checked(inputs: Inputs, options: Options, unreadable: list[str]) -> Report:
-    from apflint.cli import project
-
     skipped: list[Skipped] = []
     context = list(pairs(read_context(inputs, unreadable))) if inputs.context else []
     found: Iterable[Input] = read(inputs, unreadable, skipped)
-    if project.sees_only_some_files(inputs):
+    if only_some_files(inputs):
         found = kept = tuple(found)
-    report = check(pairs(found), options, context)
-    if isinstance(found, tuple):
-        report = project.confirmed(report, kept, lambda more: check(pairs(kept), options, (*context, *more)), inputs)
+    with working(lambda: "Analyzing") as start:
+        report = check(pairs(followed(found, start)), options, context)
+        if isinstance(found, tuple):
+            from apflint.cli import project
+
+            report = project.confirmed(
+                report, kept, lambda more: check(pairs(kept), options, (*context, *more)), inputs
+            )
     return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
+
+
+def only_some_files(inputs: Inputs) -> bool:
+    """Whether the inputs are named files of a project: with --force-exclude, as in the hooks."""
+    return inputs.force_exclude and not any(path == "-" or os.path.isdir(path) for path in inputs.paths)
 
 
 def _write_baseline(inputs: Inputs, options: Options, path: str) -> int:

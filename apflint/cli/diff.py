@@ -9,6 +9,7 @@ from apflint.cli import manifests
 from apflint.cli.diff_words import Sides, covers
 from apflint.cli.explain import place, resolution_json
 from apflint.cli.limits import comparison_json, level_json
+from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate.change import Difference, Example, Group, Side, Way, difference
 from apflint.evaluate.flows import fates
@@ -42,7 +43,9 @@ def run(
     before, after = (manifests.read_one(path, cluster) for path in (old, new))
     for path, known in ((old, before), (new, after)):
         _say_if_empty(path, known)
-    found = difference(Side(before.configuration, before.limits), Side(after.configuration, after.limits))
+    with working(lambda: "Comparing") as start:
+        start()
+        found = difference(Side(before.configuration, before.limits), Side(after.configuration, after.limits))
     sides = Sides(_name(old), _name(new))
     sys.stdout.write(_rendered(found, sides, output, color))
     return 1 if found.changed and not exit_zero else 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check import pairs, read, read_context, requested, show, status, wanted_reports
+from apflint.cli.progress import working
 from apflint.edit.consequences import identity
 from apflint.edit.fix import mend
 from apflint.report.terminal import counted, visible
@@ -88,8 +89,10 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
             raise ValueError(f'"{one.name}" is the name of standard input and of a file. Fix them one after the other.')
     judge = _judge(request, context, skipped)
     before = dict(pairs(inputs.values()))
-    first = judge(before)
-    mending = mend(before, judge, unsafe=flags.unsafe_fixes, first=first)
+    with working(lambda: "Fixing") as start:
+        start()
+        first = judge(before)
+        mending = mend(before, judge, unsafe=flags.unsafe_fixes, first=first)
     now = dict(mending.inputs)
     for name, one in inputs.items():
         if failure := _settle(one, now[name] if one.ours else one.data, diff=flags.diff):

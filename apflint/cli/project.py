@@ -17,11 +17,6 @@ MAX_FILES = 20_000
 """Files of a project that are looked at. In a larger one, findings that other files could refute are left out."""
 
 
-def sees_only_some_files(inputs: Inputs) -> bool:
-    """Whether the inputs are named files of a project: with --force-exclude, as in the hooks."""
-    return inputs.force_exclude and not any(path == "-" or os.path.isdir(path) for path in inputs.paths)
-
-
 def confirmed(
     report: Report, found: Sequence[Input], again: Callable[[Iterable[tuple[str, bytes]]], Report], inputs: Inputs
 ) -> Report:

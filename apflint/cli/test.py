@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli import files, manifests
+from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.engine import STDIN
 from apflint.finding import Span
@@ -41,7 +42,9 @@ def run(paths: tuple[str, ...], overrides: Overrides, output: str, color: str, *
         raise ValueError(
             f'the server concurrency limit must be at least 1, and "{overrides.server_concurrency}" is not'
         )
-    result = Run(tuple(_tested(path, overrides) for path in paths))
+    with working(lambda: "Testing") as start:
+        start()
+        result = Run(tuple(_tested(path, overrides) for path in paths))
     _print(result, output, color, quiet=quiet)
     return result.status
 

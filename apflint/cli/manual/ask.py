@@ -109,7 +109,7 @@ PAGES = {
             ),
             Example(
                 "the same with other queues",
-                "apflint shards --flow-schema global-default --distinguisher alice --queues 256 --hand-size 8",
+                "apflint shards --flow-schema global-default --distinguisher alice --queues 256 --hand-size 6",
             ),
         ),
         exit_status=ANSWER,
