@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.index import index, wanted_paths
-from apflint.evaluate.match import match_policy_rule_non_resource_url, rs_join
+from apflint.evaluate.match import rs_join
 from apflint.evaluate.resolve import MatchedBy, Resolution, classify
 from apflint.evaluate.shelves import MANY, picked
+from apflint.evaluate.urls import matches_urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -126,7 +127,7 @@ def _first_path(index: Index, lists: Sequence[list[int]], info: RequestInfo) -> 
                 if len(covers[rule]) > MANY:
                     entries = ((at, covers[rule][at]) for at in index.entries(rule, wanted, resource=False))
                 for at, (verbs, urls) in entries:
-                    if (verbs is None or verb in verbs) and match_policy_rule_non_resource_url(urls, path):
+                    if (verbs is None or verb in verbs) and matches_urls(urls, path):
                         first = subject, at
                         break
     return first

@@ -289,3 +289,15 @@ def test_a_chart_of_a_million_templates(tmp_path: Path) -> None:
     run = apflint(tmp_path, "check", "-", stdin=b"---\n# Source: a\nkind: FlowSchema\n" * 300_000)
     assert "APF004" in run.out
     assert run.status == 1
+
+
+@pytest.mark.parametrize("command", [["check", "-q"], ["graph"]])
+@pytest.mark.parametrize("precedence", [1000, 2000])
+def test_two_flow_schemas_that_share_thousands_of_urls(command: list[str], precedence: int, tmp_path: Path) -> None:
+    urls = ", ".join(f"/p{number}" for number in range(16_000))
+    rule = f"  rules:\n  - subjects: [{{kind: User, user: {{name: u}}}}]\n    nonResourceRules: [{{verbs: [get], nonResourceURLs: [{urls}]}}]\n"
+    text = HEAD.replace("exempt", "workload-low") + "  matchingPrecedence: 1000\n" + rule
+    other = text.replace("name: x", "name: other").replace("1000", str(precedence), 1)
+    (tmp_path / "two.yaml").write_text(f"{text}---\n{other}")
+    run = apflint(tmp_path, *command, "two.yaml")
+    assert run.status == 0

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED, service_account
 from apflint.evaluate.index import path_cover, resource_cover, wanted_paths
-from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, match_policy_rule_non_resource_url
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.reach.worlds import authentic_user, forced_groups, free_group
 from apflint.evaluate.shelves import picked
+from apflint.evaluate.urls import covers_urls
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def resource_within(what: ResourceCover, other: ResourceCover) -> bool:
 
 def path_within(what: PathCover, other: PathCover) -> bool:
     """Whether the second covers all that the first does: where it covers the text of a URL, it covers what is below, too."""
-    return _within(what[0], other[0]) and all(match_policy_rule_non_resource_url(other[1], url) for url in what[1])
+    return _within(what[0], other[0]) and covers_urls(other[1], what[1])
 
 
 def _within(values: Values, others: Values) -> bool:
