@@ -125,7 +125,11 @@ def _dropped(document: Document, violation: Violation, message: str, release: Re
 def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
     document, name = manifest.document, str(violation.path[-1])
     where = field_path(violation.path[:-1]) or f"a {document.kind}"
-    fate = "" if release.strict_decoding else f" Kubernetes {release.name} drops it without a word."
+    fate = (
+        ""
+        if release.strict_decoding
+        else f" Kubernetes {release.name} drops it silently; kubectl refuses the manifest, unless validation is off."
+    )
     message = f"{quote(name)} is no field of {where} in {document.version}.{fate}"
     if release.minor < _FIELD_SINCE.get(name, 0):
         return f"{message} It came with Kubernetes 1.{_FIELD_SINCE[name]}"
