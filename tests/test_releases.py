@@ -70,10 +70,15 @@ def test_every_release_is_there_once_and_in_order() -> None:
 @pytest.mark.parametrize(
     ("fact", "since"),
     [
+        ("refuses_invalid_timeouts", "1.21"),
+        ("classifies_watches", "1.22"),
         ("maintains_objects", "1.22"),
+        ("estimates_seats", "1.23"),
+        ("bounds_seats_by_level", "1.25"),
         ("strict_decoding", "1.25"),
         ("has_borrowing", "1.26"),
         ("has_exempt_field", "1.28"),
+        ("limits_wait_by_deadline", "1.28"),
         ("allows_zero_shares", "1.30"),
     ],
 )
@@ -82,6 +87,15 @@ def test_what_came_when(fact: str, since: str) -> None:
     assert [getattr(r, fact) for r in RELEASES] == sorted(getattr(r, fact) for r in RELEASES), (
         "it never went away again"
     )
+
+
+def test_how_many_seats_one_request_takes() -> None:
+    # config.go, mutating_work_estimator.go and kube_features.go of k8s.io/apiserver, by tag.
+    lists = {r.minor: r.max_list_seats for r in RELEASES}
+    assert lists == {minor: 1 if minor < 23 else 10 if minor < 34 else 100 for minor in lists}
+    assert [r.minor for r in RELEASES if r.max_mutating_seats == 1] == list(range(18, 24))
+    assert {r.max_mutating_seats for r in RELEASES if r.minor > 23} == {10}
+    assert [r.name for r in RELEASES if r.estimates_watches] == ["1.32", "1.34", "1.35", "1.36", "1.37"]
 
 
 # (release, version, annotated): are 0 shares kept? The rows on shares and on the annotation in the recorded verdicts.
