@@ -132,14 +132,53 @@ def test_user_verb_and_resource_are_needed() -> None:
     assert interactive.ask_for_draft(script, Draft(), NOTHING) == Draft("alice", "", "list", "nodes", "", "")
 
 
-def test_a_mistake_is_told_and_asked_about_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "wrong", "message", "right"),
+    [
+        ((), "", "Name a user.", ("alice", "", "list", "nodes")),
+        (("alice", ""), "", "Name a verb: get, list,", ("list", "nodes")),
+        (("alice", ""), "lst", '"lst" is no verb of a request for a resource.', ("list", "nodes")),
+        (("alice", ""), "describe", '"describe" sends "get".', ("list", "nodes")),
+        (("alice", "", "list"), "", "Name a resource or a path.", ("nodes",)),
+        (("alice", "", "list"), "po\x1b[31m", "is no resource of Kubernetes itself", ("nodes",)),
+        (("alice", "", "list"), "widgets", 'name its API group too: "widgets.example.com"', ("nodes",)),
+        (("alice", "", "post"), "nodes", '"post" is an HTTP method, and "nodes" is not a path.', ("list", "nodes")),
+        (("alice", "", "list", "pods"), "Team_A", '"Team_A" is not a valid name of a namespace', ("team-a",)),
+        (("alice", "", "get", "nodes"), "a/b", '"a/b" is not a valid name of an object', ("a",)),
+        (("alice", "", "get", "nodes"), "..", '".." is not a valid name of an object', ("a",)),
+    ],
+)
+def test_a_wrong_answer_is_told_and_asked_again_at_once(
+    before: tuple[str, ...], wrong: str, message: str, right: tuple[str, ...], tmp_path: Path
+) -> None:
     said: list[str] = []
-    script = Script("alice", "", "lst", "po\x1b[31m", "", "", "", "", "list", "nodes")
+    script = Script(*before, wrong, *right)
     with pytest.raises(EOFError):
         interactive._talk(script, explainer(tmp_path), Draft(), Style(), said.append)
-    assert said[1].startswith('"lst" is no verb of a request for a resource.')
-    assert "Asked  list nodes as" in said[2]
+    assert message in said[1]
+    assert "Asked  " in said[2]
     assert "\x1b" not in "".join(said)
+    if message.startswith('"post"'):
+        return  # the verb is asked again as well
+    asked = [label for label, _ in script.asked]
+    assert asked[len(before)] == asked[len(before) + 1]
+
+
+@pytest.mark.parametrize("verb", ["post", "GET", "Watch", "proxy", "head"])
+def test_a_path_takes_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(EOFError):
+        interactive._talk(Script("alice", "", verb, "/healthz"), explainer(tmp_path), Draft(), Style(), said.append)
+    assert "Asked  " in said[1]
+
+
+def test_what_is_told_is_wrapped_between_words(tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(EOFError):
+        interactive._talk(Script("alice", "", "lst"), explainer(tmp_path), Draft(), Style(width=40), said.append)
+    for text in said:
+        assert all(len(line) <= 40 for line in text.splitlines())
+    assert said[0].split() == interactive._WELCOME.split()
 
 
 class Terminal:

@@ -7,14 +7,16 @@ imported only for a conversation.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli.story import story
 from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.request import COLLECTION_VERBS, VERBS, from_words, infer_resource
+from apflint.evaluate.request import COLLECTION_VERBS, VERBS, check_target, check_verb, from_words, infer_resource
 from apflint.evaluate.resources import RESOURCES
-from apflint.report.terminal import visible
+from apflint.names import dns_label
+from apflint.report.terminal import visible, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -72,6 +74,8 @@ class Step(NamedTuple):
     offers: tuple[str, ...] = ()
     several: bool = False
     """More than one may be named, with commas between them."""
+    needed: str = ""
+    """What to say if nothing is typed; empty if an answer is not needed."""
 
 
 class Draft(NamedTuple):
@@ -93,7 +97,7 @@ def converse(explainer: Explainer, question: Question, style: Style) -> int:
         namespace=question.namespace or "",
     )
     try:
-        _talk(_Prompts(colour=style.colour).ask, explainer, start, style, sys.stdout.write)
+        _talk(_Prompts(colour=style.colour, width=style.width).ask, explainer, start, style, sys.stdout.write)
     except EOFError:
         return 0
     except KeyboardInterrupt:
@@ -103,39 +107,92 @@ def converse(explainer: Explainer, question: Question, style: Style) -> int:
 def _talk(ask: Ask, explainer: Explainer, draft: Draft, style: Style, write: Callable[[str], object]) -> NoReturn:
     """The conversation. It ends only by what `ask` raises."""
     words = vocabulary(explainer.configuration)
-    write(f"{_WELCOME}\n")
+
+    def tell(text: str) -> None:
+        write("\n".join(wrap(visible(text), style.width)) + "\n")
+
+    tell(_WELCOME)
     while True:
-        draft = ask_for_draft(ask, draft, words)
+        draft = ask_for_draft(ask, draft, words, tell)
         try:
             asked = request(draft)
         except ValueError as error:
-            write(f"{visible(str(error))}\n")
+            tell(str(error))
             continue
-        write(f"\n{story(explainer.explain(asked), explainer, style)}\n{_AGAIN}\n")
+        write(f"\n{story(explainer.explain(asked), explainer, style)}\n")
+        tell(_AGAIN)
 
 
-def ask_for_draft(ask: Ask, draft: Draft, words: Vocabulary) -> Draft:
-    """Asks for a whole request. What the last one had is the default of each step, unless it no longer fits."""
-    user = ""
-    while not user:
-        user = ask(Step("User", "such as alice", words.users), draft.user)
+def ask_for_draft(ask: Ask, draft: Draft, words: Vocabulary, tell: Callable[[str], object] = str) -> Draft:
+    """Ask for a whole request. What the last one had is the default of each step, unless it no longer fits.
+
+    Each answer is checked when it is given: `tell` gets what is wrong with it, and the step is asked again.
+    """
+
+    def checked(step: Step, default: str, check: Callable[[str], object] = str) -> str:
+        while True:
+            answer = ask(step, default)
+            problem = _problem(check, answer) if answer else step.needed
+            if not problem:
+                return answer
+            tell(problem)
+
+    user = checked(Step("User", "such as alice", words.users, needed="Name a user."), draft.user)
     # Groups belong to a user: another one has others.
     groups = draft.groups if user == draft.user or not draft.user else ""
-    groups = ask(Step("Groups", "with commas, or none", words.groups, several=True), groups)
-    verb = what = ""
-    while not verb:
-        verb = ask(Step("Verb", "such as list", VERBS), draft.verb)
-    while not what:
-        what = ask(Step("Resource or path", "such as pods or /healthz", words.resources), draft.what)
+    groups = checked(Step("Groups", "with commas, or none", words.groups, several=True), groups)
+    verb_step = Step("Verb", "such as list", VERBS, needed=f"Name a verb: {', '.join(VERBS)}, or an HTTP method.")
+    what_step = Step(
+        "Resource or path", "such as pods or /healthz", words.resources, needed="Name a resource or a path."
+    )
+    verb, what = draft.verb, draft.what
+    while True:
+        verb = checked(verb_step, verb, check_verb)
+        what = checked(what_step, what, partial(_check_target, verb))
+        if what.startswith("/") or _is_resource_verb(verb):
+            break
+        # Which of the two is wrong, the user knows.
+        tell(f'"{verb}" is an HTTP method, and "{what}" is not a path. Verbs for resources are {", ".join(VERBS)}.')
     new = Draft(user, groups, verb, what, draft.namespace, draft.name if what == draft.what else "")
     if what.startswith("/"):
         return new._replace(name="")
     if _namespaced(what):
         hint = "none: all" if verb.lower() in COLLECTION_VERBS else "none: default"
-        new = new._replace(namespace=ask(Step("Namespace", hint, words.namespaces), new.namespace))
+        namespace = checked(Step("Namespace", hint, words.namespaces), new.namespace, _check_namespace)
+        new = new._replace(namespace=namespace)
     if "/" in what or verb.lower() not in (*COLLECTION_VERBS, "create"):
-        return new._replace(name=ask(Step("Name", "of the object", ()), new.name))
+        return new._replace(name=checked(Step("Name", "of the object", ()), new.name, _check_name))
     return new._replace(name="")
+
+
+def _problem(check: Callable[[str], object], answer: str) -> str:
+    """What is wrong with an answer; empty if nothing is."""
+    try:
+        check(answer)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _is_resource_verb(verb: str) -> bool:
+    return not _problem(partial(check_target, verb), "pods")
+
+
+def _check_target(verb: str, what: str) -> None:
+    check_target(verb if _is_resource_verb(verb) else VERBS[0], what)
+
+
+def _check_namespace(name: str) -> None:
+    if name and (problem := dns_label(name)):
+        raise ValueError(f'"{name}" is not a valid name of a namespace: {problem}')
+
+
+def _check_name(name: str) -> None:
+    """Source: `IsValidPathSegmentName` in staging/src/k8s.io/apimachinery/pkg/api/validation/path/name.go."""
+    if name in (".", "..") or "/" in name or "%" in name:
+        raise ValueError(
+            f'"{name}" is not a valid name of an object: it may not be "." or "..", nor contain "/" or "%"'
+        )
 
 
 def request(draft: Draft) -> Request:
@@ -219,7 +276,7 @@ def matching(typed: str, step: Step) -> tuple[int, list[str]]:
 class _Prompts:
     """Prompts on the terminal; each kind of step has a history of its own."""
 
-    def __init__(self, *, colour: bool) -> None:
+    def __init__(self, *, colour: bool, width: int | None) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.output import ColorDepth
 
@@ -228,6 +285,7 @@ class _Prompts:
             complete_while_typing=True,
             reserve_space_for_menu=6,
         )
+        self._width = width
         self._sessions: dict[str, PromptSession[str]] = {}
 
     def ask(self, step: Step, default: str) -> str:
@@ -247,5 +305,6 @@ class _Prompts:
             session = self._sessions[step.label] = self._session()
         hint = f" ({step.hint})" if not default else ""
         kept = f" [{visible(default)}]" if default else ""
-        typed = session.prompt(f"{step.label}{hint}{kept}: ", completer=Offers()).strip()
+        message = "\n".join(wrap(f"{step.label}{hint}{kept}:", self._width))
+        typed = session.prompt(f"{message} ", completer=Offers()).strip()
         return "" if typed == NOTHING else typed or default

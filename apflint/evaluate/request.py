@@ -142,6 +142,18 @@ def resource_info(
     return RequestInfo(True, verb, prefix, group, version, namespace, resource, subresource, name, path, tuple(parts))
 
 
+def check_verb(verb: str) -> None:
+    """Raise ValueError with a message for the user if no request has this verb: neither one for a resource nor an HTTP method."""
+    if verb.upper() not in _HTTP:
+        _verb(verb)
+
+
+def check_target(verb: str, what: str) -> None:
+    """Raise ValueError with a message for the user if no request with this verb is for this resource or path."""
+    if not what.startswith("/"):
+        _resource_request(_verb(verb), what, "", "default")
+
+
 def infer_resource(text: str) -> Target:
     """The resource that `RESOURCE[.VERSION][.GROUP]` names. Raises ValueError where only a group could tell."""
     word, dot, rest = text.partition(".")
