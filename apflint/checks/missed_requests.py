@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 _ALL = (ALL,)
-_MAX_REQUESTS = 64
+_MAX_REQUESTS = 32
 """Requests tried for each entry."""
 _MAX_SUBJECTS = 8
 _MAX_VALUES = 16
