@@ -23,6 +23,7 @@ from apflint.policy import words
 from apflint.policy.reading import read
 from apflint.policy.running import Outcome, Runner
 from apflint.policy.suite import Property, Suite
+from apflint.releases import release
 from apflint.workspace import workspace
 
 EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
@@ -209,6 +210,14 @@ def test_what_does_not_hold(test: dict[str, Any], place: str, happened: str, rea
         assert found.why == ()
     if found.request is not None and found.goes is not None:
         replayed(found, CONFIGURATION)
+
+
+@pytest.mark.parametrize(("name", "passed"), [("1.21", False), ("1.22", True)])
+def test_watches_reach_no_level_up_to_1_21(name: str, *, passed: bool) -> None:
+    test = example("watch pods -n a --as bob --as-group dev", {"flowSchema": "dev"})
+    (found,) = Runner(suite({"tests": [test]}), CONFIGURATION, release(name), 600).outcomes()
+    assert found.passed is passed
+    assert passed or "does not classify this request in Kubernetes 1.21" in found.why[0]
 
 
 def test_why_nothing_gets_there() -> None:

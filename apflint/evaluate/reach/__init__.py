@@ -4,7 +4,8 @@ All functions take the `Configuration` of `apflint.evaluate.resolve.configuratio
 were asked about (by identity), so ask the same object again.
 
 What a *request* is here: one that API Priority and Fairness classifies. Long-running ones (`pods/exec`, `pods/log`, verb
-`proxy`, ...) never are, watches excepted (`seen_by_apf`). `world` says who may ask:
+`proxy`, ...) never are, watches excepted (`seen_by_apf`). Watches count in every release, although servers up to 1.21 skip
+them too. `world` says who may ask:
 
 - `"authenticated"` (default): groups are what authentication gives. Everybody is in `system:authenticated`, but
   `system:anonymous` in `system:unauthenticated` and nowhere else; a service account is in its three groups and in no
