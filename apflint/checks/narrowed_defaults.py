@@ -1,13 +1,13 @@
-"""APF517: built-in FlowSchemas that the user redefines so that they lose requests to another priority level."""
+"""Requests that redefined built-in FlowSchemas lose to another priority level (APF517)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.checks.captures import passages
 from apflint.checks.level_facts import describe_seats
 from apflint.checks.reachability import given
-from apflint.checks.system_traffic import passages
 from apflint.checks.system_users import system_users, typical_requests
 from apflint.checks.wording import quote
 from apflint.evaluate.match import matches_flow_schema
@@ -15,7 +15,7 @@ from apflint.evaluate.resolve import EXEMPT, matching_order
 from apflint.finding import Place, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.match import RequestDigest
     from apflint.evaluate.reach.encode import Point
@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 
-def built_in_flow_schema_narrowed(workspace: Workspace) -> Iterator[Problem]:
-    """APF517."""
-    suggested = builtin.suggested_names(workspace.release, "FlowSchema")
-    redefined = [schema for schema in workspace.own_flow_schemas if schema.name in suggested]
-    if not redefined:
-        return
+def narrowed_problems(workspace: Workspace, redefined: Sequence[FlowSchema]) -> Iterator[Problem]:
+    """Yield a problem for each of these redefined built-in FlowSchemas that loses requests."""
     effective = {id(schema) for schema in workspace.assumed.order}
     originals = {schema.name: schema for schema in workspace.assumed_without_own.order}
     for schema in redefined:

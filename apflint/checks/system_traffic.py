@@ -1,248 +1,74 @@
-"""APF507: FlowSchemas that capture requests of the system itself from the priority levels reserved for them.
+"""APF507, APF517: requests of built-in FlowSchemas that go elsewhere because of the user's FlowSchemas.
 
-A capture is a pair: a protected FlowSchema of the release, and a FlowSchema of the user that now gets some requests which a
-user of the system sends and which go to the protected one without the user's FlowSchemas. All pairs are found: typical
-requests and guesses prove most of them, and the solver finds the others or proves that there are none.
+Only the cheap tests are here, which most files pass. The proofs are loaded for FlowSchemas that fail them.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.level_facts import describe, describe_seats
-from apflint.checks.reachability import given
-from apflint.checks.system_users import (
-    is_subject,
-    may_match_system_user,
-    names_only_system_users,
-    system_users,
-    typical_requests,
-)
-from apflint.checks.wording import listed, quote
-from apflint.evaluate.level_quality import is_at_least_as_good
+from apflint.evaluate.groups import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import EXEMPT, matching_order
-from apflint.finding import Place, Problem
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from apflint.checks.system_users import SystemUsers
-    from apflint.evaluate.limits import LevelLimits
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.passages import Pair, Passages
-    from apflint.finding import Severity
-    from apflint.model import FlowSchema
+    from apflint.finding import Problem
+    from apflint.model import FlowSchema, Subject
     from apflint.workspace import Workspace
 
-
-class _Capture(NamedTuple):
-    """Requests of the system that go from a protected FlowSchema to one of the user's."""
-
-    protected: FlowSchema
-    schema: FlowSchema
-    point: Point
-    is_common: bool
-    """Whether users of every cluster are affected, not only nodes and service accounts that the FlowSchema names."""
-
-
-class _Level(NamedTuple):
-    """The priority level that captured requests go to."""
-
-    name: str
-    limits: LevelLimits | None
-    """None if no file defines the level."""
-    is_built_in: bool
-    outsider: str | None
-    """A command for a request in this level that goes to no protected FlowSchema without the user's FlowSchemas, if any."""
-
-    @property
-    def is_dedicated(self) -> bool:
-        """Whether the level serves only requests of the system, and none of those that a built-in level is meant for."""
-        return self.outsider is None and not self.is_built_in
+BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
+"""Groups of ordinary users that users of the system are in as well."""
+_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *BROAD_GROUPS)
 
 
 def system_traffic_captured(workspace: Workspace) -> Iterator[Problem]:
     """APF507."""
     candidates = _candidates(workspace)
-    if not candidates:
-        return
-    moves = passages(workspace)
-    by_schema: dict[int, list[_Capture]] = {}
-    for capture in _captures(workspace, moves, candidates):
-        by_schema.setdefault(id(capture.schema), []).append(capture)
-    levels: dict[str, _Level] = {}
-    for captures in by_schema.values():
-        name = _level_of(captures[0].schema)
-        if name not in levels:
-            levels[name] = _level(workspace, moves, name)
-        captures.sort(key=lambda capture: matching_order(capture.protected))
-        worse = [capture for capture in captures if _is_worse(workspace, levels[name], capture)]
-        if worse:
-            yield _problem(workspace, moves, levels[name], worse)
+    if candidates:
+        from apflint.checks.captures import capture_problems
+
+        yield from capture_problems(workspace, candidates)
 
 
-def protected_flow_schemas(workspace: Workspace) -> list[FlowSchema]:
-    """Return the protected FlowSchemas of the release as they are without those of the user, in matching order."""
-    names = builtin.protected_flow_schemas(workspace.release)
-    return [schema for schema in workspace.assumed_without_own.order if schema.name in names]
+def built_in_flow_schema_narrowed(workspace: Workspace) -> Iterator[Problem]:
+    """APF517."""
+    suggested = builtin.suggested_names(workspace.release, "FlowSchema")
+    redefined = [schema for schema in workspace.own_flow_schemas if schema.name in suggested]
+    if redefined:
+        from apflint.checks.narrowed_defaults import narrowed_problems
 
-
-@lru_cache(maxsize=1)
-def passages(workspace: Workspace) -> Passages:
-    """Return the requests that go elsewhere because of the user's FlowSchemas."""
-    from apflint.evaluate.reach.passages import Passages
-
-    return Passages(workspace.assumed_without_own, workspace.assumed)
+        yield from narrowed_problems(workspace, redefined)
 
 
 def _candidates(workspace: Workspace) -> list[FlowSchema]:
     """Return the user's FlowSchemas that come early enough, and whose subjects may include a user of the system."""
     names = builtin.protected_flow_schemas(workspace.release)
-    protected = (schema for schema in builtin.workspace_objects(workspace.release).flow_schemas if schema.name in names)
-    last = max(map(matching_order, protected))
+    # Manifests of the cluster that are only known may move a protected one.
+    before = workspace.assumed_without_own.order if workspace.context else _built_in(workspace)
+    last = max((matching_order(schema) for schema in before if schema.name in names), default=(0, ""))
     own = {id(schema) for schema in workspace.own_flow_schemas if matching_order(schema) < last}
     return [
         schema
         for schema in (workspace.assumed.order if own else ())
         if id(schema) in own
-        and _level_of(schema) != EXEMPT
-        and may_match_system_user(schema)
+        and schema.spec.priority_level_configuration != EXEMPT
+        and any(may_be_of_system(subject) for rule in schema.spec.rules for subject in rule.subjects)
         and not builtin.is_retired(workspace.release, "FlowSchema", schema.name)  # APF705 says what to do
     ]
 
 
-def _level_of(schema: FlowSchema) -> str:
-    return schema.spec.priority_level_configuration
+def _built_in(workspace: Workspace) -> tuple[FlowSchema, ...]:
+    return builtin.workspace_objects(workspace.release).flow_schemas
 
 
-def _captures(workspace: Workspace, moves: Passages, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
-    """Yield every pair once, with a request that proves it."""
-    protected = protected_flow_schemas(workspace)
-    users = system_users(workspace.assumed.order, protected)
-    users_of = {
-        pair: those
-        for schema in candidates
-        if (affected := users.users_of(schema))
-        for pair, source in _pairs(moves, protected, schema)
-        if (those := tuple(user for user in affected if is_subject(user, source)))
-    }
-    for pair, point in _proofs(moves, users_of, users):
-        source, target = moves.schemas(pair)
-        yield _Capture(source, target, point, point.user in users.common)
-
-
-def _pairs(moves: Passages, protected: Sequence[FlowSchema], schema: FlowSchema) -> Iterator[tuple[Pair, FlowSchema]]:
-    """Yield the protected FlowSchemas from which one of the user's may capture something to another level."""
-    from apflint.evaluate.reach.meeting import may_overlap
-
-    for source in protected:
-        if (
-            matching_order(schema) < matching_order(source)
-            and schema.name != source.name
-            and _level_of(schema) != _level_of(source)
-            and may_overlap(schema, source, "authenticated")
-        ):
-            yield (moves.old.position(source), moves.new.position(schema)), source
-
-
-def _proofs(moves: Passages, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers) -> Iterator[tuple[Pair, Point]]:
-    """Yield each pair that a request proves: by a user of every cluster if possible, and a typical request if possible."""
-    left = dict(users_of)
-    common = frozenset(users.common)
-    for some in (common, frozenset(chain.from_iterable(users.named.values()))):
-        affected = dict.fromkeys(user for those in left.values() for user in those if user in some)
-        for user in affected:
-            for point in typical_requests(user):
-                if left.pop(pair := moves.pair(point), None):
-                    yield pair, point
-        for pair, those in tuple(left.items()):
-            if (guess := moves.guess(pair, [user for user in those if user in some])) is not None:
-                del left[pair]
-                yield pair, guess
-        for user in affected:
-            wanted = [pair for pair, those in left.items() if user in those]
-            for point in moves.find(wanted, user) if wanted else ():
-                left.pop(moves.pair(point))
-                yield moves.pair(point), point
-
-
-def _level(workspace: Workspace, moves: Passages, name: str) -> _Level:
-    protected = {id(schema) for schema in protected_flow_schemas(workspace)}
-    others = [schema for schema in workspace.assumed_without_own.order if id(schema) not in protected]
-    point = moves.between(others, [schema for schema in workspace.assumed.order if _level_of(schema) == name])
-    return _Level(
-        name,
-        workspace.limits.level(name),
-        name in builtin.names(workspace.release, "PriorityLevelConfiguration"),
-        None if point is None else moves.witness(point).command,
-    )
-
-
-def _is_worse(workspace: Workspace, level: _Level, capture: _Capture) -> bool:
-    reserved = workspace.limits.level(_level_of(capture.protected))
-    if level.limits is None or reserved is None:
-        return True
-    return not (level.is_dedicated and is_at_least_as_good(level.limits, reserved))
-
-
-def _problem(workspace: Workspace, moves: Passages, level: _Level, captures: list[_Capture]) -> Problem:
-    schema = captures[0].schema
-    shown = listed((f"{quote(one.protected.name)} (`{_command(moves, one)}`)" for one in captures), "and")
-    noun = "FlowSchema" if len(captures) == 1 else "FlowSchemas"
-    return Problem(
-        Place(schema.document, ("metadata", "name")),
-        f"this captures requests that the system itself sends, from the built-in {noun} {shown}."
-        f" {_comparison(workspace, level, captures)}. {_advice(level, captures)}{given(workspace, schema)}",
-        severity=_severity(level, captures),
-    )
-
-
-def _command(moves: Passages, capture: _Capture) -> str:
-    from apflint.evaluate.reach.requesters import system_user
-
-    if capture.point in typical_requests(capture.point.user):
-        return moves.exact_witness(capture.point).command
-    return moves.witness(capture.point, (system_user(capture.point.user),)).command
-
-
-def _reserved(captures: Sequence[_Capture]) -> list[str]:
-    return list(dict.fromkeys(_level_of(capture.protected) for capture in captures))
-
-
-def _comparison(workspace: Workspace, level: _Level, captures: Sequence[_Capture]) -> str:
-    """Say where the requests go instead of where, with the figures of both levels."""
-    reserved = {name: workspace.limits.level(name) for name in _reserved(captures)}
-    if level.limits is None:
-        others = listed(
-            (f"{quote(name)} ({describe_seats(found)})" for name, found in reserved.items() if found), "and"
-        )
-        return f"They go to the priority level {quote(level.name)}, which is not defined here, instead of {others}"
-    form = describe if level.is_dedicated else describe_seats
-    others = listed((f"{quote(name)} ({form(found)})" for name, found in reserved.items() if found), "and")
-    shared = ""
-    if level.outsider:
-        example = "" if level.is_built_in else f" (`{level.outsider}`)"
-        shared = f", which also serves other clients{example},"
-    return f"They go to the priority level {quote(level.name)} ({form(level.limits)}){shared} instead of {others}"
-
-
-def _advice(level: _Level, captures: Sequence[_Capture]) -> str:
-    schema, reserved = captures[0].schema, listed(map(quote, _reserved(captures)))
-    if level.is_dedicated and level.limits is not None:
-        return f"Give {quote(level.name)} at least as many seats and as much room to queue, or use {reserved}"
-    if level.is_dedicated or names_only_system_users(schema):
-        return f"Use {reserved}, or a priority level for these clients alone with at least as many seats"
-    last = max(capture.protected.spec.matching_precedence for capture in captures)
-    return f"Name the clients you mean, or use a matchingPrecedence above {last}"
-
-
-def _severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
-    """Return `info` if somebody chose this level for these clients: they are named, or no other clients use the level."""
-    if not any(capture.is_common for capture in captures):
-        return "info"
-    rejects = level.limits is not None and not level.limits.queues
-    return None if level.outsider or rejects else "info"
+def may_be_of_system(subject: Subject) -> bool:
+    """Return False only if no user of the system matches a subject."""
+    if subject.kind == "User" and subject.user is not None:
+        return subject.user == ALL or subject.user.startswith("system:")
+    if subject.kind == "Group":
+        return subject.group in _GROUPS
+    account = subject.service_account
+    return subject.kind == "ServiceAccount" and account is not None and account.namespace == "kube-system"

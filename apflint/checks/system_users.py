@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import (
-    ANONYMOUS,
-    AUTHENTICATED,
-    NODE_PREFIX,
-    NODES,
-    SERVICE_ACCOUNTS,
-    UNAUTHENTICATED,
-    service_account,
-)
+from apflint.checks.system_traffic import BROAD_GROUPS, may_be_of_system
+from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject
 from apflint.record import NamedTuple
 
@@ -20,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from apflint.evaluate.reach.encode import Point
-    from apflint.model import FlowSchema, Subject
+    from apflint.model import FlowSchema
 
 KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
@@ -54,30 +47,15 @@ _OF_ALL = (
     ("update", "", "endpoints", "default"),
 )
 _PATHS = ("/livez", "/readyz", "/healthz", "/apis", "/api", "/openapi/v2", "/openapi/v3", "/metrics", "/version")
-_GROUPS = (NODES, AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:kube-system", ALL)
-
-
-def may_match_system_user(schema: FlowSchema) -> bool:
-    """Return False only if no user of the system is among the subjects. Costs nothing: no proof is loaded."""
-    return any(_may_be_of_system(subject) for rule in schema.spec.rules for subject in rule.subjects)
 
 
 def names_only_system_users(schema: FlowSchema) -> bool:
     """Return whether all subjects are nodes, control plane components, or service accounts of `kube-system`."""
     return all(
-        _may_be_of_system(subject) and subject.group not in (*_GROUPS[1:4], ALL) and subject.user != ALL
+        may_be_of_system(subject) and subject.group not in BROAD_GROUPS and subject.user != ALL
         for rule in schema.spec.rules
         for subject in rule.subjects
     )
-
-
-def _may_be_of_system(subject: Subject) -> bool:
-    if subject.kind == "User" and subject.user is not None:
-        return subject.user == ALL or subject.user.startswith("system:")
-    if subject.kind == "Group":
-        return subject.group in _GROUPS
-    account = subject.service_account
-    return subject.kind == "ServiceAccount" and account is not None and account.namespace == "kube-system"
 
 
 class SystemUsers(NamedTuple):

@@ -67,10 +67,16 @@ def test_other_ways_to_lose_requests() -> None:
     fewer["spec"]["rules"][0]["subjects"] = [user("system:another-scheduler")]
     (found,) = findings(fewer, only="APF517")
     assert '"workload-high" (98 seats). Start from the rules that `apflint defaults` prints' in found.message
+    later = built_in("system-leader-election")
+    later["spec"]["matchingPrecedence"] = 850
+    (found,) = findings(later, only="APF517")
+    assert '--as system:kube-controller-manager` goes to the FlowSchema "kube-controller-manager"' in found.message
+
+
+def test_a_redefinition_that_nothing_reaches_is_left_to_another_rule() -> None:
     later = built_in("system-nodes")
     later["spec"]["matchingPrecedence"] = 9950
-    (found,) = findings(later, only="APF517")
-    assert "--as system:node:node-1` goes to the FlowSchema" in found.message
+    assert [found.rule for found in findings(later, only="APF5")] == ["APF501"]
 
 
 def test_requests_that_stay_where_they_are() -> None:

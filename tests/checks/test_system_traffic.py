@@ -18,7 +18,7 @@ from apflint.evaluate.classifier import classifier
 from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo
-from apflint.releases import RELEASES, release
+from apflint.releases import NEWEST, RELEASES, release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -303,3 +303,12 @@ def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user(
 def test_a_retired_built_in_flow_schema_is_left_to_another_rule() -> None:
     mine = flow_schema("endpoint-controller", "workload-low", 150, subjects=[account("kube-system", "*")])
     assert {found.rule for found in findings(mine) if found.rule in ("APF507", "APF705")} == {"APF705"}
+
+
+def test_a_protected_flow_schema_of_the_cluster_may_come_later_than_the_built_in_one() -> None:
+    later = next(each for each in builtin.manifest(NEWEST, "v1") if each["metadata"]["name"] == "system-nodes")
+    moved = {**later, "spec": {**later["spec"], "matchingPrecedence": 3000}}
+    mine = flow_schema("mine", "workload-low", 2000, subjects=[group("system:nodes")])
+    assert not findings(mine, only="APF507")
+    (found,) = findings(mine, only="APF507", context=(moved,))
+    assert list(proofs(found.message)) == ["system-nodes"]
