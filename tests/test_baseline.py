@@ -269,8 +269,7 @@ def test_what_is_no_baseline_is_not_replaced(
     here(tmp_path, monkeypatch, a=MANIFEST, m=text)
     assert run(["check", "--baseline", "m.yaml", "--write-baseline", "."]) == 2
     assert capsys.readouterr().err == (
-        "apflint: m.yaml: this file is no baseline that apflint knows, so --write-baseline leaves it as it is."
-        " Name another file, or remove this one.\n"
+        "apflint: m.yaml: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file.\n"
     )
     assert (tmp_path / "m.yaml").read_text("utf-8") == text
     (tmp_path / "m.yaml").write_text("\n", "utf-8")

@@ -45,8 +45,7 @@ def replaced(path: str) -> Counter[Entry]:
         raise ValueError(f'The baseline cannot be read from "{path}": {error.strerror or error}.') from None
     except ValueError:
         raise ValueError(
-            f"{visible(path)}: this file is no baseline that apflint knows, so --write-baseline leaves it as it is."
-            " Name another file, or remove this one."
+            f"{visible(path)}: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
         ) from None
 
 

@@ -94,6 +94,10 @@ def _verdict(report: Report, style: Style, paint: Paint) -> list[str]:
     elif report.objects:
         found, coloured = "All good:", paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
+    elif not report.files:
+        found = coloured = "Nothing to check:"
+        text = " no file named *.yaml, *.yml or *.json was found. For example, check what a cluster has:"
+        text += " kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -"
     else:
         found = coloured = "Nothing to check:"
         text = f" no FlowSchema and no PriorityLevelConfiguration in {files}.{suppressed}"

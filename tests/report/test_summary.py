@@ -28,6 +28,13 @@ def test_no_objects_are_not_counted(folder: Path, capsys: pytest.CaptureFixture[
     assert "Found 1 error in 1 file, for Kubernetes" in capsys.readouterr().err
 
 
+def test_an_empty_directory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("Nothing to check: no file named *.yaml, *.yml or *.json was found.")
+    assert told.endswith("kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -\n")
+
+
 def test_findings_of_the_baseline_are_not_called_suppressed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     select = ["check", "--select", "APF305,APF306"]
     (folder / "a.yaml").write_text(BAD, encoding="utf-8")
