@@ -22,6 +22,7 @@ from apflint.checks.system_users import (
 )
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.level_quality import is_at_least_as_good
+from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import matching_order
 from apflint.finding import Place, Problem
 from apflint.record import NamedTuple
@@ -196,18 +197,14 @@ def _reserved(captures: Sequence[_Capture]) -> list[str]:
 def _comparison(workspace: Workspace, level: _Level, captures: Sequence[_Capture]) -> str:
     """Say where the requests go instead of where, with the figures of both levels."""
     reserved = {name: workspace.limits.level(name) for name in _reserved(captures)}
-    if level.limits is None:
-        others = listed(
-            (f"{quote(name)} ({describe_seats(found)})" for name, found in reserved.items() if found), "and"
-        )
-        return f"They go to the priority level {quote(level.name)}, which is not defined here, instead of {others}"
     form = describe if level.is_dedicated else describe_seats
     others = listed((f"{quote(name)} ({form(found)})" for name, found in reserved.items() if found), "and")
     shared = ""
     if level.outsider:
         example = "" if level.is_built_in else f" (`{level.outsider}`)"
         shared = f", which also serves other clients{example},"
-    return f"They go to the priority level {quote(level.name)} ({form(level.limits)}){shared} instead of {others}"
+    figures = f" ({form(level.limits)})" if level.limits else ""
+    return f"They go to the priority level {quote(level.name)}{figures}{shared} instead of {others}"
 
 
 def _advice(level: _Level, captures: Sequence[_Capture]) -> str:
@@ -221,8 +218,18 @@ def _advice(level: _Level, captures: Sequence[_Capture]) -> str:
 
 
 def _severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
-    """Return `info` if somebody chose this level for these clients: they are named, or no other clients use the level."""
-    if not any(capture.is_common for capture in captures):
+    """Return `info` if somebody chose this level for these clients, or if no API of Kubernetes itself is affected."""
+    if not any(capture.is_common for capture in captures) or _only_custom_resources(captures[0].schema):
         return "info"
     rejects = level.limits is not None and not level.limits.queues
     return None if level.outsider or rejects else "info"
+
+
+def _only_custom_resources(schema: FlowSchema) -> bool:
+    from apflint.evaluate.resources import RESOURCES
+
+    known = {resource.group for resource in RESOURCES} | {ALL}
+    return all(
+        not rule.non_resource_rules and all(known.isdisjoint(each.api_groups) for each in rule.resource_rules)
+        for rule in schema.spec.rules
+    )

@@ -29,11 +29,7 @@ _OF_NODES = (
     ("patch", "", "pods/status", "default"),
     ("create", "authentication.k8s.io", "tokenreviews", ""),
 )
-_OF_CONTROL_PLANE = (
-    ("update", "coordination.k8s.io", "leases", "kube-system"),
-    ("update", "", "endpoints", "kube-system"),
-    ("update", "", "configmaps", "kube-system"),
-)
+_OF_CONTROL_PLANE = (("update", "coordination.k8s.io", "leases", "kube-system"),)
 _OF_ALL = (
     ("list", "", "pods", ""),
     ("watch", "", "pods", ""),
@@ -45,6 +41,8 @@ _OF_ALL = (
     ("get", "", "secrets", "default"),
     ("create", "", "events", "default"),
     ("update", "", "endpoints", "default"),
+    ("update", "", "endpoints", "kube-system"),
+    ("update", "", "configmaps", "kube-system"),
 )
 _PATHS = ("/livez", "/readyz", "/healthz", "/apis", "/api", "/openapi/v2", "/openapi/v3", "/metrics", "/version")
 
@@ -87,7 +85,7 @@ def system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema])
     node = _unmentioned((f"{NODE_PREFIX}node-1",), f"{NODE_PREFIX}node-{{}}", mentions)
     account = _unmentioned((KUBE_SYSTEM + name for name in _ACCOUNTS), f"{KUBE_SYSTEM}app-{{}}", mentions)
     needed = (user for schema in protected for _, user in _mentioned(schema) if user.startswith("system:"))
-    common = tuple(dict.fromkeys((node, *_CONTROL_PLANE, account, *needed, ANONYMOUS)))
+    common = tuple(dict.fromkeys((ANONYMOUS, node, *_CONTROL_PLANE, account, *needed)))
     others: dict[tuple[bool, frozenset[tuple[int, int]]], str] = {}
     for user, places in mentions.items():
         if user not in common and _is_of_system(user):

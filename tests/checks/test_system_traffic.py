@@ -292,6 +292,14 @@ def test_clients_named_one_by_one_are_meant(subject: dict[str, Any], expected: s
     assert severity(mine) == expected
 
 
+def test_custom_resources_keep_no_cluster_alive() -> None:
+    custom = {**ALL, "apiGroups": ["scans.example.com"]}
+    mine = flow_schema("mine", "workload-low", 800, subjects=[EVERYBODY], resources=[custom])
+    assert severity(mine) == "info"
+    for more in ({"resources": [custom, {**ALL, "apiGroups": ["apps"]}]}, {"resources": [custom], "paths": [PATHS]}):
+        assert severity(flow_schema("mine", "workload-low", 800, subjects=[EVERYBODY], **more)) == "warning"
+
+
 def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user() -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[account("kube-system", "endpoint-controller")])
     mine["spec"]["rules"][0]["resourceRules"] = [ALL]
