@@ -64,8 +64,9 @@ def test_precedences_that_the_server_takes(precedence: int, rejected: bool) -> N
 def test_a_precedence_that_is_not_given_is_said_to_be_1000() -> None:
     (zero,) = found("APF509", schema(matchingPrecedence=0))
     (absent,) = found("APF509", schema(matchingPrecedence=None))
-    assert zero.message.startswith("0 counts as not given, so it is 1000: ")
-    assert absent.message.startswith("matchingPrecedence is not given, so it is 1000: ")
+    assert zero.message.startswith("matchingPrecedence 0 counts as absent, so the API server sets it to 1000: ")
+    assert absent.message.startswith("matchingPrecedence is absent, so the API server sets it to 1000: ")
+    assert "catch-all (10000)" in absent.message
     for each in (zero, absent):
         assert each.fix is not None
         assert [operation.value for operation in each.fix.operations] == [1000]

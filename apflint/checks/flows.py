@@ -28,10 +28,10 @@ def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
             continue
         written = schema.document.at("spec", "matchingPrecedence")
         if not written:
-            said = "0 counts as not given" if written == 0 else "matchingPrecedence is not given"
+            said = "matchingPrecedence 0 counts as absent" if written == 0 else "matchingPrecedence is absent"
             message = (
-                f"{said}, so it is 1000: before service-accounts (9000) and global-default (9900),"
-                " after all others that are built in. Write the number that is meant"
+                f"{said}, so the API server sets it to 1000: before the built-in service-accounts (9000), global-default"
+                " (9900) and catch-all (10000), and after all other built-in FlowSchemas. Set matchingPrecedence explicitly"
             )
             path = ("spec", "matchingPrecedence")
             fix = repair.given(schema.document, path, 1000, "write matchingPrecedence: 1000", safe=True)
