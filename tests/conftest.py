@@ -20,6 +20,9 @@ settings.register_profile(
 )
 settings.load_profile("ci")
 
+for _name in ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION"):
+    os.environ.pop(_name, None)  # a diff is printed with escapes there
+
 UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 """The environment of a process whose time, memory or imports a test looks at: coverage.py is to stay out of it."""
 

@@ -26,6 +26,7 @@ from apflint.evaluate.envelopes import without_timestamp
 from apflint.evaluate.flows import flow_json
 from apflint.evaluate.records import items_of, json_values, no_json
 from apflint.evaluate.requestinfo import request_info
+from apflint.report.terminal import inert
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -162,7 +163,7 @@ def answers(
             whole = known.texts(1, b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace"))
             head.clear()
             while some := "".join(islice(whole, _SOME)):
-                yield some, known.errors
+                yield inert(some), known.errors
                 known.errors = []
             return
     number = 1
@@ -170,7 +171,7 @@ def answers(
         seen = known.seen.get
         lines = [seen(line) or known.line(at, line) for at, line in enumerate(batch, number)]
         number += len(batch)
-        yield "".join(lines), known.errors
+        yield inert("".join(lines)), known.errors
         known.errors = []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +14,7 @@ from apflint.cli.terminal import style
 from apflint.evaluate import records
 from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
 from apflint.names import dns_label
+from apflint.report.json_text import to_json
 from apflint.report.terminal import counted, visible
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _request(question: Question) -> Request:
 def _print(explainer: Explainer, asked: Request, output: str, how: Style) -> None:
     answer = explainer.explain(asked)
     if output == "json":
-        sys.stdout.write(json.dumps(as_json(answer, explainer.limits), indent=2) + "\n")
+        sys.stdout.write(to_json(as_json(answer, explainer.limits), 2))
     else:
         from apflint.cli.story import story
 
@@ -228,7 +228,7 @@ def _uids(question: Question, known: Workspace, output: str) -> int:
     found = by_uid(known, question.flow_schema_uid, question.priority_level_uid)
     if output == "json":
         named = {"flowSchema": found.flow_schema, "priorityLevel": found.priority_level}
-        sys.stdout.write(json.dumps(named, indent=2) + "\n")
+        sys.stdout.write(to_json(named, 2))
     else:
         for what, name in (("FlowSchema", found.flow_schema), ("priority level", found.priority_level)):
             if name is not None:
@@ -257,13 +257,13 @@ def limits(
     if compare is None:
         found = manifests.read(paths or (".",), cluster).limits
         if output == "json":
-            sys.stdout.write(json.dumps(tables.limits_json(found), indent=2) + "\n")
+            sys.stdout.write(to_json(tables.limits_json(found), 2))
         else:
             sys.stdout.write(tables.render(found, width=how.width, paint=paint, unicode=_shows("█░")))
         return 0
     old, new = (manifests.read_one(path, cluster).limits for path in compare)
     if output == "json":
-        sys.stdout.write(json.dumps(tables.comparison_json(old, new), indent=2) + "\n")
+        sys.stdout.write(to_json(tables.comparison_json(old, new), 2))
     else:
         sys.stdout.write(tables.render_comparison(old, new, width=how.width, paint=paint))
     return 0

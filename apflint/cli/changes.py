@@ -7,11 +7,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from apflint.cli.terminal import is_ci_log
 from apflint.edit.files import UTF_8_WITH_MARK, NotReplacedError, decode, replace
 from apflint.report.terminal import heading, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
@@ -23,14 +24,32 @@ def say(message: str) -> None:
 
 
 def print_diff(name: str, before: bytes, after: bytes) -> None:
-    """A unified diff that `patch` and `git apply` read, of two texts in UTF-8; of others one to look at.
+    """Print a unified diff that `patch` and `git apply` read, if both texts are UTF-8; of others one to look at.
 
-    A carriage return is a part of its line, and a byte order mark of the first one.
+    A carriage return is a part of its line, and a byte order mark of the first one. In a file or a pipe the diff is exact.
+    On a terminal, and in the log of a CI system, what would act on these is escaped: a context line may be
+    ` ::add-mask::x`.
     """
-    show = visible if sys.stdout.isatty() else str
+    show = _shower()
     for line in _diff(name, _text(before), _text(after)):
         body = line.removesuffix("\n")
         sys.stdout.write(f"{show(body)}\n" if line.endswith("\n") else f"{show(body)}\n\\ No newline at end of file\n")
+
+
+def _shower() -> Callable[[str], str]:
+    """Return what makes a line of a diff fit for standard output."""
+    if sys.stdout.isatty():
+        return visible
+    return _inert_line if is_ci_log() else str
+
+
+def _inert_line(line: str) -> str:
+    """Return a line that no CI system takes for a command. Tabs stay, and the carriage return of its end."""
+    body = line.removesuffix("\r")
+    first, *rest = body.split("\t")
+    command = body.lstrip().startswith("::")  # blanks and tabs before it do not matter
+    shown = "\t".join(map(visible, (first, *rest)))
+    return (shown.replace(":", r"\x3a", 1) if command else shown) + line[len(body) :]
 
 
 def print_bytes(data: bytes) -> None:

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from apflint.releases import NEWEST
-from apflint.report.terminal import visible
+from apflint.report.json_text import to_json
+from apflint.report.terminal import inert, visible
 from apflint.settings import effective
 
 if TYPE_CHECKING:
@@ -21,13 +22,13 @@ def show(config: str | None, output: str, *, isolated: bool) -> str:
             key: {"value": _plain(key, value), "origin": settings.origins[key]}
             for key, value in settings.values.items()
         }
-        return json.dumps({"schema": 1, "file": settings.path, "settings": keys}, indent=2) + "\n"
+        return to_json({"schema": 1, "file": settings.path, "settings": keys}, 2)
     lines = [f"# settings: {visible(settings.path) if settings.path else 'no file'}"]
     lines += [
         f"{key} = {_toml(_plain(key, value))}  # {visible(settings.origins[key])}"
         for key, value in settings.values.items()
     ]
-    return "\n".join(lines) + "\n"
+    return inert("\n".join(lines) + "\n")  # TOML has the same escapes
 
 
 def _plain(key: str, value: Any) -> Any:

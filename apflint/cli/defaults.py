@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from apflint import builtin
 from apflint.finding import field_path
 from apflint.releases import API_VERSIONS, GROUP, NEWEST, api_version, release
+from apflint.report.json_text import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,10 +135,9 @@ def _version(text: str, target: Release) -> str:
 
 
 def _json(target: Release, version: str) -> str:
-    import json  # the command line imports this module to show help, too
 
     items = builtin.manifest(target, version)
-    return json.dumps({"kind": "List", "apiVersion": "v1", "items": items}, indent=2) + "\n"
+    return to_json({"kind": "List", "apiVersion": "v1", "items": items}, 2)
 
 
 def _yaml(target: Release, version: str) -> str:
@@ -181,7 +181,6 @@ def _header(target: Release, version: str) -> list[str]:
 
 
 def _diff_json(old: Release, new: Release) -> str:
-    import json  # as above
 
     answer: dict[str, Any] = {
         "from": old.name,
@@ -198,7 +197,7 @@ def _diff_json(old: Release, new: Release) -> str:
         else:
             entry["spec"] = change.spec
         answer[change.what].append(entry)
-    return json.dumps(answer, indent=2) + "\n"
+    return to_json(answer, 2)
 
 
 def _field_json(change: FieldChange) -> dict[str, Any]:

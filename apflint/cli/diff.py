@@ -14,6 +14,7 @@ from apflint.cli.terminal import style
 from apflint.evaluate.change import Difference, Example, Group, Side, Way, difference
 from apflint.evaluate.flows import fates
 from apflint.releases import release
+from apflint.report.json_text import to_json
 from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ def _name(path: str) -> str:
 
 def _rendered(found: Difference, sides: Sides, output: str, color: str) -> str:
     if output == "json":
-        import json
-
-        return json.dumps(as_json(found, sides), indent=2) + "\n"
+        return to_json(as_json(found, sides), 2)
     if output == "markdown":
         from apflint.cli import diff_markdown
 

@@ -171,6 +171,6 @@ def _facts(rule: Rule) -> dict[str, Any]:
 
 
 def _as_json(value: dict[str, Any]) -> str:
-    from json import dumps  # only for --format json
+    from apflint.report.json_text import to_json  # only for --format json
 
-    return dumps({"schema": 1, **value}, indent=2) + "\n"
+    return to_json({"schema": 1, **value}, 2)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli import shards as tables
 from apflint.cli.terminal import style
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, documented_table, sharding
+from apflint.report.json_text import to_json
 from apflint.report.terminal import Paint
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _consistent(asked: Asked) -> None:
 
 
 def _print(output: str, as_json: Callable[[], dict[str, Any]], as_text: Callable[[], str]) -> int:
-    sys.stdout.write(json.dumps(as_json(), indent=2) + "\n" if output == "json" else as_text())
+    sys.stdout.write(to_json(as_json(), 2) if output == "json" else as_text())
     return 0
 
 

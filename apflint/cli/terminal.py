@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,23 @@ def style(
         verbose=verbose,
         statistics=statistics,
     )
+
+
+_CI_VARIABLES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")
+
+
+def is_ci_log() -> bool:
+    """Whether standard output goes to the log of a CI system, which takes some lines for commands.
+
+    Most systems set CI; GITHUB_ACTIONS, GITLAB_CI, TF_BUILD (Azure Pipelines) and TEAMCITY_VERSION are those of one. What
+    is redirected to a regular file goes to no log.
+    """
+    if all(os.environ.get(name, "").lower() in ("", "0", "false") for name in _CI_VARIABLES):
+        return False
+    try:
+        return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):
+        return True
 
 
 def _wants_colour(terminal: bool) -> bool:

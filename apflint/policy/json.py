@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from apflint.policy.results import command
+from apflint.report.json_text import to_json
 
 if TYPE_CHECKING:
     from apflint.finding import Span
@@ -26,7 +26,7 @@ def render(run: Run) -> str:
             "errors": sum(len(tested.mistakes) for tested in run.files),
         },
     }
-    return json.dumps(whole, indent=2) + "\n"
+    return to_json(whole, 2)
 
 
 def _file(tested: FileResult) -> dict[str, Any]:

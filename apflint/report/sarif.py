@@ -6,13 +6,13 @@ a terminal: not every reader of JSON takes U+0000 or a lone surrogate.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import TYPE_CHECKING, Any
 
 from apflint import __version__, catalogue
 from apflint.report.fingerprint import line_hashes
+from apflint.report.json_text import to_json
 from apflint.report.paths import from_root
 from apflint.report.terminal import visible
 
@@ -62,7 +62,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
         told = f"{left:,} more findings are not in this log: code scanning takes {MOST:,}. The most severe are here."
         note = {"level": "warning", "message": {"text": told}}
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [note]}]
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+    return to_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, 1)
 
 
 def _most(report: Report) -> tuple[Finding, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ _CODES = {
 """SGR parameters (ECMA-48) of the colours in use: the 8 of the terminal's own palette, which fit its background."""
 
 
-_COMMANDS = ("##[", "##vso[", "##teamcity[")
+_COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)", re.IGNORECASE)
 """What begins a command wherever it stands in a line of a log: `##[set-output ...]` on GitHub, `##vso[...]` on Azure Pipelines.
 
-Sources: actions/runner, `ActionCommand.TryParse`, which is tried where there is no `::`; azure-pipelines-agent, `Command.TryParse`;
+Sources: actions/runner, `ActionCommand.TryParse`, which is tried if there is no `::`; azure-pipelines-agent, `Command.TryParse`;
 TeamCity, "Service messages".
 """
 
@@ -63,18 +64,12 @@ def inert(text: str) -> str:
 
 
 def _broken(text: str, escape: str) -> str:
-    for command in _COMMANDS:
-        text = text.replace(command, f"#{escape}{command[2:]}")
-    return text
+    return _COMMAND.sub(lambda _: f"#{escape}", text)
 
 
 def commands(text: str) -> Iterator[int]:
     """Where in a text a character has to be an escape, or a log would have a command there."""
-    for command in _COMMANDS:
-        at = text.find(command)
-        while at >= 0:
-            yield at + 1
-            at = text.find(command, at + 1)
+    return (found.start() + 1 for found in _COMMAND.finditer(text))
 
 
 def heading(file: str) -> str:
