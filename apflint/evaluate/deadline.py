@@ -23,7 +23,9 @@ DEFAULT_WAIT_SECONDS = REQUEST_TIMEOUT_SECONDS / WAIT_FRACTION
 """The wait limit of a request that sets no timeout of its own, with the default `--request-timeout`."""
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+_PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+_MAX_SECONDS = 2.0**63 / 1e9
+"""A duration is an int64 of nanoseconds."""
 _DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART})+)", re.ASCII)
 
 
@@ -36,18 +38,21 @@ class Deadline(NamedTuple):
     """The value of `timeout` if it is not a duration: the server then answers 400 before it classifies the request."""
 
 
+_DEFAULT = Deadline(DEFAULT_WAIT_SECONDS)
+
+
 def deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of the request for `url`, a path with or without a query; `info` are its attributes."""
     if "timeout" not in url or long_running(info):  # long-running requests have no deadline
-        return Deadline(DEFAULT_WAIT_SECONDS)
+        return _DEFAULT
     value = parse_query(url.partition("?")[2]).get("timeout", "")
     if not value:
-        return Deadline(DEFAULT_WAIT_SECONDS)
+        return _DEFAULT
     seconds = parse_duration(value)
     if seconds is None:
         return Deadline(DEFAULT_WAIT_SECONDS, value)
     if not 0 < seconds < REQUEST_TIMEOUT_SECONDS:  # 0 stands for no timeout of the client's
-        return Deadline(DEFAULT_WAIT_SECONDS)
+        return _DEFAULT
     return Deadline(seconds / WAIT_FRACTION)
 
 
@@ -56,4 +61,6 @@ def parse_duration(text: str) -> float | None:
     if _DURATION.fullmatch(text) is None:
         return None
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in re.findall(_PART, text))
+    if seconds >= _MAX_SECONDS:
+        return None
     return -seconds if text.startswith("-") else seconds

@@ -58,10 +58,18 @@ def test_a_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> 
         ("1s0", None),
         ("\u0665s", None),
         ("5s\n", None),
+        ("2562047h", 2562047 * 3600),
+        ("2562048h", None),  # more nanoseconds than an int64 holds
+        ("1" * 400 + "s", None),
     ],
 )
 def test_durations_are_those_of_go(text: str, seconds: float | None) -> None:
     assert parse_duration(text) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_a_long_timeout_is_read_in_linear_time() -> None:
+    assert parse_duration("1" * 1_000_000) is None
+    assert parse_duration("1s" * 300_000 + "x") is None
 
 
 def test_what_is_not_a_duration_is_answered_first() -> None:
