@@ -5,69 +5,148 @@ The proofs are `apflint.evaluate.reach`'s; this module turns each into a message
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.reachability import given
-from apflint.checks.wording import quote
+from apflint.checks.reachability import given, is_treated_alike, unreachable_documents
+from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Place, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from apflint.evaluate.reach import Witness
+    from apflint.evaluate.reach import Budget, Ties, Witness
     from apflint.finding import Path
     from apflint.model import FlowSchema
     from apflint.workspace import Workspace
 
+    Matters = Callable[[FlowSchema, FlowSchema], bool]
+
 _PRECEDENCE: Path = ("spec", "matchingPrecedence")
-
-
-_COMPARED, _PROOFS = 50, 30_000
-"""With how many before it a FlowSchema of the same number is compared; and how many pairs are looked into, times how many
-FlowSchemas there are: the time that each takes grows with them. Where thousands have one number, the pairs are millions."""
+_MAX_NAMED = 4
+"""Maximum number of FlowSchemas that a message names."""
+_MAX_RELATED = 12
+"""Maximum number of other FlowSchemas that a finding points at."""
+_MAX_PAIRS = 100_000
+"""Maximum number of pairs of FlowSchemas that are looked at; each takes microseconds."""
+_PROOFS = 30_000
+"""Maximum number of questions to the solver, divided by the number of FlowSchemas: the time of each grows with them."""
 
 
 def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
-    """APF503. Neighbours first: they matter most where not all are looked into."""
-    order = workspace.assumed.order
-    own = {id(schema) for schema in workspace.own_flow_schemas}
-    pairs = (
-        (first, second)
-        for distance in range(1, _COMPARED + 1)
-        for first, second in zip(order, order[distance:], strict=False)
-        if first.spec.matching_precedence == second.spec.matching_precedence and (id(first) in own or id(second) in own)
-    )
-    for first, second in islice((pair for pair in pairs if _may_overlap(*pair)), max(5, _PROOFS // len(order))):
-        yield from _tie(workspace, first, second, own)
-
-
-def _may_overlap(first: FlowSchema, second: FlowSchema) -> bool:
-    from apflint.evaluate.reach.meeting import may_overlap
-
-    return may_overlap(first, second, "authenticated")
-
-
-def _tie(workspace: Workspace, first: FlowSchema, second: FlowSchema, own: set[int]) -> Iterator[Problem]:
-    from apflint.evaluate import reach
-    from apflint.evaluate.reach.requesters import REALISTIC
-
-    witness = reach.overlap(workspace.assumed, first, second, among=REALISTIC)
-    if witness is None:
+    """APF503. One finding for each precedence; small groups first, so that a huge one does not use up the budget."""
+    groups = _groups(workspace)
+    if not groups:
         return
-    mine, other = (second, first) if id(second) in own else (first, second)
-    precedence = mine.spec.matching_precedence
-    origin = "the built-in FlowSchema" if builtin.is_built_in(other.document) else "the FlowSchema"
-    yield Problem(
-        Place(mine.document, _PRECEDENCE),
-        f"matchingPrecedence {precedence} is that of {origin} {quote(other.name)} as well, and some requests match both, as"
-        f" {_command(witness)}. Then the name decides: {quote(first.name)} sorts before {quote(second.name)} and takes them."
-        f" Give one of them another number{given(workspace, first, second)}",
-        related=()
-        if builtin.is_built_in(other.document)
-        else (Elsewhere(Place(other.document, _PRECEDENCE), "the other one"),),
+    from apflint.evaluate import reach
+
+    own = {id(schema) for schema in workspace.own_flow_schemas}
+    budget = reach.Budget(_MAX_PAIRS, max(5, _PROOFS // len(workspace.assumed.order)))
+    for group in sorted(groups, key=len):
+        problem = _problem(workspace, group, own, budget)
+        if problem is not None:
+            yield problem
+
+
+def _groups(workspace: Workspace) -> list[list[FlowSchema]]:
+    """FlowSchemas of one precedence, at least two, some of which are the user's; not those that no request reaches."""
+    own = {id(schema) for schema in workspace.own_flow_schemas}
+
+    def groups(dead: frozenset[int]) -> list[list[FlowSchema]]:
+        order = (schema for schema in workspace.assumed.order if id(schema.document) not in dead)
+        found = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]
+        return [group for group in found if len(group) > 1 and not own.isdisjoint(map(id, group))]
+
+    # What is unreachable has to be proved, which most configurations do not need here.
+    return groups(unreachable_documents(workspace)) if groups(frozenset()) else []
+
+
+def _problem(workspace: Workspace, group: Sequence[FlowSchema], own: set[int], budget: Budget) -> Problem | None:
+    """The finding about a group: its ties that matter, or else those that make no difference."""
+    from apflint.evaluate import reach
+
+    def is_own(first: FlowSchema, second: FlowSchema) -> bool:
+        return id(first) in own or id(second) in own
+
+    def matters(first: FlowSchema, second: FlowSchema) -> bool:
+        return is_own(first, second) and not is_treated_alike(first, second)
+
+    def is_harmless(first: FlowSchema, second: FlowSchema) -> bool:
+        # A copy is redundant, not tied (APF516).
+        return is_own(first, second) and is_treated_alike(first, second) and first.spec != second.spec
+
+    found = reach.ties(workspace.assumed, group, matters, budget)
+    if found.example is not None:
+        return _harmful(workspace, found, own, group)
+    if not found.not_compared:
+        found = reach.ties(workspace.assumed, group, is_harmless, budget)
+    if found.example is not None:
+        return _harmless(found, own, group)
+    return _unknown(found, own, group) if found.not_compared else None
+
+
+def _harmful(workspace: Workspace, found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Problem:
+    assert found.example is not None
+    first, second, witness = found.example
+    built_in = any(builtin.is_built_in(schema.document) for schema in found.tied)
+    advice = "Use another matchingPrecedence" if built_in else "Give each its own matchingPrecedence"
+    return _about(
+        found.tied,
+        own,
+        f"{_shared(found.tied, own)} and match some of the same requests. The server orders them by name, so"
+        f" {quote(first.name)} captures requests that {quote(second.name)} matches too, such as {_command(witness)}"
+        f"{_left_out(found, group)}. {advice}{given(workspace, first, second)}",
     )
+
+
+def _harmless(found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Problem:
+    problem = _about(
+        found.tied,
+        own,
+        f"{_shared(found.tied, own)} and match some of the same requests, but with the same priority level and"
+        f" distinguisherMethod, so their order makes no difference{_left_out(found, group)}",
+    )
+    return problem._replace(severity="info")
+
+
+def _unknown(found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Problem:
+    message = (
+        f"{_shared(group, own)}{_left_out(found, group)}, so it is not known whether any request matches two of them"
+    )
+    return _about(group, own, message)._replace(severity="info")
+
+
+def _about(schemas: Sequence[FlowSchema], own: set[int], message: str) -> Problem:
+    """A finding about the first of the user's FlowSchemas in matching order, which points at the others."""
+    mine, *others = [schema for schema in schemas if id(schema) in own]
+    others += [schema for schema in schemas if id(schema) not in own and not builtin.is_built_in(schema.document)]
+    related = (Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence") for schema in others)
+    return Problem(Place(mine.document, _PRECEDENCE), message, related=tuple(related)[:_MAX_RELATED])
+
+
+def _shared(schemas: Sequence[FlowSchema], own: set[int]) -> str:
+    """`"a" and the built-in "b" share matchingPrecedence 9000`: the user's first one, the built-in ones, and the others."""
+    built_in = [schema for schema in schemas if builtin.is_built_in(schema.document)]
+    mine = next(schema for schema in schemas if id(schema) in own)
+    rest = [schema for schema in schemas if schema is not mine and not builtin.is_built_in(schema.document)]
+    names = [quote(mine.name)]
+    names += (f"the built-in {quote(schema.name)}" for schema in built_in)
+    names += (quote(schema.name) for schema in rest)
+    if len(names) > _MAX_NAMED:
+        kept = max(1, 1 + len(built_in))
+        names = [*names[:kept], f"{len(names) - kept:,} other{'s' if len(names) - kept > 1 else ''}"]
+    return f"FlowSchemas {listed(names, 'and')} share matchingPrecedence {mine.spec.matching_precedence}"
+
+
+def _left_out(found: Ties, group: Sequence[FlowSchema]) -> str:
+    if not found.not_compared:
+        return ""
+    return f". {found.not_compared:,} of {_pairs(group):,} pairs were not compared"
+
+
+def _pairs(group: Sequence[FlowSchema]) -> int:
+    return len(group) * (len(group) - 1) // 2
 
 
 def _command(witness: Witness) -> str:

@@ -49,9 +49,9 @@ def test_what_is_covered_the_solver_finds_no_request_for(values: list[dict[str, 
     asked = Analysis(config, world)
     for key in keys(config):
         if taken(asked.resolve.index, config.order[key[0]], key, world):
-            wanted, siblings = asked._claim(key, asked._encoding)
-            before = (-asked._goes.taken[key[0]], *(-literal for literal in siblings))
-            assert not asked._encoding.formula.solve((*wanted, *before)), key
+            wanted, siblings = asked._claim(key, asked.encoding)
+            before = (-asked.goes.taken[key[0]], *(-literal for literal in siblings))
+            assert not asked.encoding.formula.solve((*wanted, *before)), key
 
 
 @settings(max_examples=120, deadline=None)
@@ -60,7 +60,7 @@ def test_who_takes_all_alone_is_whom_the_solver_names(values: list[dict[str, Any
     config = configuration(objects(values), BUILT_IN)
     asked = Analysis(config, world)
     for key in keys(config):
-        only = alone(asked.resolve, asked._fresh, world, key)
+        only = alone(asked.resolve, asked.fresh, world, key)
         if only is not None:
             with patch.object(analysis, "alone", return_value=None):
                 (named,) = Analysis(config, world).shadows(part_of(config, key))

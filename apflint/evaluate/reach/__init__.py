@@ -28,19 +28,22 @@ from apflint.evaluate.reach import comparison
 from apflint.evaluate.reach.analysis import Analysis
 from apflint.evaluate.reach.meeting import may_overlap
 from apflint.evaluate.reach.parts import Move, Part, Witness, World
-from apflint.evaluate.reach.requesters import PREFERRED
+from apflint.evaluate.reach.requesters import PREFERRED, REALISTIC
+from apflint.evaluate.reach.ties import Budget, Ties, find_ties
 from apflint.evaluate.reach.trials import Trials
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema
 
 __all__ = [
+    "Budget",
     "Move",
     "Part",
+    "Ties",
     "Trials",
     "Witness",
     "World",
@@ -51,6 +54,7 @@ __all__ = [
     "overlap",
     "reachable",
     "shadows",
+    "ties",
     "trials",
     "unreachable",
 ]
@@ -89,6 +93,22 @@ def overlap(
     The witness is by a user of the earliest set that has one.
     """
     return _analysis(configuration, world).overlap(a, b, among) if may_overlap(a, b, world) else None
+
+
+def ties(
+    configuration: Configuration,
+    group: Sequence[FlowSchema],
+    matters: Callable[[FlowSchema, FlowSchema], bool],
+    budget: Budget,
+    world: World = "authenticated",
+    *,
+    among: Sequence[Requesters] = REALISTIC,
+) -> Ties:
+    """Return which FlowSchemas of a group (in matching order) share requests with others, where such a tie `matters`.
+
+    A tie needs a request by one of `among` that goes to the earlier one and that the later one matches, too.
+    """
+    return find_ties(_analysis(configuration, world), group, matters, among, budget)
 
 
 def moved(

@@ -54,25 +54,27 @@ class Analysis:
         self._reductions = max(_MAX_REDUCED, _REDUCTIONS // max(1, len(configuration.order)))
 
     @cached_property
-    def _encoding(self) -> Encoding:
+    def encoding(self) -> Encoding:
+        """The formula of the configuration. Loads the solver."""
         return Encoding(vocabulary(rules_of(self.configuration.order), self.world))
 
     @cached_property
-    def _goes(self) -> Goes:
-        return Goes(self._encoding, self.configuration)
+    def goes(self) -> Goes:
+        """Literals for where requests go."""
+        return Goes(self.encoding, self.configuration)
 
     @cached_property
     def trials(self) -> Trials:
         """See `apflint.evaluate.reach.trials`."""
-        return Trials(self.resolve, self._fresh, self.world)
+        return Trials(self.resolve, self.fresh, self.world)
 
     def reachable(self, target: FlowSchema | Part) -> Witness | None:
         """See `apflint.evaluate.reach.reachable`."""
         key = self._key(target)
 
         def find(requesters: Requesters) -> Point | None:
-            assumptions = (-self._goes.taken[key[0]], self._encoding.requesters(requesters))
-            return self._asked(key, self._encoding, assumptions)
+            assumptions = (-self.goes.taken[key[0]], self.encoding.requesters(requesters))
+            return self._asked(key, self.encoding, assumptions)
 
         point = self._guessed(key) or solve_among(find, PREFERRED)
         if point is None:
@@ -106,12 +108,12 @@ class Analysis:
     def overlap(self, a: FlowSchema, b: FlowSchema, among: Sequence[Requesters]) -> Witness | None:
         """See `apflint.evaluate.reach.overlap`."""
         first, second = sorted((self.resolve.position(a), self.resolve.position(b)))
-        order, encoding = self.configuration.order, self._encoding
+        order, encoding = self.configuration.order, self.encoding
         both = encoding.schema(order[first]), encoding.schema(order[second])
         other = Resolver(self.configuration._replace(order=(order[second],)))
 
         def find(requesters: Requesters) -> Point | None:
-            wanted = (*both, -self._goes.taken[first], encoding.requesters(requesters))
+            wanted = (*both, -self.goes.taken[first], encoding.requesters(requesters))
             return encoding.point() if encoding.formula.solve(wanted) else None
 
         def holds(point: Point) -> bool:
@@ -123,11 +125,11 @@ class Analysis:
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
         """See `apflint.evaluate.reach.shadows`."""
         key = self._key(target)
-        only = alone(self.resolve, self._fresh, self.world, key)
+        only = alone(self.resolve, self.fresh, self.world, key)
         if only is not None:
             return (only,)
         position = key[0]
-        encoding = self._encoding
+        encoding = self.encoding
         wanted, siblings = self._claim(key, encoding)
         earlier = {-literal: part for literal, part in reversed(self._schemas[:position])}
         nearer = {-literal: part for literal, part in siblings.items()}
@@ -166,18 +168,18 @@ class Analysis:
     @cached_property
     def _schemas(self) -> list[tuple[int, Part]]:
         """The literal of each FlowSchema in the order."""
-        return [(self._encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
+        return [(self.encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
 
     def _matching(self, literals: Iterable[int]) -> list[int]:
         """Of the literals, each of which says that something does not match, those that the last model has false."""
-        model = self._encoding.formula.model()
+        model = self.encoding.formula.model()
         return [literal for literal in literals if model[abs(literal) - 1] != literal]
 
     def matches_nothing(self, part: Part) -> bool:
         """See `apflint.evaluate.reach.matches_nothing`."""
         rules = tuple(pieces(part.schema, self._key(part)))
         alike = part.schema._replace(spec=part.schema.spec._replace(rules=rules))
-        made = (digest(point) for corner in CORNERS for point in guesses(alike, self._fresh, self.world, corner))
+        made = (digest(point) for corner in CORNERS for point in guesses(alike, self.fresh, self.world, corner))
         if any(matches_policy_rule(request, rule) for request in made for rule in rules):
             return False
         encoding = Encoding(vocabulary(rules, self.world))
@@ -192,7 +194,7 @@ class Analysis:
         position = key[0]
         schema = self.configuration.order[position]
         for corner in CORNERS:
-            for point in guesses(schema, self._fresh, self.world, corner):
+            for point in guesses(schema, self.fresh, self.world, corner):
                 self._remember(point)
             if all(each in self._reached for each in _keys_of(schema, position)):
                 break
@@ -207,13 +209,14 @@ class Analysis:
         schema = self.configuration.order[position]
         for turn in range(_TURNS):
             for corner in CORNERS:
-                for point in guesses(schema, self._fresh, self.world, corner, turn):
+                for point in guesses(schema, self.fresh, self.world, corner, turn):
                     known.note(self.resolve(point))
                 if known.complete(position):
                     return
 
     @cached_property
-    def _fresh(self) -> Fresh:
+    def fresh(self) -> Fresh:
+        """Values that no FlowSchema names."""
         return fresh(rules_of(self.configuration.order))
 
     def _decides(self, key: Key, known: Tally, sweep: Sweep) -> bool:

@@ -21,6 +21,34 @@ def may_overlap(a: FlowSchema, b: FlowSchema, world: World) -> bool:
     return any(_rules_meet(one, other, world) for one in a.spec.rules for other in b.spec.rules)
 
 
+class Sharers:
+    """An index of FlowSchemas by whom they are for, to find those that may have a user in common."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, list[int]] = {}
+        self._by_prefix: dict[str, list[int]] = {}
+        self._under_prefix: dict[str, list[int]] = {}
+        self._anybody: list[int] = []
+
+    def before(self, number: int, schema: FlowSchema) -> list[int]:
+        """Add a FlowSchema of this number; return those added before that may share a user with it, the latest first."""
+        found: set[int] = set(self._anybody)
+        subjects = {_names(subject) for rule in schema.spec.rules for subject in rule.subjects}
+        if None in subjects:
+            found.update(range(number))
+            self._anybody.append(number)
+        for exact, name in filter(None, subjects):
+            namespace = name if not exact else name[: name.rfind(":") + 1]
+            if exact:
+                found.update(self._by_name.get(name, ()), self._by_prefix.get(namespace, ()))
+                self._by_name.setdefault(name, []).append(number)
+                self._under_prefix.setdefault(namespace, []).append(number)
+            else:
+                found.update(self._by_prefix.get(name, ()), self._under_prefix.get(name, ()))
+                self._by_prefix.setdefault(name, []).append(number)
+        return sorted(found - {number}, reverse=True)
+
+
 _PAIRS = 400
 """So many pairs of subjects or of entries are looked at one by one. Of more, only those that have something in common."""
 _AXES: tuple[Callable[[ResourcePolicyRule], tuple[str, ...]], ...] = (
