@@ -193,7 +193,7 @@ def _checked(inputs: Inputs, options: Options, unreadable: list[str]) -> Report:
         found = kept = tuple(found)
     with working(lambda: "Analyzing") as start:
         report = check(pairs(followed(found, start)), options, context)
-        if isinstance(found, tuple):
+        if isinstance(found, tuple) and report.findings:
             from apflint.cli import project
 
             report = project.confirmed(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
-from apflint.cli.check import pairs, read, read_context, requested, show, status, wanted_reports
+from apflint.cli.check import only_some_files, pairs, read, read_context, requested, show, status, wanted_reports
 from apflint.cli.progress import working
 from apflint.edit.consequences import identity
 from apflint.edit.fix import mend
@@ -110,8 +110,12 @@ def _judge(
     # Findings name places in the text of standard input, not in the templates of a rendered chart.
     options = request.options._replace(most=_MOST, covered=True, helm=False)
 
+    partial = only_some_files(request.inputs)
+
     def checked(inputs: Mapping[str, bytes]) -> Report:
         report = engine.check(inputs.items(), options, context)
+        if partial:
+            report = _without_fixes_that_need_all_files(report)
         return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 
     if request.baseline is None:
@@ -121,6 +125,18 @@ def _judge(
 
     entries, rules = known(request.baseline.path), engine.enabled(request.options)
     return lambda inputs: compare(checked(inputs), entries, rules).report
+
+
+def _without_fixes_that_need_all_files(report: Report) -> Report:
+    """Drop the fixes of findings that other files may refute: of a suppression, for example, that suppresses nothing here."""
+    from apflint.cli.project import depends_on_others
+
+    return report._replace(
+        findings=tuple(
+            finding._replace(fix=None) if finding.fix and depends_on_others(finding) else finding
+            for finding in report.findings
+        )
+    )
 
 
 def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:

@@ -27,15 +27,16 @@ def confirmed(
     read only if there is such a finding: most runs of a hook have none. Without a repository the report stays as it is.
     """
     root = git_root(os.getcwd())
-    if root is None or not any(map(_depends_on_others, report.findings)):
+    if root is None or not any(map(depends_on_others, report.findings)):
         return report
     others = _other_files(root, found, inputs)
     confirming = {} if others is None else {_key(finding): finding for finding in again(others).findings}
-    kept = (confirming.get(_key(finding)) if _depends_on_others(finding) else finding for finding in report.findings)
+    kept = (confirming.get(_key(finding)) if depends_on_others(finding) else finding for finding in report.findings)
     return report._replace(findings=tuple(finding for finding in kept if finding is not None))
 
 
-def _depends_on_others(finding: Finding) -> bool:
+def depends_on_others(finding: Finding) -> bool:
+    """Whether objects in other files can refute a finding."""
     from apflint.checks import ANALYSIS
 
     return finding.rule in ANALYSIS or finding.rule in ("APF401", "APF403", "APF901")

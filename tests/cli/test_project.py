@@ -13,6 +13,8 @@ from shell import LEVEL, ROOT, SCHEMA
 from apflint.cli import project as module
 from apflint.cli.app import run
 
+TWIN = SCHEMA.replace("name: batch\nspec", "name: twin\nspec").replace("{name: batch}", "{name: workload-low}")
+"""Of the same precedence, and with another level: which of the two takes a request depends on their names."""
 BAD = LEVEL.replace("queues: 64", "queues: 4")
 
 
@@ -64,12 +66,23 @@ def test_other_files_are_not_reported_on(project: Path, capsys: pytest.CaptureFi
 def test_a_suppression_that_needs_other_files_is_not_called_unused(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(project, "twin.yaml", SCHEMA.replace("name: batch\nspec", "name: twin\nspec"))
+    write(project, "twin.yaml", TWIN)
     line = "  matchingPrecedence: 870"
     suppressed = SCHEMA.replace(line, f"{line}  # apflint: ignore[APF503] both are ours")
     write(project, "schemas/batch.yaml", suppressed)
     assert "APF901" in rules(capsys, "schemas/batch.yaml")
     assert "APF901" not in rules(capsys, "--force-exclude", "schemas/batch.yaml")
+
+
+def test_a_hook_does_not_fix_what_other_files_refute(project: Path) -> None:
+    write(project, "twin.yaml", TWIN)
+    line = "  matchingPrecedence: 870"
+    suppressed = SCHEMA.replace(line, f"{line}  # apflint: ignore[APF503] both are ours")
+    suppressed = suppressed.replace("[get, list]", "[get, list, get]")
+    write(project, "schemas/batch.yaml", suppressed)
+    assert run(["fix", "--force-exclude", "schemas/batch.yaml"]) == 0
+    text = (project / "schemas" / "batch.yaml").read_text(encoding="utf-8")
+    assert text == suppressed.replace("[get, list, get]", "[get, list]")
 
 
 @pytest.mark.usefixtures("project")
