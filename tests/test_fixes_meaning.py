@@ -186,28 +186,39 @@ CASES = [
     schema("APF401", "name: workload-low", "name: 'globaldefault'", "name: 'global-default'", safe=False),
     # The server's own objects, and ours that it takes for its own.
     schema(
-        "APF404", NAME, "  name: probes # of us\n", f'  name: probes # of us\n  annotations:\n    {KEPT}: "false"\n'
+        "APF404",
+        NAME,
+        "  name: probes # of us\n",
+        f'  name: probes # of us\n  annotations:\n    {KEPT}: "false"\n',
+        left=("APF517",),
     ),
     schema(
         "APF404",
         NAME,
         f"  name: probes\n  annotations: {{a: b, {KEPT}: 'true'}}\n",
         f"  name: probes\n  annotations: {{a: b, {KEPT}: 'false'}}\n",
+        left=("APF517",),
     ),
     schema(
         "APF404",
         NAME,
         "  name: probes\n  annotations:\n    # ours\n    a: b\n",
         f'  name: probes\n  annotations:\n    # ours\n    a: b\n    {KEPT}: "false"\n',
+        left=("APF517",),
     ),
     schema(
-        "APF404", NAME, "  name: probes\n  annotations:\n", f'  name: probes\n  annotations:\n    {KEPT}: "false"\n'
+        "APF404",
+        NAME,
+        "  name: probes\n  annotations:\n",
+        f'  name: probes\n  annotations:\n    {KEPT}: "false"\n',
+        left=("APF517",),
     ),
     schema(
         "APF404",
         NAME,
         "  name: probes\n  annotations: null # ?\n",
         f'  name: probes\n  annotations: {{{KEPT}: "false"}} # ?\n',
+        left=("APF517",),
     ),
     schema("APF405", NAME, f'{NAME}  annotations: {{{KEPT}: "1"}}\n', f'{NAME}  annotations: {{{KEPT}: "false"}}\n'),
     schema(
