@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _ALL = (ALL,)
 _MAX_REQUESTS = 32
 """Requests tried for each entry."""
+_MAX_ENTRIES = 64
+"""Entries of a FlowSchema that are examined."""
 _MAX_SUBJECTS = 8
 _MAX_VALUES = 16
 """Values of a list that requests are made of."""
@@ -107,7 +109,8 @@ def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:
         found = [
             (number, example)
             for number, rule in enumerate(schema.spec.rules)
-            if not rule.non_resource_rules
+            if number < _MAX_ENTRIES
+            and not rule.non_resource_rules
             and any(_matches_all_namespaces(part) for part in rule.resource_rules)
             and (example := _example(workspace, schema, rule, _path_rules)) is not None
         ]
@@ -161,7 +164,7 @@ def _missed(workspace: Workspace, schema: FlowSchema, entries: Iterable[_Entry])
     """Return the entries of which a request goes to another priority level."""
     return [
         _Missed(entry.path, entry.missed, example)
-        for entry in entries
+        for entry in islice(entries, _MAX_ENTRIES)
         if (example := _example(workspace, schema, entry.rule, entry.requests)) is not None
     ]
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _MAX_PROOFS = 20
 """FlowSchemas that the solver is asked about: each takes milliseconds, and these are rarely more than a few."""
+_MAX_PARTS = 1_000
+"""Subjects and entries of a FlowSchema that is examined."""
+_PROOF_PARTS = 10_000
+"""Subjects and entries in all proofs together: a proof about 5,000 rules takes seconds."""
 _MAX_REQUESTS = 64
 """Requests tried of each rule, before the solver is asked."""
 _MAX_NAMED = 3
@@ -85,14 +89,16 @@ def _captors(workspace: Workspace) -> tuple[tuple[FlowSchema, tuple[str, ...]], 
 def redundant_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF516. All FlowSchemas with a finding can be removed at once: each is compared without those found before."""
     removed: set[int] = set()
-    proofs = 0
-    for schema in workspace.own_flow_schemas:
-        if not _may_be_redundant(workspace, schema):
+    parts = 0
+    for schema in islice(
+        (each for each in workspace.own_flow_schemas if _may_be_redundant(workspace, each)), _MAX_PROOFS
+    ):
+        with_it, without_it = _compared(workspace, schema, removed)
+        size = sum(map(_parts, with_it.order))
+        if parts + size > _PROOF_PARTS:
             continue
-        proofs += 1
-        if proofs > _MAX_PROOFS:
-            return
-        takers = _takers(workspace, schema, removed)
+        parts += size
+        takers = _takers(workspace, schema, with_it, without_it)
         if not takers:
             continue
         removed.add(id(schema.document))
@@ -116,6 +122,8 @@ def _may_be_redundant(workspace: Workspace, schema: FlowSchema) -> bool:
     """Whether no request that is tried shows an effect. Cheap: the solver is not loaded."""
     level = workspace.configuration.levels.get(schema.spec.priority_level_configuration)
     if level is None or schema.name in builtin.names(workspace.release, "FlowSchema"):
+        return False
+    if _parts(schema) > _MAX_PARTS:
         return False
     flows = _flows_matter(workspace, schema)
     # In another FlowSchema the requests of a namespace would be a flow with those of others, and so would all requests.
@@ -183,14 +191,48 @@ def _flows_matter(workspace: Workspace, schema: FlowSchema) -> bool:
     return queuing is not None and queuing.queues > 1
 
 
-def _takers(workspace: Workspace, schema: FlowSchema, removed: Collection[int]) -> tuple[FlowSchema, ...]:
+def _parts(schema: FlowSchema) -> int:
+    """Count the subjects and entries of a FlowSchema."""
+    return sum(len(part) for rule in schema.spec.rules for part in rule)
+
+
+def _everything(schema: FlowSchema) -> FlowSchema:
+    """Return a FlowSchema for all requests of the same users."""
+    return schema._replace(spec=schema.spec._replace(rules=tuple(map(_of_the_same_users, schema.spec.rules))))
+
+
+def _compared(
+    workspace: Workspace, schema: FlowSchema, removed: Collection[int]
+) -> tuple[Configuration, Configuration]:
+    """Return the configurations with and without a FlowSchema.
+
+    Both lack those in `removed`, and FlowSchemas that match no request of the same users: that makes proofs fast.
+    """
+    from apflint.evaluate.reach.meeting import may_overlap
+
+    everything = _everything(schema)
+
+    def relevant(configuration: Configuration) -> Configuration:
+        order = (
+            each
+            for each in configuration.order
+            if each.name == CATCH_ALL or may_overlap(each, everything, "authenticated")
+        )
+        return configuration._replace(order=tuple(order))
+
+    return (
+        relevant(workspace.without(removed).assumed),
+        relevant(workspace.without({*removed, id(schema.document)}).assumed),
+    )
+
+
+def _takers(
+    workspace: Workspace, schema: FlowSchema, with_it: Configuration, without_it: Configuration
+) -> tuple[FlowSchema, ...]:
     """Return who would get the requests of a FlowSchema; empty unless that makes no difference for any request."""
     from apflint.evaluate import reach
 
     flows = _flows_matter(workspace, schema)
-    everything = schema._replace(spec=schema.spec._replace(rules=tuple(map(_of_the_same_users, schema.spec.rules))))
-    with_it = _relevant(workspace.without(removed).assumed, everything)
-    without_it = _relevant(workspace.without({*removed, id(schema.document)}).assumed, everything)
     takers: list[FlowSchema] = []
     for move in reach.moved(with_it, without_it, leaving=[schema]):
         if not _is_alike(schema, move.to_schema, flows=flows):
@@ -200,21 +242,9 @@ def _takers(workspace: Workspace, schema: FlowSchema, removed: Collection[int]) 
     if any(reach.reachable(with_it, taker) is None for taker in takers if not builtin.is_built_in(taker.document)):
         return ()
     # Users with requests here and there have two flows, of which one does not wait for the other.
-    if flows and (len(takers) != 1 or _splits_users(with_it, everything, takers[0])):
+    if flows and (len(takers) != 1 or _splits_users(with_it, _everything(schema), takers[0])):
         return ()
     return tuple(takers)
-
-
-def _relevant(configuration: Configuration, everything: FlowSchema) -> Configuration:
-    """Leave out FlowSchemas that match no request of some users: the proofs about these take a fraction of the time."""
-    from apflint.evaluate.reach.meeting import may_overlap
-
-    order = (
-        schema
-        for schema in configuration.order
-        if schema.name == CATCH_ALL or may_overlap(schema, everything, "authenticated")
-    )
-    return configuration._replace(order=tuple(order))
 
 
 def _splits_users(configuration: Configuration, everything: FlowSchema, taker: FlowSchema) -> bool:

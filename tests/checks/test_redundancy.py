@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test_rules_whole_set import ALL, CLOSED, PATHS, READ_PODS, account, findings, flow_schema, group, ids, level, user
 
+from apflint.checks import redundancy
 from apflint.releases import RELEASES
 
 if TYPE_CHECKING:
@@ -195,3 +196,20 @@ def test_the_solver_is_loaded_for_candidates_only(tmp_path: Path) -> None:
     )
     assert not loads_solver(*ordinary)
     assert loads_solver(everything("mine"))
+
+
+@pytest.mark.parametrize(("count", "found"), [(998, True), (999, False)])
+def test_very_large_flow_schemas_are_not_examined(count: int, found: bool) -> None:
+    """Subjects and two entries: 1,000 at most."""
+    many = everything("mine", subjects=[account("ci", f"bot-{number}") for number in range(count)])
+    assert redundant(many) == ["mine"] * found
+
+
+def test_a_large_one_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof about the user of the first has too many rules, that about the second has few."""
+    monkeypatch.setattr(redundancy, "_PROOF_PARTS", 200)
+    rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS], "nonResourceRules": [PATHS]}
+    large = flow_schema("large", "workload-high", 3000, subjects=[user("alice")])
+    large["spec"]["rules"] = [rule] * 100
+    first = everything("first", "global-default", subjects=[user("alice")], precedence=2500)
+    assert redundant(first, everything("second"), large) == ["second"]
