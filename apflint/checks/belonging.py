@@ -10,6 +10,7 @@ from apflint.checks import repair
 from apflint.checks.subjects import MEMBERS
 from apflint.checks.wording import listed, nearest, quote
 from apflint.finding import Fix, Operation
+from apflint.model import shares_field
 from apflint.schema import places_of
 
 if TYPE_CHECKING:
@@ -28,10 +29,40 @@ SYNONYMS = {
     "priorityLevel": "priorityLevelConfiguration",
     "distinguisher": "distinguisherMethod",
     "paths": "nonResourceURLs",
-    "concurrencyShares": "nominalConcurrencyShares",
-    "shares": "nominalConcurrencyShares",
 }
 """What people call a field, where the spelling is too far off to tell."""
+_SHARES = frozenset(("concurrencyShares", "shares", "guaranteed", "guaranteedConcurrencyShares"))
+"""What people call the shares of a level."""
+
+
+def synonym(name: str, value: object, version: str) -> str | None:
+    """The field that people mean by a name whose spelling is too far off to tell; None if there is none for such a value."""
+    if name in _SHARES:
+        return shares_field(version) if isinstance(value, int) and not isinstance(value, bool) else None
+    if name == "queue":
+        return "queuing" if isinstance(value, dict) else "queues" if isinstance(value, int) else None
+    return SYNONYMS.get(name)
+
+
+def owner_of_fields(document: Document, violation: Violation, release: Release) -> str | None:
+    """The one mapping, such as `spec.limited`, that has all fields of the mapping below an unknown field; else None."""
+    value = document.at(*violation.path)
+    if not isinstance(value, dict) or not value:
+        return None
+    names = [synonym(key, item, document.version) or key for key, item in value.items()]
+    owners = owners_of(names[0], document, release)
+    for name in names[1:]:
+        owners &= owners_of(name, document, release)
+    return owners.pop() if len(owners) == 1 else None
+
+
+def owners_of(name: str, document: Document, release: Release) -> set[str]:
+    """The mappings of a spec that have a field of this name; of `limited` and `exempt` only that of the level's type."""
+    places = places_of(name, document.kind, document.version, release)
+    owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
+    if owners >= {"spec.exempt", "spec.limited"}:
+        owners -= {"spec.limited" if document.at("spec", "type") == "Exempt" else "spec.exempt"}
+    return owners
 
 
 def renamed(document: Document, path: Path, name: str, *, safe: bool = True) -> Fix | None:
@@ -51,7 +82,7 @@ def mended(document: Document, violation: Violation, release: Release) -> Fix | 
             return fix
     if name in OF_ROLES:  # without it the FlowSchema takes more than was meant
         return Fix(f"remove {quote(name)}", False, (Operation("remove", path),))
-    meant = _meant(name, violation, places_of(name, document.kind, document.version, release))
+    meant = _meant(document, violation, places_of(name, document.kind, document.version, release))
     if meant is not None:
         return renamed(document, path, meant) if _meanings(document, path[:-1], violation.known)[meant] == 1 else None
     return _deeper(document, violation, release) if nearest(name, violation.known) is None else None
@@ -81,19 +112,27 @@ def _mapping(document: Document, path: Path) -> dict[str, Any]:
 @lru_cache(maxsize=1)  # all unknown fields of a mapping ask, one after the other
 def _meanings(document: Document, path: Path, known: tuple[str, ...]) -> Counter[str]:
     """How many unknown fields of the mapping at `path` must be each of the known ones, misspelt."""
-    words = (_word(key, known) for key in _mapping(document, path) if key not in known)
+    mapping = _mapping(document, path)
+    others = {key: value for key, value in mapping.items() if key not in known}
+    words = (_known_synonym(key, value, document.version, known) or _word(key, known) for key, value in others.items())
     return Counter(word for word in words if word is not None)
+
+
+def _known_synonym(name: str, value: object, version: str, known: tuple[str, ...]) -> str | None:
+    other = synonym(name, value, version)
+    return other if other in known else None
 
 
 def _word(name: str, known: tuple[str, ...]) -> str | None:
     """The field that a misspelt one must be."""
-    synonym = SYNONYMS.get(name)
-    return synonym if synonym in known else repair.meant(name, known)
+    return repair.meant(name, known)
 
 
-def _meant(name: str, violation: Violation, elsewhere: tuple[str, ...]) -> str | None:
+def _meant(document: Document, violation: Violation, elsewhere: tuple[str, ...]) -> str | None:
     """The same, but for a name that is a field in another place: then it is more likely to be in the wrong place."""
-    word = _word(name, violation.known)
+    name = str(violation.path[-1])
+    value = document.at(*violation.path)
+    word = _known_synonym(name, value, document.version, violation.known) or _word(name, violation.known)
     if elsewhere and word is not None and word.lower().removesuffix("s") != name.lower().removesuffix("s"):
         return None
     return word

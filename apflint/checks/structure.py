@@ -139,8 +139,8 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
         return f"{message} It is a field of RBAC roles. FlowSchemas do not have it: leave it out"
     if name.startswith("x-"):
         return f"{message} Kubernetes has no extension fields: put an anchor where it is used first"
-    if name in belonging.SYNONYMS and belonging.SYNONYMS[name] in violation.known:
-        return f"{message} Did you mean {quote(belonging.SYNONYMS[name])}?"
+    if hint := _synonym(document, violation, release):
+        return f"{message} {hint}"
     if "\u00a0" in name:
         return f"{message} Its line is indented with no-break spaces (U+00A0), which YAML takes for text"
     if hint := did_you_mean(name, violation.known):
@@ -148,7 +148,26 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
     elsewhere = places_of(name, document.kind, document.version, release)
     if elsewhere:
         return f"{message} There is a field of this name in {listed(_places(elsewhere))}: is it one level off?"
+    if owner := belonging.owner_of_fields(document, violation, release):
+        return f"{message} {_other_owner(document, violation, owner)}"
     return f"{message} Its fields are {listed(violation.known, 'and')}"
+
+
+def _synonym(document: Document, violation: Violation, release: Release) -> str | None:
+    """A question for the field that people call by the name of an unknown one, and for its place if that is elsewhere."""
+    other = belonging.synonym(str(violation.path[-1]), document.at(*violation.path), document.version)
+    if other is None or other in violation.known:
+        return other and f"Did you mean {quote(other)}?"
+    owners = belonging.owners_of(other, document, release)
+    return f"Did you mean {quote(other)} in {listed(sorted(owners))}?" if owners else None
+
+
+def _other_owner(document: Document, violation: Violation, owner: str) -> str:
+    """A sentence on the mapping that has the fields of an unknown one."""
+    parent, _, name = owner.rpartition(".")
+    if parent == field_path(violation.path[:-1]) and not document.has(*violation.path[:-1], name):
+        return f"Did you mean {quote(name)}?"
+    return f"Its fields belong in {owner}"
 
 
 def _places(paths: list[str] | tuple[str, ...]) -> list[str]:

@@ -1,0 +1,79 @@
+"""APF101: fields that people call by another name, or put under a mapping of another name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_rules_whole_set import findings
+
+from apflint.edit.fix import edits
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding
+
+QUEUES = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
+
+
+def unknown(spec: dict[str, Any], version: str = "v1", kubernetes: str = "1.36") -> Finding:
+    """The only finding of APF101 on a priority level with this spec."""
+    manifest = {
+        "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": "x"},
+        "spec": spec,
+    }
+    (finding,) = findings(manifest, only="APF101", kubernetes=kubernetes)
+    return finding
+
+
+def limited(**limited: Any) -> dict[str, Any]:
+    return {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}, **limited}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        (limited(limitResponse={"type": "Queue", "queue": QUEUES}), 'Did you mean "queuing"?'),
+        (
+            limited(limitResponse={"type": "Queue", "queue": 64}),
+            'Did you mean "queues" in spec.limited.limitResponse.queuing?',
+        ),
+        (limited(guaranteed=30), 'Did you mean "nominalConcurrencyShares"?'),
+        ({**limited(), "guaranteed": 30}, 'Did you mean "nominalConcurrencyShares" in spec.limited?'),
+        (
+            {"type": "Exempt", "guaranteed": 30},
+            'Did you mean "nominalConcurrencyShares" in spec.exempt?',
+        ),
+        ({**limited(), "guaranteed": {"nominalConcurrencyShares": 30}}, "Its fields belong in spec.limited"),
+        (
+            {"type": "Limited", "guaranteed": {"shares": 30, "limitResponse": {"type": "Reject"}}},
+            'Did you mean "limited"?',
+        ),
+        (limited(limitResponse={"type": "Queue", "waiting": QUEUES}), 'Did you mean "queuing"?'),
+        (limited(backlog=QUEUES), "Its fields belong in spec.limited.limitResponse.queuing"),
+        (
+            {**limited(), "guaranteed": True},
+            "Its fields are exempt, limited and type",
+        ),
+        ({**limited(), "x": {"queues": 1, "nothing": 2}}, "Its fields are exempt, limited and type"),
+        ({**limited(), "x": {}}, "Its fields are exempt, limited and type"),
+    ],
+)
+def test_where_a_field_belongs(spec: dict[str, Any], hint: str) -> None:
+    assert unknown(spec).message.endswith(f" {hint}")
+
+
+def test_shares_are_named_as_in_the_version() -> None:
+    finding = unknown(limited(guaranteed=30), "v1beta2", "1.28")
+    assert finding.message.endswith('Did you mean "assuredConcurrencyShares"?')
+
+
+@pytest.mark.parametrize(
+    ("queue", "fixed"), [(QUEUES, True), (64, False)], ids=["a mapping is renamed", "a number is not"]
+)
+def test_fix_of_queue(queue: Any, fixed: bool) -> None:
+    finding = unknown(limited(limitResponse={"type": "Queue", "queue": queue}))
+    assert (finding.fix is not None) == fixed
+    if fixed:
+        assert [edit.new for edit in edits(finding)] == ["queuing"]
