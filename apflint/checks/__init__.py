@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from apflint.checks import (
     capacity,
     discovery,
+    exemption,
     exports,
     flow_schema,
     flows,
@@ -105,7 +106,7 @@ CHECKS: dict[str, Check] = {
     "APF515": discovery.discovery_captured,
     "APF516": redundancy.redundant_flow_schema,
     "APF517": system_traffic.built_in_flow_schema_narrowed,
-    "APF601": capacity.broad_exemption,
+    "APF601": exemption.broad_exemption,
     "APF602": capacity.zero_share_level,
     "APF603": seats.seats_taken,
     "APF604": capacity.critical_level_lends,

@@ -1,4 +1,4 @@
-"""APF601 to APF607: what a level does to the others, and what its queues are good for. Figures are for one API server."""
+"""APF602, APF604 to APF607: what a level does to the others, and what its queues are good for. Figures are for one API server."""
 
 from __future__ import annotations
 
@@ -17,15 +17,11 @@ if TYPE_CHECKING:
     from apflint.model import (
         FlowSchema,
         LimitedPriorityLevelConfiguration,
-        PolicyRulesWithSubjects,
         PriorityLevelConfiguration,
         QueuingConfiguration,
-        Subject,
     )
     from apflint.workspace import Workspace
 
-_HEALTH = ("/healthz", "/livez", "/readyz", "/version")
-_BROAD_GROUPS = ("system:authenticated", "system:unauthenticated", "system:serviceaccounts", "*")
 _CRITICAL = ("leader-election", "node-high", "system")
 _WAITING = 100_000
 _RISK = 0.01
@@ -34,36 +30,6 @@ _FEWEST_FLOWS = 3
 """Number of flows from which isolation matters: two busy ones and another."""
 _LIMITED: Path = ("spec", "limited")
 _QUEUING: Path = (*_LIMITED, "limitResponse", "queuing")
-
-
-def broad_exemption(workspace: Workspace) -> Iterator[Problem]:
-    """APF601."""
-    for schema in workspace.own_flow_schemas:
-        if schema.spec.priority_level_configuration != "exempt":
-            continue
-        for i, rule in enumerate(schema.spec.rules):
-            if not rule.resource_rules and _only_health(rule):
-                continue
-            for j, subject in enumerate(rule.subjects):
-                if who := _broad(subject):
-                    message = (
-                        f"this exempts {who} from all limits: in an overload their requests are executed however many they"
-                        " are, and the API server has nothing left to protect itself with"
-                    )
-                    yield Problem(Place(schema.document, ("spec", "rules", i, "subjects", j)), message)
-
-
-def _only_health(rule: PolicyRulesWithSubjects) -> bool:
-    urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
-    return all(any(url == path or url.startswith(f"{path}/") for path in _HEALTH) for url in urls)
-
-
-def _broad(subject: Subject) -> str | None:
-    if subject.kind == "Group" and subject.group in _BROAD_GROUPS:
-        return "everybody" if subject.group == "*" else f"the group {quote(subject.group)}"
-    if subject.kind == "User" and subject.user == "*":
-        return "everybody"
-    return None
 
 
 def _limited(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration, LimitedPriorityLevelConfiguration]]:
