@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import ALL, PATHS, account, findings, flow_schema, group, known, level, user
+from test_rules_whole_set import ALL, PATHS, READ_PODS, account, findings, flow_schema, group, known, level, user
 
 from apflint import builtin
 from apflint.cli.app import run
@@ -149,6 +149,17 @@ def test_a_named_account_or_node_hides_nobody(name: str) -> None:
             "kube-scheduler",
             "kube-system-service-accounts",
         }
+
+
+@pytest.mark.parametrize("precedence", [50, 150])
+def test_a_rule_about_a_team_hides_nothing(precedence: int) -> None:
+    mine = flow_schema("mine", "workload-low", precedence, subjects=[EVERYBODY], paths=[{**PATHS, "verbs": ["get"]}])
+    mine["spec"]["rules"][0]["nonResourceRules"][0]["nonResourceURLs"] = ["/metrics", "/openapi/*"]
+    (alone,) = findings(mine, only="APF507")
+    mine["spec"]["rules"].append({"subjects": [group("dev")], "resourceRules": [READ_PODS]})
+    (found,) = findings(mine, only="APF507")
+    assert proofs(found.message) == proofs(alone.message)
+    assert len(proofs(found.message)) == 4
 
 
 def test_each_proof_is_what_explain_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
