@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.engine import Options, check
@@ -120,32 +121,37 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], findings:
 
 
 def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """APF503: the same pairs of FlowSchemas, however the rule groups them into findings.
+    """APF503: one finding for each precedence, which names the tied FlowSchemas and no others.
 
-    A finding is about the FlowSchemas that it names. A harmless tie may be reported as information, or not at all; the tie of
-    an unreachable FlowSchema may be left to APF501.
+    Harmless ties are reported as information if there are no others of this precedence. The tie of an unreachable FlowSchema
+    is left to APF501, and a copy of a FlowSchema to APF516.
     """
+    schemas = flow_schemas(configuration)
     unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
-    ties = {frozenset(pair): str(witness) for pair, witness in true.ties.items()}
-    harmful = {frozenset(pair) for pair in true.ties if pair not in true.harmless}
+    ties = {frozenset(pair): str(witness) for pair, witness in true.ties.items() if not unreachable & {*pair}}
+    harmful = {pair for pair in ties if pair not in set(map(frozenset, true.harmless))}
     reported = [(finding, involved(finding, configuration)) for finding in findings if finding.rule == "APF503"]
-    for pair in harmful:
-        if not pair & unreachable and not any(
-            pair <= names and finding.severity != "info" for finding, names in reported
-        ):
-            yield Difference("APF503", "miss", f"{sorted(pair)}: {ties[pair]}")
+    numbers = Counter(server.precedence_of(schemas[name_of(finding)]) for finding, _ in reported)
+    decisive = {server.precedence_of(schemas[name]) for pair in harmful for name in pair}
+    for pair, witness in ties.items():
+        a, b = (schemas[name] for name in pair)
+        is_copy = server.rules_of(a) == server.rules_of(b)
+        if pair in harmful or not (is_copy or server.precedence_of(a) in decisive):
+            severity = "warning" if pair in harmful else "info"
+            if not any(pair <= names and finding.severity == severity for finding, names in reported):
+                yield Difference("APF503", "miss", f"{sorted(pair)} ({severity}): {witness}")
     for finding, names in reported:
-        inside = [pair for pair in ties if pair <= names]
-        if unrelated := names.difference(*inside):
-            yield Difference("APF503", "false claim", f"{sorted(unrelated)} tied with nothing: {finding.message}")
+        counted = set(ties) if finding.severity == "info" else harmful
+        if unrelated := names.difference(*(pair for pair in counted if pair <= names)):
+            detail = f"{sorted(unrelated)} tied with nothing (severity {finding.severity}): {finding.message}"
+            yield Difference("APF503", "false claim", detail)
         for example in examples(finding.message):
             first, *others = example.path_through(true.order)
-            if not any({first, other} <= names and frozenset({first, other}) in ties for other in others):
+            if not any({first, other} <= names and frozenset({first, other}) in counted for other in others):
                 yield Difference("APF503", "false claim", f"the example is not of the tie: {finding.message}")
-        if finding.severity != "info" and not harmful.intersection(inside):
-            yield Difference(
-                "APF503", "false claim", f"severity {finding.severity} of a harmless tie: {finding.message}"
-            )
+    for number, count in numbers.items():
+        if count > 1:
+            yield Difference("APF503", "false claim", f"{count} findings about matchingPrecedence {number}")
 
 
 def _captures(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
