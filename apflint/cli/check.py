@@ -312,8 +312,12 @@ def read_context(inputs: Inputs, unreadable: list[str]) -> Iterator[Input]:
 def _without_context(found: list[files.Found], inputs: Inputs, skipped: list[Skipped]) -> list[files.Found]:
     """Leave out the files of the context."""
     known = {os.path.realpath(one.path) for one in files.discover(inputs.context, inputs.exclude) if not one.problem}
-    kept = [one for one in found if os.path.realpath(one.path) not in known]
-    skipped += [Skipped(one.name, CONTEXT) for one in found if one not in kept]
+    kept: list[files.Found] = []
+    for one in found:
+        if not one.problem and os.path.realpath(one.path) in known:
+            skipped.append(Skipped(one.name, CONTEXT))
+        else:
+            kept.append(one)
     return kept
 
 
