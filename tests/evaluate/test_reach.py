@@ -32,6 +32,7 @@ from apflint.evaluate.reach import Part, World
 from apflint.evaluate.reach.analysis import members
 from apflint.evaluate.reach.conditions import Conditions
 from apflint.evaluate.reach.encode import Point
+from apflint.evaluate.reach.requesters import PREFERRED
 from apflint.evaluate.reach.witness import digest as digest_of
 from apflint.evaluate.reach.witness import possible, witness
 from apflint.evaluate.reach.worlds import VERBS, authentic, is_resource_path
@@ -45,9 +46,10 @@ from . import configurations
 from .configurations import BUILT_IN, FIXTURES, FLOW_SCHEMAS, RELEASE, Objects, lines, objects, recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.evaluate.reach import Witness
+    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Resolution
     from apflint.model import FlowSchema
 
@@ -315,7 +317,7 @@ def test_overlaps_are_those_of_an_enumeration(values: list[dict[str, Any]], worl
         for each in asked
     ]
     for a, b in itertools.combinations([schema for schema in config.order if schema.name in own], 2):
-        found = reach.overlap(config, b, a, world)
+        found = overlap(config, b, a, world)
         expected = any(goes == a.name and a.name in all_ and b.name in all_ for goes, all_ in matching)
         assert (found is not None) == expected
         if found is not None:
@@ -349,6 +351,16 @@ def test_moves_are_those_of_an_enumeration(
         assert replays(old, move.witness, world).flow_schema is move.from_schema
         assert replays(new, move.witness, world).flow_schema is move.to_schema
         assert reach.captures(new, old, move.to_schema, move.from_schema, world) is not None
+
+
+def overlap(
+    config: Configuration, a: FlowSchema, b: FlowSchema, world: World, among: Sequence[Requesters] = PREFERRED
+) -> Witness | None:
+    """A request that both match and that goes to the earlier of the two."""
+    group = sorted((a, b), key=config.order.index)
+    example = reach.ties(config, group, lambda *_: True, reach.Budget(1, 9), world, among=among).example
+    assert example is None or [*example[:2]] == group
+    return None if example is None else example[2]
 
 
 def place(resolution: Resolution) -> tuple[str, str]:
@@ -510,7 +522,7 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
     assert reach.reachable(config, schema) is None
     assert [*reach.unreachable(config, [schema])] == [Part(schema)]
     everybody = next(each for each in config.order if each.name == "global-default")
-    assert reach.overlap(config, schema, everybody) is None
+    assert overlap(config, schema, everybody, "authenticated") is None
     assert reach.shadows(config, Part(schema)) == ()
 
 
@@ -681,7 +693,7 @@ def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
         "from tests.evaluate.configurations import Objects;"
         "config = configuration(Objects(), builtin.workspace_objects(NEWEST));"
         "assert not list(reach.unreachable(config, config.order[:-1]));"
-        "assert reach.overlap(config, config.order[5], config.order[6]) is None;"
+        "assert reach.ties(config, config.order[5:7], lambda *_: True, reach.Budget(1, 1)).example is None;"
         "assert list(reach.moved(config, config)) == [];"
         "assert 'pysat' not in sys.modules;"
         "assert list(reach.unreachable(config));"

@@ -26,7 +26,7 @@ from apflint.evaluate.reach.worlds import usual_groups
 from apflint.evaluate.resolve import Configuration, classify, configuration
 
 from .configurations import BUILT_IN, Objects, objects
-from .test_reach import SWAPPED, place, replays, requests, who
+from .test_reach import SWAPPED, overlap, place, replays, requests, who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,9 +84,9 @@ def test_a_tie_of_realistic_users_is_found_and_shown_by_an_ordinary_one_first(va
             if matches_flow_schema(asked, other.spec):
                 best.setdefault((goes, other.name), at)
     for a, b in itertools.combinations([schema for schema in config.order if schema.name in own], 2):
-        assert rank_of(reach.overlap(config, a, b)) == best.get((a.name, b.name))
+        assert rank_of(overlap(config, a, b, "authenticated")) == best.get((a.name, b.name))
         expected = best.get((a.name, b.name), 2)
-        found = reach.overlap(config, a, b, among=REALISTIC)
+        found = overlap(config, a, b, "authenticated", REALISTIC)
         assert rank_of(found) == (expected if expected < len(REALISTIC) else None)
         if found is not None:
             assert replays(config, found, "authenticated").flow_schema is a

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.reach import comparison
 from apflint.evaluate.reach.analysis import Analysis
-from apflint.evaluate.reach.meeting import may_overlap
 from apflint.evaluate.reach.parts import Move, Part, Witness, World
 from apflint.evaluate.reach.requesters import PREFERRED, REALISTIC
 from apflint.evaluate.reach.ties import Budget, Ties, find_ties
@@ -51,7 +50,6 @@ __all__ = [
     "captures",
     "matches_nothing",
     "moved",
-    "overlap",
     "reachable",
     "shadows",
     "ties",
@@ -78,21 +76,6 @@ def unreachable(
     A FlowSchema without rules is one of them, too.
     """
     return _analysis(configuration, world).unreachable(configuration.order if schemas is None else schemas)
-
-
-def overlap(
-    configuration: Configuration,
-    a: FlowSchema,
-    b: FlowSchema,
-    world: World = "authenticated",
-    *,
-    among: Sequence[Requesters] = PREFERRED,
-) -> Witness | None:
-    """Return a request by one of `among` that both match and that goes to the earlier of the two, or None if there is none.
-
-    The witness is by a user of the earliest set that has one.
-    """
-    return _analysis(configuration, world).overlap(a, b, among) if may_overlap(a, b, world) else None
 
 
 def ties(

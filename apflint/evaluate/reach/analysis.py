@@ -105,23 +105,6 @@ class Analysis:
                         if not self._decides((position, at, member, index), known, done):
                             yield Part(schema, at, member, index)
 
-    def overlap(self, a: FlowSchema, b: FlowSchema, among: Sequence[Requesters]) -> Witness | None:
-        """See `apflint.evaluate.reach.overlap`."""
-        first, second = sorted((self.resolve.position(a), self.resolve.position(b)))
-        order, encoding = self.configuration.order, self.encoding
-        both = encoding.schema(order[first]), encoding.schema(order[second])
-        other = Resolver(self.configuration._replace(order=(order[second],)))
-
-        def find(requesters: Requesters) -> Point | None:
-            wanted = (*both, -self.goes.taken[first], encoding.requesters(requesters))
-            return encoding.point() if encoding.formula.solve(wanted) else None
-
-        def holds(point: Point) -> bool:
-            return _matches(self.resolve(point), first) and other(point).matched_by is not None
-
-        point = solve_among(find, among)
-        return None if point is None else choose_witness(point, holds, self.world, find, among)
-
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
         """See `apflint.evaluate.reach.shadows`."""
         key = self._key(target)
@@ -302,7 +285,3 @@ def _keys(resolution: Resolution) -> tuple[Key, ...]:
     else:
         what = (position, found.rule, "nonResourceRules", found.non_resource_rule)
     return (schema, (position, found.rule, None, None), (position, found.rule, "subjects", found.subject), what)
-
-
-def _matches(resolution: Resolution, position: int) -> bool:
-    return resolution.position == position and resolution.matched_by is not None
