@@ -10,8 +10,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from apflint.finding import clipped
 from apflint.record import NamedTuple
 from apflint.shipped import shipped
+from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +109,7 @@ def find(text: str) -> Rule:
     """The rule with this id (in any case) or name. ValueError with the nearest ones for a text that is neither."""
     found = known(text)
     if found is None:
-        raise ValueError(f'There is no rule "{text}".{_nearest(text)} `apflint rule` lists them all.')
+        raise ValueError(f'There is no rule "{clipped(text)}".{_nearest(text)} `apflint rule` lists them all.')
     return rule(found)
 
 
@@ -118,7 +120,7 @@ def matching(selector: str) -> tuple[str, ...]:
         return found
     named = known(selector)
     if named is None:
-        raise ValueError(f'No rule has the id, the prefix or the name "{selector}".{_nearest(selector)}')
+        raise ValueError(f'No rule has the id, the prefix or the name "{clipped(selector)}".{_nearest(selector)}')
     return (named,)
 
 
@@ -129,9 +131,7 @@ def known(text: str) -> str | None:
 
 def _nearest(text: str) -> str:
     """` Did you mean ...?`, or nothing."""
-    from difflib import get_close_matches  # 5 ms, and only a mistake needs it
-
-    near = get_close_matches(text.upper(), ids(), 2) or get_close_matches(text.lower(), names(), 2)
+    near = find_similar(text.upper(), ids(), 2) or find_similar(text.lower(), names(), 2)
     return " Did you mean " + " or ".join(f'"{one}"' for one in near) + "?" if near else ""
 
 

@@ -141,14 +141,15 @@ def git_root(folder: str) -> str | None:
 
 def _mentions(path: str) -> bool:
     """Whether a pyproject.toml has a table of ours. Most have none, and then nobody pays for parsing it."""
+    from apflint.settings_text import mentions
+
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-        if b"tool.apflint" not in data and b"[tool]" not in data:
+        data = mentions(path)
+        if data is None:
             return False
         from apflint.settings_file import has_table
 
-        return has_table(data)
+        return not data or has_table(data)
     except OSError:
         return False  # another tool's file, which this user may not read
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from apflint import catalogue, settings_text
@@ -11,13 +12,18 @@ from apflint.exclusion import Excluder, Patterns
 from apflint.finding import SEVERITIES
 from apflint.report import FORMATS
 from apflint.settings import DEFAULTS, git_root, is_severity
+from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from apflint.finding import Finding
     from apflint.settings import Settings
 
+MAX_PATTERNS = 1_000
+MAX_PATTERN_LENGTH = 4_096
+"""As long as a path can be (PATH_MAX of Linux)."""
+_SHOWN_CHARACTERS = 60
 _LISTS = ("select", "extend-select", "ignore", "exclude", "context")
 _CHOICES = {"fail-on": (*SEVERITIES, "never"), "format": tuple(FORMATS)}
 
@@ -103,11 +109,15 @@ def _value(key: str, value: Any, where: str) -> Any:
         if key in ("select", "extend-select", "ignore"):
             for word in words:
                 _matching(word, place)
+        if key == "exclude":
+            _bounded(words, place)
         return words
     if key == "severity":
         return _severities(value, place)
     if key == "per-file-ignores":
-        return {pattern: _rules(words, f'{place}."{pattern}"') for pattern, words in _table(value, place).items()}
+        table = _table(value, place)
+        _bounded(table, place)
+        return {pattern: _rules(words, f'{place}."{pattern}"') for pattern, words in table.items()}
     if key == "complete" and not isinstance(value, bool):
         raise ValueError(f"{place}: write true or false.")
     if key == "server-concurrency" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
@@ -124,6 +134,15 @@ def _words(value: Any, place: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(word, str) and word for word in value):
         raise ValueError(f'{place}: write a list of texts, as in ["one", "two"].')
     return tuple(value)
+
+
+def _bounded(patterns: Collection[str], place: str) -> None:
+    """Raise ValueError for patterns that would take too long: each is held against the path of each file."""
+    if len(patterns) > MAX_PATTERNS:
+        raise ValueError(f"{place}: there are {len(patterns):,} patterns, and {MAX_PATTERNS:,} are the maximum.")
+    if long := next((pattern for pattern in patterns if len(pattern) > MAX_PATTERN_LENGTH), None):
+        start = long[:_SHOWN_CHARACTERS]
+        raise ValueError(f'{place}: the pattern "{start}..." is longer than {MAX_PATTERN_LENGTH:,} characters.')
 
 
 def _table(value: Any, place: str) -> dict[str, Any]:
@@ -167,9 +186,7 @@ def _release(value: Any, place: str) -> str:
 
 
 def _nearest(word: str, known: Any) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word.lower().replace("_", "-"), list(known), 1)
+    near = find_similar(word.lower().replace("_", "-"), known)
     return f' Did you mean "{near[0]}"?' if near else ""
 
 
@@ -178,8 +195,16 @@ def adjustment(settings: Settings, folder: str) -> Callable[[Finding], Finding |
     severities = settings.values["severity"]
     ignores = [(Excluder((glob,), folder), rules) for glob, rules in settings.values["per-file-ignores"].items()]
 
+    anywhere = Excluder(settings.values["per-file-ignores"], folder)
+
+    @cache  # a file may have thousands of findings
+    def ignored(file: str) -> frozenset[str]:
+        if not anywhere.above(file):
+            return frozenset()
+        return frozenset(rule for pattern, rules in ignores if pattern.above(file) for rule in rules)
+
     def adjust(finding: Finding) -> Finding | None:
-        if any(finding.rule in rules and pattern.above(finding.file) for pattern, rules in ignores):
+        if finding.rule in ignored(finding.file):
             return None
         severity = severities.get(finding.rule, "off")
         return finding if severity == "off" else finding._replace(severity=severity)

@@ -6,13 +6,13 @@ Only files with such a mistake need this. Of a thousand of them nobody is told m
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from apflint import catalogue
 from apflint.checks import repair
 from apflint.checks.wording import quote
-from apflint.finding import Edit, Fix, Operation, Place, Problem
+from apflint.finding import Edit, Fix, Operation, Place, Problem, clipped
+from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
     from apflint.load.comments import Comment
@@ -29,9 +29,9 @@ def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *,
     place = (source, comment.start, comment.end)
     if word in _WORDS:
         return Problem(place, f"the suppression names no rule, so it does nothing. {_HOW}")
-    near = get_close_matches(word.lower(), _WORDS, 1) if hints else ()
+    near = find_similar(word.lower(), _WORDS, 1) if hints else ()
     hint = f' Did you mean "{near[0]}"?' if near else ""
-    message = f'"{word}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
+    message = f'"{clipped(word)}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
     meant = repair.meant(word, _WORDS) if hints else None
     form = is_one.match(f"{meant}{comment.text[len(word) :]}") if meant else None
     if not meant or form is None:
@@ -43,7 +43,7 @@ def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *,
 def no_rule(written: str, place: Place | tuple[Source, int, int], prefix: str, *, hints: bool) -> Problem:
     """A rule that there is none of; `prefix` is what stands before it in the key of an annotation."""
     if not hints:
-        return Problem(place, f'There is no rule "{written}". {_NOTHING}')
+        return Problem(place, f'There is no rule "{clipped(written)}". {_NOTHING}')
     try:
         catalogue.find(written)
     except ValueError as error:

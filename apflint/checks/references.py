@@ -12,6 +12,7 @@ from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Fix, Path, Place, Problem
 from apflint.load import helm_templates
 from apflint.model import FlowSchema
+from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -134,9 +135,7 @@ def _shorter(name: str) -> list[str]:
 
 
 def _near(name: str, levels: list[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, levels, 2, 0.6)
+    close = find_similar(name, levels, 2, 0.6)
     return f" Did you mean {listed(map(quote, close))}?" if close else ""
 
 

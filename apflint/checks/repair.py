@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.checks.wording import nearest, quote, several
 from apflint.finding import Fix, Operation
+from apflint.similarity import MAX_WORD_LENGTH, rate_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ def meant(word: str, known: Iterable[str]) -> str | None:
 
     More cautious than the question "did you mean", which it never contradicts.
     """
-    return _meant(word, tuple(known))
+    return _meant(word, tuple(known)) if len(word) <= MAX_WORD_LENGTH else None
 
 
 @lru_cache(
@@ -50,9 +51,7 @@ def _is_close(word: str, known: str) -> bool:
 
 
 def _likeness(word: str, known: str) -> float:
-    from difflib import SequenceMatcher  # only findings need it
-
-    return SequenceMatcher(None, word, known).ratio()
+    return rate_similarity(word, known)
 
 
 def _is_part(word: str, known: str) -> bool:

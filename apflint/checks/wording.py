@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.load import templates
+from apflint.similarity import MAX_WORD_LENGTH, find_similar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,17 +40,15 @@ def several(words: Sequence[str], most: int) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` was probably meant to be: another case, or a letter or two off."""
-    return _nearest(word, tuple(known))
+    return _nearest(word, tuple(known)) if len(word) <= MAX_WORD_LENGTH else None
 
 
 @lru_cache(maxsize=4096)
 def _nearest(word: str, words: tuple[str, ...]) -> str | None:
-    from difflib import get_close_matches  # only findings need it
-
     folded = {candidate.lower(): candidate for candidate in words}
     if word.lower() in folded:
         return folded[word.lower()]
-    close = get_close_matches(word.lower(), list(folded), 1, 0.72)
+    close = find_similar(word.lower(), list(folded), 1, 0.72)
     return folded[close[0]] if close else None
 
 

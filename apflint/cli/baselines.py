@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from apflint.finding import Report
 
 _SHOWN = 5
+MAX_BASELINE_BYTES = 32 * 1024 * 1024
+"""An entry has some 200 bytes; parsing takes ten times the size in memory."""
 
 
 def known(path: str) -> Counter[Entry]:
     """What a baseline has. ValueError for a file that is no baseline, and for none; OSError for one that cannot be opened."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return parse(file.read(), visible(path))
+        return parse(_read(path), visible(path))
     except FileNotFoundError:
         name = visible(path)
         raise ValueError(
@@ -33,13 +35,27 @@ def known(path: str) -> Counter[Entry]:
         ) from None
 
 
+def _read(path: str) -> str:
+    """Return the text of a regular file. ValueError, with a message for the user, for anything else or a larger file."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ValueError(f"{visible(path)}: this is not a regular file, and a baseline is one.")
+    with open(descriptor, "rb") as file:
+        data = file.read(MAX_BASELINE_BYTES + 1)
+    if len(data) > MAX_BASELINE_BYTES:
+        raise ValueError(
+            f"{visible(path)}: this has more than {MAX_BASELINE_BYTES >> 20} MiB, and no baseline needs that."
+        )
+    return data.decode("utf-8", "replace")
+
+
 def replaced(path: str) -> Counter[Entry]:
     """What a baseline has that is to be written again: nothing, where there is none. ValueError for any other file's text."""
     if not os.path.isfile(path) or not os.path.getsize(path):
         return Counter()
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        text = _read(path)
         return parse(text, path) if text.strip() else Counter()
     except OSError as error:
         raise ValueError(f'The baseline cannot be read from "{path}": {error.strerror or error}.') from None

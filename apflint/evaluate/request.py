@@ -14,6 +14,7 @@ from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import RequestInfo, request_info
 from apflint.evaluate.resources import Resource, named
 from apflint.record import NamedTuple
+from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,12 +180,10 @@ def infer_resource(text: str) -> Target:
 def _infer_group(word: str) -> Target:
     found = named(word)
     if not found:
-        from difflib import get_close_matches  # only for a word that was mistyped
-
         from apflint.evaluate.resources import RESOURCES
 
         names = [name for known in RESOURCES for name in (known.name, known.singular, *known.short_names)]
-        close = get_close_matches(word.lower(), names, n=1)
+        close = find_similar(word.lower(), names)
         hint = f'Did you mean "{close[0]}"? ' if close else ""
         raise ValueError(
             f'"{word}" is no resource of Kubernetes itself. {hint}For a custom resource, name its API group too:'

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from apflint.load.document import GROUP, KINDS, LISTS
 from apflint.load.scalars import shown
+from apflint.similarity import find_similar, rate_similarity
 
 _VERSION = re.compile(r"v1((alpha|beta)\d)?")
 
@@ -43,9 +44,7 @@ def near_miss(group: str, api_version: str, kind: str, *, apf_spec: bool = False
     `apf_spec` is the answer of `has_apf_spec`: in whatever group, such an object was meant for API Priority and Fairness.
     """
     if group == GROUP:
-        from difflib import get_close_matches
-
-        close = get_close_matches(kind, (*KINDS, *LISTS), 1, 0.6)
+        close = find_similar(kind, (*KINDS, *LISTS), 1, 0.6)
         hint = f"did you mean {close[0]}?" if close else f"its kinds are {KINDS[0]} and {KINDS[1]}."
         message = f"kind `{shown(kind)}`: the group {GROUP} has no such kind; {hint}"
         return NearMiss("kind", message, (kind, close[0]) if close and close[0] in KINDS else None)
@@ -76,6 +75,4 @@ def _resembles(group: str, api_version: str) -> bool:
         return _VERSION.fullmatch(api_version) is not None
     if len(group) > 2 * len(GROUP):
         return False
-    from difflib import SequenceMatcher
-
-    return SequenceMatcher(None, group, GROUP).ratio() > 0.8
+    return rate_similarity(group, GROUP) > 0.8

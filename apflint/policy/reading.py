@@ -9,6 +9,7 @@ from apflint.load.decode import DecodeError, decode
 from apflint.load.document import Document
 from apflint.load.source import Source
 from apflint.load.yaml_text import YamlError
+from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -181,10 +182,8 @@ class Fields:
 
 def nearest(word: str, known: Collection[str]) -> str | None:
     """`Did you mean "tests"?`, where something is near."""
-    from difflib import get_close_matches  # only for what was mistyped
-
     lower = {each.lower(): each for each in sorted(known, reverse=True)}
-    close = get_close_matches(word.lower(), lower, 1, 0.6)
+    close = find_similar(word.lower(), lower, 1, 0.6)
     return f'Did you mean "{lower[close[0]]}"?' if close else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,13 +17,18 @@ SETTINGS = {
     "dotted tables": b"[" + b"x." * 50_000 + b"y]",
     "arrays": b"select = " + b"[" * 10_000,
     "closed arrays": b"select = " + b"[" * 10_000 + b"]" * 10_000,
-    "tables": b"select = " + b"{a = " * 10_000,
+    "inline tables": b"select = " + b"{a = " * 10_000,
     "a number": b"server-concurrency = " + b"9" * 100_000,
     "NUL": b"select = ['\0']",
     "no text": b"\xff\xfe\0",
     "a large one": b"# comment\n" * 200_000,
     "an open text": b'select = """' + b"x" * 900_000,
     "thousands of rules": b"select = [" + b"'APF999'," * 50_000 + b"]",
+    "tables": b"".join(b"[" + b"a." * 19 + b"k%d]\n" % number for number in range(20_000)),
+    "many patterns to ignore": b"[per-file-ignores]\n"
+    + b"".join(b"'x%d' = ['APF']\n" % number for number in range(1_001)),
+    "many patterns to exclude": b"exclude = [" + b"'x'," * 1_001 + b"]",
+    "a long pattern": b"exclude = ['" + b"*a" * 5_000 + b"']",
     "a long rule": b"select = ['" + b"x" * 500_000 + b"']",
 }
 
@@ -53,6 +59,33 @@ def test_settings_from_another_command(tmp_path: Path) -> None:
     assert apflint(tmp_path, "check", "--config", "/dev/stdin", "good.yaml", stdin=b"fail-on = 'never'\n").status == 0
 
 
+def test_patterns_are_compared_once_for_each_file(tmp_path: Path) -> None:
+    """1,000 patterns and thousands of findings."""
+    patterns = "".join(f"'x{number}/y*' = ['APF']\n" for number in range(1_000))
+    (tmp_path / "apflint.toml").write_text(f"[per-file-ignores]\n{patterns}")
+    wrong = HEAD.replace("  priorityLevelConfiguration:\n    name: exempt\n", "  matchingPrecedence: 20000\n")
+    (tmp_path / "many.yaml").write_text(
+        "---\n".join(wrong.replace("name: x", f"name: x{number}") for number in range(1_200))
+    )
+    run = apflint(tmp_path, "check", "-q", "--format", "concise", "many.yaml")
+    assert (run.status, run.err) == (1, "")
+    assert run.out.count("\n") == 2_000
+
+
+@pytest.mark.parametrize("table", ["", "\n[tool.apflint]\n"])
+@pytest.mark.parametrize("size", [300_000, 1 << 30])
+def test_a_huge_pyproject(size: int, table: str, tmp_path: Path) -> None:
+    """It may be another tool's: a run reads no more than 64 MiB of it, and says why it does not use it."""
+    (tmp_path / "good.yaml").write_text(HEAD)
+    with (tmp_path / "pyproject.toml").open("wb") as file:
+        file.write(b"# " + b"x" * 100_000 + table.encode())
+        file.truncate(size)
+    run = apflint(tmp_path, "check", "good.yaml")
+    refused = bool(table) or size > 1 << 20
+    assert run.status == (2 if refused else 0)
+    assert ("pyproject.toml: this has more than 256 KiB" in run.err) == refused
+
+
 BASELINES = {
     "nested": b"[" * 100_000,
     "a number": b'{"schema": ' + b"9" * 100_000 + b"}",
@@ -67,7 +100,23 @@ def test_baselines(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "known.json").write_bytes(data)
     run = apflint(tmp_path, "check", "--baseline", "known.json", "good.yaml")
     assert (run.status, run.out) == (2, "")
-    assert run.err.startswith("apflint: known.json: this is no baseline.")
+    assert run.err.startswith("apflint: known.json: this is not a baseline.")
+
+
+@pytest.mark.parametrize("name", ["pipe", "zero", "socket", "tty", "huge"])
+def test_a_baseline_is_a_regular_file_of_bounded_size(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "tty").symlink_to("/dev/stdin")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 30)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tmp_path / "socket"))
+        (tmp_path / "good.yaml").write_text(HEAD)
+        run = apflint(tmp_path, "check", "--baseline", name, "good.yaml")
+    assert run.err.count("\n") == 1
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith(f"apflint: {name}: ")
 
 
 SUITES = {

@@ -301,3 +301,27 @@ def test_two_flow_schemas_that_share_thousands_of_urls(command: list[str], prece
     (tmp_path / "two.yaml").write_text(f"{text}---\n{other}")
     run = apflint(tmp_path, *command, "two.yaml")
     assert run.status == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("verbs: [get]", "verbs: [BIG]"),
+        ("verbs: [get]", "BIG: [get]"),
+        ("name: exempt", "name: BIG"),
+        ("kind: User", "kind: BIG"),
+        ("kind: FlowSchema", "kind: BIG"),
+        ("k8s.io/v1", "k8s.io.BIG/v1"),
+        ("kind: FlowSchema", "kind: FlowSchema  # apflint: BIG"),
+        ("kind: FlowSchema", "kind: FlowSchema  # apflint: ignore[BIG] x"),
+    ],
+)
+def test_nothing_is_similar_to_a_word_of_15_megabytes(old: str, new: str, tmp_path: Path) -> None:
+    rule = "  rules:\n  - subjects: [{kind: User, user: {name: u}}]\n    nonResourceRules: [{verbs: [get], nonResourceURLs: [/x]}]\n"
+    text = f"{HEAD}{rule}"
+    assert old in text
+    (tmp_path / "a.yaml").write_text(text.replace(old, new.replace("BIG", "g" + "et" * 7_500_000), 1))
+    run = apflint(tmp_path, "check", "--format", "json", "a.yaml")
+    assert json.loads(run.out)["findings"]
+    assert "Did you mean" not in run.out
+    assert len(run.out) < 20_000
