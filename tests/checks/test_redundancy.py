@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import ALL, CLOSED, PATHS, READ_PODS, account, findings, flow_schema, group, ids, level, user
+from test_rules_whole_set import (
+    ALL,
+    CLOSED,
+    PATHS,
+    READ_PODS,
+    account,
+    findings,
+    flow_schema,
+    group,
+    ids,
+    known,
+    level,
+    user,
+)
 
 from apflint.checks import redundancy
+from apflint.evaluate.classifier import classifier
+from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.match import RequestDigest, UserInfo
+from apflint.evaluate.requestinfo import RequestInfo
 from apflint.releases import RELEASES
 
 if TYPE_CHECKING:
@@ -213,3 +231,78 @@ def test_a_large_one_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> 
     large["spec"]["rules"] = [rule] * 100
     first = everything("first", "global-default", subjects=[user("alice")], precedence=2500)
     assert redundant(first, everything("second"), large) == ["second"]
+
+
+USERS = [
+    ("system:serviceaccount:ci:runner", ()),
+    ("system:serviceaccount:ci:deployer", ()),
+    ("system:serviceaccount:cd:runner", ()),
+    ("system:serviceaccount:kube-system:coredns", ()),
+    ("alice", ()),
+    ("bob", ("dev",)),
+    ("system:anonymous", ()),
+    ("system:node:node-1", ()),
+]
+"""A user is in the same groups in all requests."""
+ASKED = [
+    RequestInfo(True, verb, "", api_group, "", namespace, resource, "", "", "")
+    for verb in ("get", "list", "create")
+    for api_group in ("", "x.io")
+    for namespace in ("", "ci", "cd")
+    for resource in ("pods", "nodes")
+] + [
+    RequestInfo(False, verb, "", "", "", "", "", "", "", path) for verb in ("get", "post") for path in ("/livez", "/x")
+]
+DIGESTS = [
+    RequestDigest(info, UserInfo(name, effective_groups(name, groups)[0])) for info in ASKED for name, groups in USERS
+]
+
+
+def random_schema(chance: random.Random, name: str) -> dict[str, Any]:
+    """A FlowSchema that may well be redundant."""
+    subjects = [
+        account("ci", "runner"),
+        account("ci", "*"),
+        group("system:serviceaccounts:cd"),
+        user("alice"),
+        group("dev"),
+    ]
+    narrow = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["ci"]}
+    level_name = chance.choice(["workload-low", "workload-low", "global-default", "catch-all"])
+    return flow_schema(
+        name,
+        level_name,
+        chance.choice([850, 1000, 2000, 3000]),
+        subjects=chance.sample(subjects, chance.choice([1, 1, 2])),
+        resources=[chance.choice([ALL, ALL, ALL, {**ALL, "clusterScope": False}, narrow])],
+        paths=[PATHS] if chance.random() < 0.9 else None,
+        by=None if level_name == "catch-all" else "ByUser",
+    )
+
+
+def treatment(*objects: dict[str, Any]) -> list[tuple[str, object]]:
+    """The priority level and the flow of each request; without queues there are no flows."""
+    classify = classifier(known(*objects).configuration)
+    answers: list[tuple[str, object]] = []
+    for digest in DIGESTS:
+        found = classify(digest)
+        limited = found.priority_level.spec.limited
+        queuing = limited.limit_response.queuing if limited else None
+        user_name = digest.user.name if found.flow_schema.spec.distinguisher_method else ""
+        answers.append((found.priority_level.name, (found.flow_schema.name, user_name) if queuing else None))
+    return answers
+
+
+def test_no_request_is_treated_differently_without_redundant_flow_schemas() -> None:
+    """By brute force: the same priority levels, and the same requests together in a flow."""
+    reported = 0
+    for seed in range(100):
+        chance = random.Random(seed)
+        objects = [random_schema(chance, name) for name in ("a", "b", "c")[: chance.choice([1, 2, 3])]]
+        names = set(redundant(*objects))
+        reported += len(names)
+        before = treatment(*objects)
+        after = treatment(*(each for each in objects if each["metadata"]["name"] not in names))
+        assert [name for name, _ in before] == [name for name, _ in after], seed
+        assert len(set(before)) == len(set(after)) == len(set(zip(before, after, strict=True))), seed
+    assert reported > 10
