@@ -15,6 +15,7 @@ from apflint.releases import api_version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.finding import Severity
     from apflint.releases import Release
     from apflint.workspace import Workspace
 
@@ -23,6 +24,7 @@ def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
     """APF701."""
     release = workspace.release
     untouched = _untouched_exports(workspace)
+    switched_on: set[str] = set()
     for manifest in workspace.manifests:
         version = manifest.document.version
         if version not in release.served:
@@ -31,7 +33,12 @@ def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
             only = not release.served and version in release.on_request
             if only and id(manifest.document) in untouched:
                 continue  # a server of this release sent it
-            yield Problem(Place(manifest.document, ("apiVersion",)), message, severity="info" if only else None)
+            severity: Severity | None = "info" if only else None
+            # How the server is started is one cause, whatever the number of objects.
+            covered = only and version in switched_on
+            yield Problem(Place(manifest.document, ("apiVersion",)), message, severity=severity, covered=covered)
+            if only:
+                switched_on.add(version)
 
 
 def _untouched_exports(workspace: Workspace) -> set[int]:

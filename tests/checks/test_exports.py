@@ -135,3 +135,12 @@ def test_check_and_fix_reports_no_covered_findings(tmp_path: Path, capsys: pytes
     assert capsys.readouterr().out.count("managedFields") >= 4
     assert run(["check", "--format", "json", str(path)]) == 0
     assert capsys.readouterr().out.count('"APF105"') == 1
+
+
+@pytest.mark.parametrize("kubernetes", ["1.18", "1.19"])
+def test_version_that_a_server_serves_on_request_only_is_one_note(kubernetes: str) -> None:
+    target = next(release for release in RELEASES if release.name == kubernetes)
+    stored = {"apiVersion": "v1", "kind": "List", "items": builtin.manifest(target, "v1alpha1")}
+    (finding,) = reported(stored, kubernetes)
+    assert (finding.rule, finding.severity) == ("APF701", "info")
+    assert finding.span.line == 6
