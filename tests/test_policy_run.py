@@ -188,9 +188,9 @@ FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
         "there is no such request",
         ["misspelt"],
     ),
-    ({"reachable": {"flowSchema": ["dev", "late"]}}, "reachable.flowSchema[1]", 'FlowSchema "late"', ["taken before", '"dev"']),
+    ({"reachable": {"flowSchema": ["dev", "late"]}}, "reachable.flowSchema[1]", 'FlowSchema "late"', ["is captured by", '"dev"']),
     ({"reachable": {"flowSchema": "lost"}}, "reachable.flowSchema", 'FlowSchema "lost"', ['skips "lost"']),
-    ({"reachable": {"priorityLevel": "catch-all"}}, "reachable.priorityLevel", '"catch-all"', ["taken before"]),
+    ({"reachable": {"priorityLevel": "catch-all"}}, "reachable.priorityLevel", '"catch-all"', ["is captured by"]),
     ({"unreachable": {"flowSchema": "dev"}}, "unreachable.flowSchema", 'reaches FlowSchema "dev"', ["comes first"]),
     ({"unreachable": {"priorityLevel": ["builds"]}}, "unreachable.priorityLevel[0]", '"builds"', ["comes first"]),
 ]  # fmt: skip
@@ -227,7 +227,22 @@ def test_why_nothing_gets_there() -> None:
     found = outcome({"reachable": {"priorityLevel": "unused"}}, known)
     assert found.why == ('No FlowSchema that is in effect leads to "unused".',)
     for claim in ({"priorityLevel": "spare"}, {"flowSchema": "idle"}):
-        assert outcome({"reachable": claim}, known).why == ('"idle" matches no request that there can be.',)
+        assert outcome({"reachable": claim}, known).why == ('"idle" matches no request.',)
+
+
+def test_at_most_a_dozen_flow_schemas_are_named_that_capture_all_requests() -> None:
+    names = [f"n{at}" for at in range(15)]
+    reads = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+    before = [schema(f"in-{name}", "spare", 200 + at, ALICE) for at, name in enumerate(names)]
+    for one, name in zip(before, names, strict=True):
+        one["spec"]["rules"][0] = {"subjects": [ALICE], "resourceRules": [{**reads, "namespaces": [name]}]}
+    late = schema("late-reads", "spare", 300, ALICE)
+    late["spec"]["rules"][0] = {"subjects": [ALICE], "resourceRules": [{**reads, "namespaces": names}]}
+    known = built([*before, late, level("spare", {"type": "Reject"})])
+    (why,) = outcome({"reachable": {"flowSchema": "late-reads"}}, known).why
+    assert why.startswith('Every request that "late-reads" matches is captured by "in-n0" (')
+    assert why.count('"in-n') == 12
+    assert why.endswith(" and 3 more.")
 
 
 def replayed(found: Outcome, known: Configuration) -> None:

@@ -105,7 +105,7 @@ def _harmless(found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Proble
         found.tied,
         own,
         f"{_shared(found.tied, own)} and match some of the same requests, but with the same priority level and"
-        f" distinguisherMethod, so their order makes no difference{_left_out(found, group)}",
+        f" distinguisherMethod, so it hardly matters which of them captures a request{_left_out(found, group)}",
     )
     return problem._replace(severity="info")
 

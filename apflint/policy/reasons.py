@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from apflint.policy.destinations import Place
     from apflint.policy.suite import Destination
 
+_MAX_BLOCKERS = 12
+"""Maximum number of FlowSchemas that are named as those that capture all requests of another one."""
 _SHOWN = 3
 """FlowSchemas of a level of which it is said why nothing reaches them."""
 
@@ -92,11 +94,13 @@ def why_nothing(
     if not schemas and level is not None:
         yield f'No FlowSchema that is in effect leads to "{level}".'
     for schema in schemas[:_SHOWN]:
-        taken = [f'"{each.name}"{_file(each)}' for each in reach.blockers(configuration, schema, world)]
-        if taken:
-            yield f'All that "{schema.name}" matches is taken before by {", ".join(taken)}.'
+        blockers = reach.blockers(configuration, schema, world)
+        if blockers:
+            names = ", ".join(f'"{blocker.name}"{_file(blocker)}' for blocker in blockers[:_MAX_BLOCKERS])
+            more = f" and {len(blockers) - _MAX_BLOCKERS:,} more" if len(blockers) > _MAX_BLOCKERS else ""
+            yield f'Every request that "{schema.name}" matches is captured by {names}{more}.'
         else:
-            yield f'"{schema.name}" matches no request that there can be.'
+            yield f'"{schema.name}" matches no request.'
 
 
 def _skipped(skipped: why.Skipped) -> str:

@@ -143,7 +143,7 @@ def test_thousands_of_flow_schemas_of_one_precedence_are_bounded() -> None:
 def test_ties_within_a_level_are_information(count: int) -> None:
     (found,) = ties(*crowd(count, level="workload-low"))
     assert found.severity == "info"
-    assert "so their order makes no difference" in found.message
+    assert "so it hardly matters which of them captures a request" in found.message
 
 
 def test_another_distinguisher_is_another_treatment() -> None:
