@@ -25,7 +25,7 @@ MAX_BASELINE_BYTES = 32 * 1024 * 1024
 
 
 def known(path: str) -> Counter[Entry]:
-    """What a baseline has. ValueError for a file that is no baseline, and for none; OSError for one that cannot be opened."""
+    """What a baseline has. ValueError for a file that is not a baseline, and for none; OSError for one that cannot be opened."""
     try:
         return parse(_read(path), visible(path))
     except FileNotFoundError:

@@ -56,9 +56,8 @@ def _room(rows: list[str], size: int) -> int:
 
 
 def _answer(report: Report) -> str:
-    looked = (
-        f"{counted(report.objects, 'object')} in {counted(report.files, 'file')}, Kubernetes {code(report.kubernetes)}"
-    )
+    objects = f"{counted(report.objects, 'object')} in " if report.objects else ""
+    looked = f"{objects}{counted(report.files, 'file')}, Kubernetes {code(report.kubernetes)}"
     found = [counted(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     return f"**{', '.join(found) or 'No findings'}**: {looked}."
 

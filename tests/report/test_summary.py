@@ -26,6 +26,8 @@ def test_no_objects_are_not_counted(folder: Path, capsys: pytest.CaptureFixture[
     (folder / "a.yaml").write_text("kind: FlowSchema\n  broken: [", encoding="utf-8")
     assert run(["check", "a.yaml"]) == 1
     assert "Found 1 error in 1 file, for Kubernetes" in capsys.readouterr().err
+    assert run(["check", "a.yaml", "--format", "markdown"]) == 1
+    assert "**1 error**: 1 file, Kubernetes `" in capsys.readouterr().out
 
 
 def test_an_empty_directory(capsys: pytest.CaptureFixture[str]) -> None:
