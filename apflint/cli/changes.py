@@ -12,7 +12,7 @@ from apflint.edit.files import UTF_8_WITH_MARK, NotReplacedError, decode, replac
 from apflint.report.terminal import heading, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
@@ -59,8 +59,13 @@ def print_bytes(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def write(path: str, before: bytes, after: bytes) -> str | None:
-    """Replaces the content of a file; a reason where that was not done."""
+def write(path: str, before: bytes, after: bytes, named: Sequence[str]) -> str | None:
+    """Replace the content of a file and return None, or the reason if that was not done.
+
+    `named` are the paths of the command line. Whoever names a directory wants the files in it changed, not others.
+    """
+    if path not in named and os.path.islink(path) and not _is_below(os.path.realpath(path), named):
+        return "it is a symbolic link to a file elsewhere; to change that file, name the link or the file"
     try:
         replace(path, before, after)
     except NotReplacedError as error:
@@ -68,6 +73,10 @@ def write(path: str, before: bytes, after: bytes) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+def _is_below(real: str, folders: Iterable[str]) -> bool:
+    return any(real.startswith(f"{os.path.realpath(folder).rstrip('/')}/") for folder in folders)
 
 
 def _text(data: bytes) -> str:

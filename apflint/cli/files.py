@@ -243,6 +243,11 @@ def _real_path(path: str, parents: dict[str, str]) -> str:
     return f"{parents[folder]}/{name}"
 
 
+def is_dangling(path: str) -> bool:
+    """Whether a path is a symbolic link to something that does not exist."""
+    return os.path.islink(path) and not os.path.exists(path)
+
+
 def _too_large(size: int) -> Unreadable:
     from apflint.cli import refusals  # few runs refuse anything
 

@@ -13,7 +13,7 @@ from apflint.edit.fix import mend
 from apflint.report.terminal import counted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from apflint.cli.check import Flags, Input, Request
     from apflint.edit.fix import Refusal
@@ -95,7 +95,8 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
         mending = mend(before, judge, unsafe=flags.unsafe_fixes, first=first)
     now = dict(mending.inputs)
     for name, one in inputs.items():
-        if failure := _settle(one, now[name] if one.ours else one.data, diff=flags.diff):
+        after = now[name] if one.ours else one.data
+        if failure := _settle(one, after, request.inputs.paths, diff=flags.diff):
             failures.append(failure)
             now[name] = before[name]
     settled = now == mending.inputs
@@ -139,7 +140,7 @@ def _without_fixes_that_need_all_files(report: Report) -> Report:
     )
 
 
-def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:
+def _settle(one: Input, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
     """Shows or writes what became of an input; a sentence without its end where that cannot be."""
     if diff:
         if after != one.data:
@@ -148,7 +149,7 @@ def _settle(one: Input, after: bytes, *, diff: bool) -> str | None:
     if one.path in ("-", "/dev/stdin"):
         print_bytes(after)
         return None
-    reason = write(one.path, one.data, after) if after != one.data else None
+    reason = write(one.path, one.data, after, named) if after != one.data else None
     return visible(f"{one.name}: not written: {reason}") if reason else None
 
 
@@ -169,7 +170,7 @@ def _tell(outcome: _Outcome, flags: Flags) -> None:
     if not parts and outcome.failures and not outcome.before.files:
         return  # nothing was read, and that is told
     if not parts:
-        parts.append("nothing to fix")
+        parts.append("nothing was fixed" if outcome.failures else "nothing to fix")
     left = outcome.after.findings
     unsafe = sum(found.fix is not None and not found.fix.safe for found in left)
     if unsafe and not flags.unsafe_fixes:

@@ -77,11 +77,14 @@ def read_one(path: str, cluster: Cluster) -> Workspace:
 
 def _inputs(paths: Iterable[str], exclude: Iterable[str], patches: list[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the names and bytes of the files that may hold objects; the names of patches are appended to `patches`."""
-    known = Patches()
-    for found in files.discover(paths, exclude):
+    known, named = Patches(), tuple(paths)
+    for found in files.discover(named, exclude):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
-            raise ValueError(f"{visible(found.name)}: {data.reason}")  # noqa: TRY004  # it is the path that is wrong
+            if found.path not in named and files.is_dangling(found.path):
+                sys.stderr.write(f"apflint: {visible(found.name)}: {data.reason} It is not used\n")
+                continue
+            raise ValueError(f"{visible(found.name)}: {data.reason}")  # it is the path that is wrong
         if not files.may_hold_apf(data):
             continue
         if found.name != STDIN and found.path in known:

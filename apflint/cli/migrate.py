@@ -85,7 +85,7 @@ def _one(found: files.Found, data: bytes, target: Target, wanted: Wanted, *, to_
     elif after != data and (wanted.diff or not wanted.write):
         print_diff(found.name, data, after)
     to_file = wanted.write and not to_output and found.path != "-" and after != data
-    if to_file and (reason := write(found.path, data, after)):
+    if to_file and (reason := write(found.path, data, after, wanted.paths)):
         say(f"apflint: {found.name}: not written: {reason}")
         return _Result(2, 0)
     moved = 0 if migration.refused else sum(one.what == "moved" for one in migration.told)

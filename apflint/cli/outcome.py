@@ -33,6 +33,8 @@ def said(command: Callable[[], int]) -> int:
         if error.errno in _UNWRITTEN and not error.filename:
             _forget_output()
             return failed(f"standard output cannot be written: {reason}")
+        if error.errno == errno.ENOENT and not error.filename and _is_nowhere():
+            return failed("the current directory does not exist any more: change to another one")
         return failed(f"{error.filename}: {reason}" if error.filename else reason)
     except Exception as error:  # noqa: BLE001  # the last resort: one sentence, not a traceback
         return bug(error)
@@ -54,6 +56,15 @@ def bug(error: Exception) -> int:
     return failed(
         f"internal error: {type(error).__name__}: {error}. This is a bug in apflint; APFLINT_DEBUG=1 shows where. Please report it"
     )
+
+
+def _is_nowhere() -> bool:
+    """Whether somebody has removed the current directory."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _closed_pipe() -> int:

@@ -140,6 +140,13 @@ def replace(path: str, data: bytes) -> None:
         with open(path, "wb") as file:
             file.write(data)
         return
+    from apflint.signals import delay_termination  # only where something is written
+
+    with delay_termination():
+        _replace(path, data, mode)
+
+
+def _replace(path: str, data: bytes, mode: int | None) -> None:
     beside = f"{path}.{os.getpid()}.tmp"
     try:
         with open(beside, "xb") as file:

@@ -38,8 +38,15 @@ def replace(path: str, before: bytes, after: bytes) -> None:
     """Replaces the content `before` of a file with `after`: beside it, written out, and put in its place at once.
 
     A symbolic link stays, and what it leads to is replaced. Permissions are kept, and the owner as far as the system lets
-    us. NotReplacedError where the file is no longer what was read, or may not be written; OSError from the system.
+    us. A signal that ends the process does so afterwards. NotReplacedError where the file is no longer what was read, or may not be written; OSError from the system.
     """
+    from apflint.signals import delay_termination  # only where something is written
+
+    with delay_termination():
+        _replace(path, before, after)
+
+
+def _replace(path: str, before: bytes, after: bytes) -> None:
     import tempfile  # 5 ms, and only where something is written
 
     real = os.path.realpath(path)

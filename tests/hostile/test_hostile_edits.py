@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -208,3 +209,78 @@ def test_ended_by_force_while_it_writes(folder: Path) -> None:
             time.sleep(delay)
             process.kill()
         assert (folder / "bad.yaml").read_bytes() in wholes
+
+
+SELF_SIGNALLING = """
+import os, signal, sys
+from apflint.cli import reports
+from apflint.edit import files
+number = getattr(signal, sys.argv[2])
+called = []
+def interrupted(*arguments, original=getattr(os, sys.argv[3])):
+    if not called:
+        called.append(1)
+        os.kill(os.getpid(), number)
+    return original(*arguments)
+setattr(os, sys.argv[3], interrupted)
+old, new = (open(name, "rb").read() for name in ("bad.yaml", "new"))
+files.replace("bad.yaml", old, new) if sys.argv[1] == "files" else reports.replace("bad.yaml", new)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    ("writer", "where"), [("files", "fsync"), ("files", "fchmod"), ("files", "replace"), ("reports", "replace")]
+)
+def test_a_signal_while_it_is_written_leaves_nothing_beside(writer: str, where: str, name: str, folder: Path) -> None:
+    (folder / "new").write_bytes(FIXED)
+    done = subprocess.run(
+        [sys.executable, "-c", SELF_SIGNALLING, writer, name, where],
+        cwd=folder,
+        env=UNMEASURED,
+        check=False,
+        timeout=WALL,
+    )
+    assert done.returncode == -getattr(signal, name)
+    assert (folder / "bad.yaml").read_bytes() == FIXED
+    assert names(folder) == ["bad.yaml", "new", "other.yaml"]
+
+
+@pytest.mark.parametrize("command", EDITING)
+def test_a_link_out_of_the_directory_is_written_through_only_if_it_is_named(command: str, folder: Path) -> None:
+    text = MOVABLE if "migrate" in command else FIXABLE
+    inner = folder / "inner"
+    inner.mkdir()
+    (folder / "bad.yaml").write_bytes(text)
+    (inner / "out.yaml").symlink_to("../bad.yaml")
+    (inner / "own.yaml").write_bytes(text.replace(b"name: x", b"name: own"))
+    (inner / "zz.yaml").symlink_to("own.yaml")
+    run = apflint(inner, *command.split(), ".")
+    assert run.status == 2
+    assert "out.yaml: not written: it is a symbolic link to a file elsewhere; " in run.err
+    assert (folder / "bad.yaml").read_bytes() == text
+    assert (inner / "own.yaml").read_bytes() != text.replace(b"name: x", b"name: own")
+    run = apflint(inner, *command.split(), "out.yaml")
+    assert run.status in (0, 1)
+    assert (folder / "bad.yaml").read_bytes() != text
+    assert (inner / "out.yaml").is_symlink()
+
+
+def test_a_failed_write_is_not_nothing_to_fix(folder: Path) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    (inner / "out.yaml").symlink_to("../bad.yaml")
+    run = apflint(inner, "fix", ".")
+    assert run.status == 2
+    assert "nothing to fix" not in run.err
+    assert "nothing was fixed" in run.err
+
+
+@pytest.mark.parametrize("command", ["check", "fix", "explain list pods --as a", "limits", "migrate", "config"])
+def test_a_directory_that_was_removed(command: str, folder: Path) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    run = apflint(gone, *command.split(), first=lambda: os.rmdir(gone))
+    assert (run.status, run.out) == (2, "")
+    assert run.err == "apflint: the current directory does not exist any more: change to another one\n"

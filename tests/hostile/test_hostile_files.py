@@ -135,3 +135,22 @@ def test_a_file_that_vanishes_between_finding_and_reading(tmp_path: Path) -> Non
     assert "bad.yaml: There is no such file or directory." in err
     assert "APF201" in out
     assert process.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["limits .", "graph .", "diff defaults:1.37 .", "explain list pods --as a -f .", "explain list pods --as a"],
+)
+def test_a_dangling_link_costs_a_warning_and_not_the_answer(command: str, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(HEAD)
+    (tmp_path / "gone.yaml").symlink_to("nowhere")
+    run = apflint(tmp_path, *command.split())
+    assert run.status == 0
+    assert run.out
+    assert "apflint: gone.yaml: It is a symbolic link to something that does not exist. It is not used\n" in run.err
+
+
+def test_a_dangling_link_that_is_named_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "gone.yaml").symlink_to("nowhere")
+    run = apflint(tmp_path, "limits", "gone.yaml")
+    assert (run.status, run.out) == (2, "")
