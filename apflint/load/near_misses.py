@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.load.document import GROUP, KINDS, LISTS
 from apflint.load.scalars import shown
 from apflint.similarity import find_similar, rate_similarity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _VERSION = re.compile(r"v1((alpha|beta)\d)?")
 
@@ -27,7 +30,7 @@ _FLOW_SCHEMA_FIELDS = frozenset(("matchingPrecedence", "priorityLevelConfigurati
 _LEVEL_TYPES = ("Limited", "Exempt")
 
 
-def has_apf_spec(kind: str, value: dict[str, Any]) -> bool:
+def has_apf_spec(kind: str, value: Mapping[str, object]) -> bool:
     """Whether the spec of an object of this kind has fields that only API Priority and Fairness has."""
     spec = value.get("spec")
     if not isinstance(spec, dict):
