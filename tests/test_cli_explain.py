@@ -538,7 +538,7 @@ def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPat
     assert replies(*lines) == [each for line in lines for each in replies(line)]
     by = Answers(explainer(), from_record, reasons=False)
     for line in lines:
-        by.line(1, line)
+        "".join(by.line(1, line))
     assert len(by._remarks) <= 2
     assert len(by._ends) <= 2
 
@@ -588,7 +588,7 @@ def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
 def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
     by = Answers(explainer(), from_record, reasons=False)
     data = line.encode("utf-8", "surrogatepass")
-    of_line, of_text = by.line(7, data), "".join(by.texts(7, data.decode("utf-8", "replace")))
+    of_line, of_text = "".join(by.line(7, data)), "".join(by.texts(7, data.decode("utf-8", "replace")))
     assert of_line == of_text
     assert by.errors[: len(by.errors) // 2] == by.errors[len(by.errors) // 2 :]
 

@@ -41,6 +41,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _PIECE = 1 << 20
+_KEPT_CHARACTERS = 32 * 1024 * 1024
 _SOME = 1_000
 """Answers to the parts of one value that are given at once."""
 _encode = json.JSONEncoder().encode
@@ -63,21 +64,47 @@ class Answers:
         self._flows: dict[Flow, str] = {}
         self._remarks: dict[tuple[str | None, tuple[str, ...]], str] = {}
         self._ends: dict[tuple[int, MatchedBy | None], tuple[str, str]] = {}
+        self._answers: dict[Request, str] = {}
+        """Answers to requests, which are the same in many audit events."""
+        self._kept = 0
+        """Characters in `seen` and `_answers`, which may be a thousand for a request, or ten thousand."""
 
-    def line(self, number: int, line: bytes) -> str:
+    def line(self, number: int, line: bytes) -> Iterator[str]:
         """The answers to one line, each ending in a newline; none for a blank one, several for a list."""
         text = line.decode("utf-8", "replace")
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             blank = not text or text.isspace() or text.startswith("\ufeff") or without_timestamp(text) is not text
-            return "".join(self.texts(number, text)) if blank else self._refused(number, no_json(error))
+            yield from self.texts(number, text) if blank else (self._refused(number, no_json(error)),)
+            return
         if not isinstance(value, dict) or items_of(value) is not value:
-            return "".join(self.texts(number, text))  # a list
+            del value  # a list, which is read again: there must not be two of it in memory
+            yield from self.texts(number, text)
+            return
         try:
-            return _remember(self.seen, line, self._answer(self._read(value)))
+            answer = self._answer(self._read(value))
         except ValueError as error:
-            return self._refused(number, str(error))
+            yield self._refused(number, str(error))
+            return
+        self._make_room(len(line))
+        yield _remember(self.seen, line, answer)
+
+    def _make_room(self, size: int) -> None:
+        self._kept += size
+        if self._kept > _KEPT_CHARACTERS:
+            self.seen.clear()
+            self._answers.clear()
+            self._kept = size
+
+    def _answer(self, request: Request) -> str:
+        """Return the answer to a request, from memory if it was asked before."""
+        answer = self._answers.get(request)
+        if answer is None:
+            answer = self._compose(request)
+            self._make_room(len(answer))
+            self._answers[request] = answer
+        return answer
 
     def texts(self, number: int, text: str) -> Iterator[str]:
         """The answers to a text that begins on line `number`: one JSON value, or one a line."""
@@ -95,7 +122,7 @@ class Answers:
         self.errors.append((number, problem))
         return f'{{"error": {encode_basestring_ascii(problem)}, "inputLine": {number}}}\n'
 
-    def _answer(self, request: Request) -> str:
+    def _compose(self, request: Request) -> str:
         """`apflint.cli.explain.as_json` as a line, from parts that were written before."""
         answer = self._explainer.explain(request, reasons=self._reasons)
         info = request_json(request.info)
@@ -169,9 +196,20 @@ def answers(
     number = 1
     for batch in chain(head, batches):
         seen = known.seen.get
-        lines = [seen(line) or known.line(at, line) for at, line in enumerate(batch, number)]
+        parts: list[str] = []
+        for at, line in enumerate(batch, number):
+            answer = seen(line)
+            if answer is not None:
+                parts.append(answer)
+                continue
+            for part in known.line(at, line):  # a list of thousands of events may be one line
+                parts.append(part)
+                if len(parts) >= _SOME:
+                    yield inert("".join(parts)), known.errors
+                    known.errors = []
+                    parts.clear()
         number += len(batch)
-        yield inert("".join(lines)), known.errors
+        yield inert("".join(parts)), known.errors
         known.errors = []
 
 

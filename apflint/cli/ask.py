@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+_KEPT_CHARACTERS = 16 * 1024 * 1024
 _SHOWN = 10
 """How many lines without a request are told one by one."""
 
@@ -176,11 +177,22 @@ def _stories(explainer: Explainer, path: str, read: Callable[[object], Request],
     errors: list[tuple[int, str]] = []
     count = 0
     gap = ""
+    stories: dict[Request, str] = {}
+    kept = 0
     for line in records.json_values(data.decode("utf-8-sig", "replace")):
         problem = line.error
         if problem is None:
             try:
-                sys.stdout.write(gap + story(explainer.explain(read(line.value)), explainer, how))
+                asked = read(line.value)
+                text = stories.get(asked)  # most events of a log are alike
+                if text is None:
+                    text = story(explainer.explain(asked), explainer, how)
+                    kept += len(text)
+                    if kept > _KEPT_CHARACTERS:
+                        stories.clear()
+                        kept = len(text)
+                    stories[asked] = text
+                sys.stdout.write(gap + text)
                 gap = "\n"
                 continue
             except ValueError as error:
