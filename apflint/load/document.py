@@ -157,13 +157,20 @@ class Document:
             return True
         if isinstance(node, Mapping | Sequence) and not node.flow:
             return False
-        return "\n" not in self.source.text[node.start : node.end]
+        return self._end_of_line(node.start, node.end) == node.end
 
     def _first_line(self, node: Node) -> tuple[int, int]:
         """A list item or a whole document: its first key with the value beside it."""
         if isinstance(node, Mapping) and not node.flow and node.pairs:
             key, value = node.pairs[0]
-            beside = "\n" not in self.source.text[key.start : value.end]
+            beside = self._end_of_line(key.start, value.end) == value.end
             return key.start, value.end if beside and value.end > key.end else key.end
-        line_end = self.source.text.find("\n", node.start, node.end)
-        return node.start, node.end if line_end < 0 else line_end
+        return node.start, self._end_of_line(node.start, node.end)
+
+    def _end_of_line(self, start: int, end: int) -> int:
+        """Return where the first line of `text[start:end]` ends, whichever line end it has."""
+        text = self.source.text
+        line_feed = text.find("\n", start, end)
+        stop = end if line_feed < 0 else line_feed
+        carriage_return = text.find("\r", start, stop)
+        return stop if carriage_return < 0 else carriage_return

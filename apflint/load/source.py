@@ -41,6 +41,8 @@ class Source:
         """The span of `text[start:end]`."""
         from apflint.finding import Span  # finding knows Source by name only
 
+        if end > start and self.text[end - 1 : end + 1] == "\r\n":  # the line ends before both
+            end -= 1
         return Span(*self.position(start), *self.position(max(start, end)))
 
     def line(self, number: int) -> str:

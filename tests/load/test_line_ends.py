@@ -1,0 +1,61 @@
+"""Findings stand at the same lines and columns whatever the line ends of a file are."""
+
+from __future__ import annotations
+
+import pytest
+
+from apflint import catalogue
+from apflint.engine import Options, check
+
+ITEMS = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: x
+spec:
+  rules:
+  -
+    - a
+    - b
+  - {subjects: [],
+     resourceRules: []}
+  - subjects:
+    - - a
+      - b
+    - {kind: User,
+       user: {name: u}}
+    - {kind: User,
+       user: {name: u}}
+    nonResourceRules:
+    - verbs:
+      - [get,
+         list]
+      nonResourceURLs: "/a
+        b"
+"""
+
+
+def places(text: str) -> list[tuple[object, ...]]:
+    report = check([("a.yaml", text.encode())], Options(extend_select=("APF",)))
+    return [(found.rule, found.span, found.field) for found in report.findings]
+
+
+def texts() -> list[str]:
+    examples = [example.text for rule in catalogue.rules() for example in catalogue.examples(rule)]
+    return [ITEMS, *dict.fromkeys(text for text in examples if "\r" not in text)]
+
+
+def test_positions_do_not_depend_on_line_ends() -> None:
+    compared = 0
+    for text in texts():
+        expected = places(text)
+        compared += len(expected)
+        assert places(text.replace("\n", "\r\n")) == expected, text
+    assert compared > 100
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_positions_of_items_do_not_depend_on_line_ends(end: str) -> None:
+    expected = places(ITEMS)
+    assert len(expected) > 2
+    assert places(ITEMS.replace("\n", end)) == expected
