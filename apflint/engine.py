@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.load.source import Source
     from apflint.releases import Release
+    from apflint.settings import Settings
 
 T = TypeVar("T")
 
@@ -56,6 +57,21 @@ class Options(NamedTuple):
     """So many findings of a rule, a file and a gravity are told one by one."""
     covered: bool = False
     """Whether findings that another one reports, too, are in the report: each has a fix of its own."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings, *, suppressions: bool = True) -> Options:
+        """Return the options that correspond to the effective settings of a project."""
+        values = settings.values
+        return cls(
+            kubernetes=values["kubernetes"] or NEWEST.name,
+            select=values["select"],
+            extend_select=(*values["extend-select"], *(rule for rule in settings.on if rule in OFF)),
+            ignore=values["ignore"],
+            world=World(complete=values["complete"], server_concurrency=values["server-concurrency"]),
+            suppressions=suppressions,
+            off=settings.off,
+            adjust=settings.adjustment(),
+        )
 
 
 def enabled(options: Options) -> tuple[str, ...]:

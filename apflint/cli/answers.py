@@ -20,12 +20,12 @@ from apflint.cli.explain import (
     resolution_json,
     user_json,
 )
-from apflint.cli.files import SIZE_LIMIT
 from apflint.evaluate.classifier import MEMORY
 from apflint.evaluate.envelopes import without_timestamp
 from apflint.evaluate.flows import flow_json
 from apflint.evaluate.records import items_of, json_values, no_json
 from apflint.evaluate.requestinfo import request_info
+from apflint.inputs.files import SIZE_LIMIT
 from apflint.report.terminal import inert
 
 if TYPE_CHECKING:

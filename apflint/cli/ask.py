@@ -7,12 +7,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli import files, manifests
+from apflint.cli import manifests
 from apflint.cli.explain import Explainer, as_json, by_uid
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate import records
 from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
+from apflint.inputs import files
 from apflint.names import dns_label
 from apflint.report.json_text import to_json
 from apflint.report.terminal import counted, visible

@@ -6,19 +6,16 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from apflint.checks import OFF
-from apflint.cli import files
 from apflint.cli.progress import followed, watched, working
 from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check, enabled
 from apflint.finding import SEVERITIES, Skipped
+from apflint.inputs import files
 from apflint.record import NamedTuple
-from apflint.releases import NEWEST
 from apflint.report import Style, render
 from apflint.report.summary import summary
 from apflint.report.terminal import Paint, visible
 from apflint.settings import effective
-from apflint.workspace import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -141,16 +138,7 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags)
         context=given["context"],
         apart=flags.baseline,
     )
-    options = Options(
-        kubernetes=given["kubernetes"] or NEWEST.name,
-        select=given["select"],
-        extend_select=(*given["extend-select"], *(rule for rule in settings.on if rule in OFF)),
-        ignore=given["ignore"],
-        world=World(complete=given["complete"], server_concurrency=given["server-concurrency"]),
-        suppressions=not flags.no_ignores,
-        off=settings.off,
-        adjust=settings.adjustment(),
-    )
+    options = Options.from_settings(settings, suppressions=not flags.no_ignores)
     if flags.statistics and given["format"] not in ("text", "concise"):
         raise ValueError(
             f"--statistics counts in words: it goes with --format text or concise, not with {given['format']}."
@@ -295,7 +283,7 @@ def read(inputs: Inputs, unreadable: list[str], skipped: list[Skipped] | None = 
         name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
         ours = files.may_hold_apf(data)
         if ours and one.name != STDIN:
-            from apflint.cli.patches import REASON, Patches  # most files of a repository are not ours
+            from apflint.inputs.patches import REASON, Patches  # most files of a repository are not ours
 
             patches = patches or Patches()
             if one.path in patches:

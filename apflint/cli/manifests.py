@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import VALIDATION
-from apflint.cli import files
-from apflint.cli.patches import Patches
 from apflint.engine import STDIN, load_inputs, report
 from apflint.evaluate.limits import server_concurrency
+from apflint.inputs import files
+from apflint.inputs.patches import Patches
 from apflint.releases import NEWEST, release
 from apflint.report.terminal import visible
 from apflint.settings import effective

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli import files
 from apflint.cli.changes import print_bytes, print_diff, say, write
-from apflint.cli.patches import REASON, Patches
 from apflint.edit.files import decode
 from apflint.edit.migrate import migrate
 from apflint.edit.versions import choose
+from apflint.inputs import files
+from apflint.inputs.patches import REASON, Patches
 from apflint.load.source import Source
 from apflint.settings import effective
 

@@ -49,8 +49,8 @@ def _key(finding: Finding) -> tuple[object, ...]:
 
 def _other_files(root: str, found: Sequence[Input], inputs: Inputs) -> list[tuple[str, bytes]] | None:
     """The manifests of the project that were not named; None if there are too many files."""
-    from apflint.cli import files
-    from apflint.cli.patches import Patches
+    from apflint.inputs import files
+    from apflint.inputs.patches import Patches
 
     named = {os.path.realpath(one.path) for one in found}
     others: list[tuple[str, bytes]] = []

@@ -12,8 +12,8 @@ from apflint.report import FORMATS, Style, render
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.cli.files import Found
     from apflint.finding import Report
+    from apflint.inputs.files import Found
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 SUMMARY_SIZE = 1 << 20
@@ -77,7 +77,7 @@ def _is_read(target: Target) -> ValueError:
 def _is_earlier_report(found: Found) -> bool:
     if not found.path.endswith(".json"):
         return False  # what is read of directories is in YAML, else
-    from apflint.cli.files import read
+    from apflint.inputs.files import read
     from apflint.load import load
 
     data = read(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import quote, unquote, urlsplit
 
-from apflint.cli.files import SUFFIXES
+from apflint.inputs.files import SUFFIXES
 
 _LANGUAGES = ("json", "jsonc", "helm")
 

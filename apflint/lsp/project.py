@@ -10,9 +10,9 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import engine
-from apflint.cli import files
 from apflint.cli.check import Flags, Inputs, requested
-from apflint.cli.patches import Patches
+from apflint.inputs import files
+from apflint.inputs.patches import Patches
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.releases import release

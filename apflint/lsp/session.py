@@ -6,7 +6,7 @@ import asyncio
 import traceback
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from apflint.cli.files import may_hold_apf
+from apflint.inputs.files import may_hold_apf
 from apflint.load.source import Source
 from apflint.lsp import addresses, positions
 from apflint.lsp.actions import difference

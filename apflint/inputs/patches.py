@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from apflint.cli.files import Found, Unreadable, read
+from apflint.inputs.files import Found, Unreadable, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

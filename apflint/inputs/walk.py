@@ -6,8 +6,8 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli.files import SUFFIXES, Found, failed
 from apflint.finding import Skipped
+from apflint.inputs.files import SUFFIXES, Found, failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import pytest
 from shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
-from apflint.cli.patches import Patches, patch_files
+from apflint.inputs.patches import Patches, patch_files
 
 if TYPE_CHECKING:
     from pathlib import Path

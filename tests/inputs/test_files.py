@@ -15,8 +15,8 @@ from conftest import UNMEASURED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.cli import files
-from apflint.cli.files import Found, Unreadable, discover, may_hold_apf, read
+from apflint.inputs import files
+from apflint.inputs.files import Found, Unreadable, discover, may_hold_apf, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -223,7 +223,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "-", "/dev/fd/0"])
 def test_pipe_that_is_standard_input(path: str, root: Path) -> None:
-    code = f"import sys; from apflint.cli.files import *; print([read(found) for found in discover([{path!r}])])"
+    code = f"import sys; from apflint.inputs.files import *; print([read(found) for found in discover([{path!r}])])"
     done = subprocess.run(
         [sys.executable, "-c", code], input=APF, capture_output=True, timeout=30, check=False, cwd=root
     )
@@ -270,7 +270,7 @@ def test_large_file_does_not_eat_memory(tree: Path, root: Path) -> None:
     code = (
         "import resource\n"
         "resource.setrlimit(resource.RLIMIT_AS, (150_000_000, 150_000_000))\n"
-        "from apflint.cli.files import *\n"
+        "from apflint.inputs.files import *\n"
         f"print([read(found) for found in discover([{str(tree)!r}])])"
     )
     done = subprocess.run(

@@ -113,7 +113,7 @@ def discover(
             yield Found(shown, path, failed(path, error).reason)
             continue
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
-        from apflint.cli.walk import Directory, walk  # a hook names its files
+        from apflint.inputs.walk import Directory, walk  # a hook names its files
 
         start = Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
         yield from walk(start, excluded, seen, skipped)
@@ -217,7 +217,7 @@ def _read_stream(read_some: Callable[[int], bytes | None]) -> bytes | Unreadable
         pieces.append(piece)
         length += len(piece)
         if length > SIZE_LIMIT:
-            from apflint.cli import refusals
+            from apflint.inputs import refusals
 
             return Unreadable(refusals.too_long(SIZE_LIMIT))
     return b"".join(pieces)
@@ -249,19 +249,19 @@ def is_dangling(path: str) -> bool:
 
 
 def _too_large(size: int) -> Unreadable:
-    from apflint.cli import refusals  # few runs refuse anything
+    from apflint.inputs import refusals  # few runs refuse anything
 
     return Unreadable(refusals.too_large(size, SIZE_LIMIT))
 
 
 def _refused(mode: int) -> Unreadable:
-    from apflint.cli import refusals
+    from apflint.inputs import refusals
 
     return Unreadable(refusals.no_regular_file(mode))
 
 
 def failed(path: str, error: OSError | ValueError) -> Unreadable:
     """Why an input cannot be had, from what the system said."""
-    from apflint.cli import refusals
+    from apflint.inputs import refusals
 
     return Unreadable(refusals.failure(path, error))

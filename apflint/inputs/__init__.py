@@ -1,0 +1,1 @@
+"""Input files: which ones to read, and their bytes."""
