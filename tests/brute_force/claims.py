@@ -85,7 +85,7 @@ def matters(pair: tuple[str, str], world: World, decisions: Decisions, configura
         return False
     if is_left_over(pair[0], configuration.kubernetes):
         return False
-    levels = (manifest for manifest in configuration.manifests if manifest["kind"] == "PriorityLevelConfiguration")
+    levels = (manifest for manifest in configuration.objects if manifest["kind"] == "PriorityLevelConfiguration")
     defined = {server.name_of(level) for level in levels}
     is_superior = level in SUPERIOR and level in defined and reserved != "exempt"
     return not is_superior or level in decisions.shared
@@ -146,6 +146,8 @@ class World(NamedTuple):
     """Positions of the FlowSchemas that are effective in the configuration."""
     without_own: frozenset[int]
     """Positions of the FlowSchemas that would be effective without the user's FlowSchemas."""
+    protected: frozenset[str]
+    """The names of the built-in FlowSchemas that reserve capacity for the system."""
 
     @classmethod
     def of(cls, configuration: Configuration) -> World:
@@ -157,7 +159,7 @@ class World(NamedTuple):
             if manifest["kind"] == "FlowSchema"
             and ("FlowSchema", server.name_of(manifest), manifest["spec"]) not in same
         ]
-        others = [manifest for manifest in configuration.manifests if manifest not in own]
+        others = [manifest for manifest in configuration.objects if manifest not in own]
         assumed = [] if configuration.complete else assumed_levels(configuration)
         before = server.effective_flow_schemas((*stored, *assumed, *others), stored)
         after = server.effective_flow_schemas((*stored, *assumed, *others, *own), stored)
@@ -169,6 +171,7 @@ class World(NamedTuple):
             frozenset(at for at, schema in enumerate(schemas) if _contains(own, schema)),
             frozenset(at for at, schema in enumerate(schemas) if _contains(after, schema)),
             frozenset(at for at, schema in enumerate(schemas) if _contains(before, schema)),
+            names_of_built_in(configuration.kubernetes).difference(UNPROTECTED),
         )
 
     def rules(self) -> Iterator[tuple[int, int, Manifest]]:
@@ -215,7 +218,7 @@ def assumed_levels(configuration: Configuration) -> list[Manifest]:
     """Without `complete`, a priority level that is missing here is assumed to be in the cluster."""
     return [
         {"kind": "PriorityLevelConfiguration", "metadata": {"name": server.level_of(manifest)}}
-        for manifest in configuration.manifests
+        for manifest in configuration.objects
         if manifest["kind"] == "FlowSchema"
     ]
 
@@ -262,7 +265,7 @@ class Decisions(NamedTuple):
             for rival in layout.rivals[taker]:
                 if both & layout.rules_of[rival]:
                     self.ties.setdefault((world.name(taker), world.name(rival)), witness)
-        is_protected = world.name(loser) not in UNPROTECTED
+        is_protected = world.name(loser) in world.protected
         if user.is_usual and not is_protected:
             self.shared.add(server.level_of(world.schemas[taker]))
         if user.is_system and is_protected and taker in world.own and world.name(taker) != world.name(loser):

@@ -40,12 +40,14 @@ class Difference(NamedTuple):
     detail: str
 
 
-def run_check(configuration: Configuration, manifests: Sequence[Manifest] | None = None) -> tuple[Finding, ...]:
+def run_check(configuration: Configuration) -> tuple[Finding, ...]:
     """What `apflint check` reports about the manifests, each in a file of its own."""
-    used = configuration.manifests if manifests is None else manifests
-    inputs = [(f"{number}.json", json.dumps(manifest).encode()) for number, manifest in enumerate(used)]
     options = Options(configuration.kubernetes, select=RULES, world=World(complete=configuration.complete))
-    return check(inputs, options).findings
+    inputs, context = (
+        [(f"{name}-{number}.json", json.dumps(manifest).encode()) for number, manifest in enumerate(manifests)]
+        for name, manifests in (("input", configuration.manifests), ("context", configuration.context))
+    )
+    return check(inputs, options, context).findings
 
 
 def compare(configuration: Configuration, rules: Sequence[str] = PROVEN) -> tuple[Difference, ...]:
@@ -104,7 +106,7 @@ def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Differ
 
 def flow_schemas(configuration: Configuration) -> dict[str, Manifest]:
     """All FlowSchemas by name: the built-in ones and, in place of those of the same name, the user's."""
-    objects = (*built_in(configuration.kubernetes), *configuration.manifests)
+    objects = (*built_in(configuration.kubernetes), *configuration.objects)
     return {server.name_of(manifest): manifest for manifest in objects if manifest["kind"] == "FlowSchema"}
 
 
@@ -184,9 +186,7 @@ def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
     A tie is between FlowSchemas of finding precedence: other names in quotes are those of priority levels.
     """
     schemas = flow_schemas(configuration)
-    related = {
-        server.name_of(configuration.manifests[int(place.file.removesuffix(".json"))]) for place in finding.related
-    }
+    related = {_file_name(configuration, place.file) for place in finding.related}
     quoted = {name for name in _quoted(finding) if name in schemas}
     if finding.rule == "APF503":
         number = server.precedence_of(schemas[name_of(finding)])
@@ -202,3 +202,10 @@ def name_of(finding: Finding) -> str:
     """The name of the object that a finding is about."""
     assert finding.object is not None
     return finding.object.name or ""
+
+
+def _file_name(configuration: Configuration, file: str) -> str:
+    """The name of the object in a file."""
+    kind, _, number = file.removesuffix(".json").partition("-")
+    manifests = configuration.context if kind == "context" else configuration.manifests
+    return server.name_of(manifests[int(number)])

@@ -114,6 +114,13 @@ class Configuration(NamedTuple):
     complete: bool
     """Whether the manifests and the built-in objects are all that the cluster has."""
     manifests: tuple[Manifest, ...]
+    context: tuple[Manifest, ...] = ()
+    """Manifests that are known and not reported on."""
+
+    @property
+    def objects(self) -> tuple[Manifest, ...]:
+        """The manifests and the context."""
+        return (*self.context, *self.manifests)
 
 
 @cache
@@ -132,7 +139,11 @@ def configuration(seed: int | str) -> Configuration:
     """A configuration of 1 to 6 FlowSchemas of 1 to 3 rules."""
     random = Random(f"configuration {seed}")
     kubernetes = random.choice(("1.36", "1.36", "1.29", "1.25"))
-    return Configuration(kubernetes, random.random() < 0.5, tuple(_manifests(random, kubernetes)))
+    complete, manifests = random.random() < 0.5, _manifests(random, kubernetes)
+    share = random.choice((0, 0, 0, 0.3))
+    context = [manifest for manifest in manifests if random.random() < share]
+    rest = (manifest for manifest in manifests if manifest not in context)
+    return Configuration(kubernetes, complete, tuple(rest), tuple(context))
 
 
 def _manifests(random: Random, kubernetes: str) -> list[Manifest]:

@@ -29,6 +29,8 @@ def reduce(configuration: Configuration, holds: Callable[[Configuration], bool])
 
 
 def _smaller(configuration: Configuration) -> Iterator[Configuration]:
+    for at in range(len(configuration.context)):
+        yield configuration._replace(context=configuration.context[:at] + configuration.context[at + 1 :])
     for at in range(len(configuration.manifests)):
         rest = configuration.manifests[:at] + configuration.manifests[at + 1 :]
         yield configuration._replace(manifests=rest)
@@ -62,11 +64,13 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def as_yaml(configuration: Configuration, *comments: str) -> str:
-    """The manifests as a file, with comments above."""
+    """The manifests as a file, with comments above; those of the context come first."""
     world = " --complete" if configuration.complete else ""
     head = [f"apflint check --kubernetes {configuration.kubernetes}{world}", *comments]
+    if configuration.context:
+        head.append(f"the first {len(configuration.context)} are --context")
     lines = (line for comment in head for line in comment.splitlines())
     # A copy has no item twice, so that no anchors are printed.
-    manifests = json.loads(json.dumps(configuration.manifests))
+    manifests = json.loads(json.dumps(configuration.objects))
     text = yaml.safe_dump_all(manifests, sort_keys=False, default_flow_style=None, width=140)
     return "".join(f"# {line}\n" for line in lines) + text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -68,33 +67,31 @@ def test_the_order_of_rules_subjects_and_entries(config: Configuration, random: 
 def test_the_names_of_objects(config: Configuration) -> None:
     """As long as names sort as before."""
     built_in_names = {server.name_of(manifest) for manifest in built_in(config.kubernetes)}
-    renamed = {name: f"{name}-of-ours" for name in map(server.name_of, config.manifests) if name not in built_in_names}
+    renamed = {name: f"{name}-of-ours" for name in map(server.name_of, config.objects) if name not in built_in_names}
     in_order = sorted({*renamed, *built_in_names})
     assert sorted(in_order, key=lambda name: renamed.get(name, name)) == in_order
-    text = json.dumps(config.manifests)
-    for name, new in renamed.items():
-        text = text.replace(f'{{"name": {json.dumps(name)}}}', f'{{"name": {json.dumps(new)}}}')
-    again = reported(config._replace(manifests=tuple(json.loads(text))))
 
     def rename(names: str) -> str:
         return ", ".join(sorted(renamed.get(name, name) for name in names.split(", ")))
 
+    again = reported(replaced(config, {named(name): named(new) for name, new in renamed.items()}))
     assert again == {(rule, rename(name), rename(others), *more) for rule, name, others, *more in reported(config)}
 
 
 def test_the_names_of_users_and_groups(config: Configuration) -> None:
-    text = json.dumps(config.manifests)
-    for name in ("alice", "bob", "dev", "ops", "monitors"):
-        for kind in ("user", "group"):
-            text = text.replace(f'"{kind}": {{"name": "{name}"}}', f'"{kind}": {{"name": "{name}@example.com"}}')
-    assert reported(config._replace(manifests=tuple(json.loads(text)))) == reported(config)
+    changes = {
+        f'"{kind}": {named(name)}': f'"{kind}": {named(f"{name}@example.com")}'
+        for name in ("alice", "bob", "dev", "ops", "monitors")
+        for kind in ("user", "group")
+    }
+    assert reported(replaced(config, changes)) == reported(config)
 
 
 @pytest.mark.parametrize(
     "subject", [{"kind": "User", "user": {"name": "zoe"}}, {"kind": "Group", "group": {"name": "zoo"}}]
 )
 def test_an_unrelated_flow_schema(config: Configuration, subject: Manifest) -> None:
-    used = {server.precedence_of(schema) for schema in config.manifests if schema["kind"] == "FlowSchema"}
+    used = {server.precedence_of(schema) for schema in config.objects if schema["kind"] == "FlowSchema"}
     precedence = next(number for number in range(8990, 0, -1) if number not in used)
     entries = {
         "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["zebras"], "namespaces": ["zoo"]}],
@@ -126,4 +123,19 @@ def mapped(config: Configuration, change: Callable[[list[Any]], list[Any]]) -> C
             return {key: walk(inner) for key, inner in value.items()}
         return [walk(inner) for inner in change(value)] if isinstance(value, list) else value
 
-    return config._replace(manifests=tuple(walk(copy.deepcopy(value)) for value in config.manifests))
+    manifests, context = (tuple(map(walk, objects)) for objects in (config.manifests, config.context))
+    return config._replace(manifests=manifests, context=context)
+
+
+def named(name: str) -> str:
+    """An object or a subject of this name, as JSON."""
+    return json.dumps({"name": name})
+
+
+def replaced(config: Configuration, changes: dict[str, str]) -> Configuration:
+    """The configuration with pieces of its JSON replaced."""
+    text = json.dumps((config.manifests, config.context))
+    for piece, new in changes.items():
+        text = text.replace(piece, new)
+    manifests, context = json.loads(text)
+    return config._replace(manifests=tuple(manifests), context=tuple(context))

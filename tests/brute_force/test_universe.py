@@ -59,7 +59,7 @@ SEGMENTS = (
 
 
 def rules_of(config: Configuration) -> list[Manifest]:
-    objects = (*built_in(config.kubernetes), *config.manifests)
+    objects = (*built_in(config.kubernetes), *config.objects)
     return [rule for value in objects if value["kind"] == "FlowSchema" for rule in server.rules_of(value)]
 
 
