@@ -136,7 +136,7 @@ def manifest(kind: str, name: str, spec: dict[str, Any], release: str) -> Manife
 
 
 def configuration(seed: int | str) -> Configuration:
-    """A configuration of 1 to 6 FlowSchemas of 1 to 3 rules."""
+    """A configuration of 1 to 6 FlowSchemas, sometimes of 11, with 1 to 3 rules each."""
     random = Random(f"configuration {seed}")
     kubernetes = random.choice(("1.36", "1.36", "1.29", "1.25"))
     complete, manifests = random.random() < 0.5, _manifests(random, kubernetes)
@@ -148,7 +148,7 @@ def configuration(seed: int | str) -> Configuration:
 
 def _manifests(random: Random, kubernetes: str) -> list[Manifest]:
     pool = _Pool.draw(random)
-    names = random.sample(NAMES, random.randint(1, 6))
+    names = random.sample(NAMES, random.randint(1, 6) if random.random() < 0.9 else len(NAMES))
     if random.random() < 0.15:
         names[0] = random.choice(REDEFINED)
     manifests = [manifest("FlowSchema", name, _spec(random, pool), kubernetes) for name in names]
