@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from apflint.load.yaml_text import Parser
 
-LARGEST = 500_000
-"""Characters of a document. Two of them can make three values (`[?,?]`), and `apflint.load.yaml_text` reads so many."""
+MAX_EVENTS_LENGTH = 500_000
+"""Characters of a document that is read from events."""
 DEEPEST = 100
 _SPECIAL = ("&", "!", "<<")
 
@@ -29,12 +29,27 @@ class _SpecialError(Exception):
     pass
 
 
-def plain_value(text: str, parser: Callable[[str], Parser]) -> dict[str, object] | list[object] | None:
-    """The value of a text with one document, or None where there is something special in it. Never raises."""
-    if len(text) > LARGEST:
+def plain_value(text: str, parser: Callable[[str], Parser], max_values: int) -> dict[str, object] | list[object] | None:
+    """Return the value of a text with one document, or None if the text may need its tree. Never raises.
+
+    A document of more than `max_values` keys, scalars, lists and mappings needs it: the tree reports the limit.
+    """
+    if _count_at_most(text) > max_values:
         return None
     value = value_by_lines(text)
-    return value_by_events(text, parser) if value is None else value
+    return value_by_events(text, parser) if value is None and len(text) <= MAX_EVENTS_LENGTH else value
+
+
+def _count_at_most(text: str) -> int:
+    """Return an upper bound of the values in a document, if it is one that `line_yaml` or the events can read.
+
+    A short text is bounded by its length: two characters can make three values (`[?,?]`). In a longer one each line has at
+    most one key, each item follows a dash, a bracket or a comma, and the root is one more.
+    """
+    if len(text) <= MAX_EVENTS_LENGTH:
+        return 0
+    keys = text.count(": ") + text.count(":\n") + 1
+    return 1 + 2 * keys + text.count("- ") + text.count("[") + text.count(",")
 
 
 def value_by_events(text: str, parser: Callable[[str], Parser]) -> dict[str, object] | list[object] | None:

@@ -82,7 +82,11 @@ def documents(
             return
         if not wanted(start, end):
             continue
-        if values and (value := plain_value(text[start:end], _parser)) is not None:
+        if (
+            values
+            and end - start <= MAX_LENGTH
+            and (value := plain_value(text[start:end], _parser, MAX_VALUES)) is not None
+        ):
             yield YamlDocument(start, end, None, None, value)
             continue
         try:

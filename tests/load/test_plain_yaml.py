@@ -12,7 +12,7 @@ from test_load_laws import HEAD, PIECES, TEXTS, VALUES
 
 from apflint.load import yaml_text
 from apflint.load.decode import Decoded, DecodeError, decode
-from apflint.load.plain_yaml import DEEPEST, LARGEST, plain_value, value_by_events
+from apflint.load.plain_yaml import DEEPEST, MAX_EVENTS_LENGTH, plain_value, value_by_events
 
 SPECIAL = [
     "a: &x 1\n",
@@ -35,16 +35,16 @@ SPECIAL = [
     "# nothing\n",
     "a: b\n...\nc: d\n",
     "a: " + "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1) + "\n",
-    "a: " + "x" * LARGEST + "\n",
+    "a: " + "x" * MAX_EVENTS_LENGTH + "\n",
 ]
 
 
 def short(text: str) -> Any:
     """By the events, which all that is read by lines agrees with."""
     value = value_by_events(text, yaml_text._parser)
-    either = plain_value(text, yaml_text._parser)
-    assert value is None or len(text) > LARGEST or repr(either) == repr(value)
-    return value if len(text) <= LARGEST else either
+    either = plain_value(text, yaml_text._parser, yaml_text.MAX_VALUES)
+    assert value is None or len(text) > MAX_EVENTS_LENGTH or repr(either) == repr(value)
+    return value if len(text) <= MAX_EVENTS_LENGTH else either
 
 
 def long(text: str) -> Decoded | None:
@@ -102,3 +102,31 @@ def test_documents_have_a_value_only_where_it_is_asked_for() -> None:
     assert (document.value, document.root is None) == ({"a": "b"}, True)
     (document,) = yaml_text.documents("a: &x b\n", values=True)
     assert (document.value, document.root is None) == (None, False)
+
+
+ENTRY = "- name: team-a\n  verbs: [get, list]\n  rules:\n  - user: 'a: b'\n"
+
+
+def test_a_long_list_is_read_by_lines_as_by_the_tree() -> None:
+    text = "items:\n" + ENTRY * (MAX_EVENTS_LENGTH // len(ENTRY) + 1)
+    assert len(text) > MAX_EVENTS_LENGTH
+    found = plain_value(text, yaml_text._parser, yaml_text.MAX_VALUES)
+    assert found is not None
+    assert repr(Decoded(found, (), ())) == repr(long(text))
+
+
+@pytest.mark.parametrize("line", ["- a\n", "a{}: b\n", "- [a,b,c,d]\n", "- - - a\n", "a{}:\n"])
+def test_a_document_of_too_many_values_is_not_read_by_lines(line: str) -> None:
+    """The tree has more values than this bound allows, so the bound must not let the short way read them."""
+    text = "".join(line.format(number) for number in range(MAX_EVENTS_LENGTH // len(line) + 1))
+    assert len(text) > MAX_EVENTS_LENGTH
+    values = yaml_text.MAX_VALUES - count_left(text)
+    assert plain_value(text, yaml_text._parser, values - 1) is None
+    assert plain_value(text, yaml_text._parser, 10 * values) is not None
+
+
+def count_left(text: str) -> int:
+    """Return how many values the tree may have besides those of a document."""
+    composer = yaml_text._Composer(text, 0, len(text))
+    composer.root()
+    return composer.left
