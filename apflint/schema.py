@@ -1,7 +1,7 @@
-"""Holds a decoded object against the JSON Schema of its kind and API version, to see if a kube-apiserver can decode it.
+"""The JSON Schemas of the API's kinds, and what a kube-apiserver cannot decode in an object by them.
 
-Two readers of the same schema: a gate of plain functions, which says yes or no in microseconds, and `jsonschema`, which
-finds every violation where the gate said no (`apflint.schema_violations`). tests/test_schema.py proves that they agree.
+`find_violations` first cuts an object down to what its schema rejects. Of a valid object nothing is left. `jsonschema`,
+which takes 100 ms to import and puts whole values into its messages, validates only the rest.
 """
 
 from __future__ import annotations
@@ -17,223 +17,244 @@ from apflint.shipped import shipped
 from apflint.timestamp import is_timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable, Mapping
+
+    from jsonschema.protocols import Validator
 
     from apflint.finding import Path
     from apflint.releases import Release
 
     Schema = dict[str, Any]
-    Fits = Callable[[Any], bool]
 
 
-MOST = 2 * TOLD
-"""Violations of one object that are looked for: more than are told, so that it is known that there are more.
+MAX_VIOLATIONS = 2 * TOLD
+"""Number of unknown fields, and of other violations, after which no more are looked for in an object.
 
-So many unknown fields do not hide the others: where there is one of these, nothing can be made of the object.
+It is more than a report lists of a file, so that the report knows that there are more.
 """
 
 
 class Violation(NamedTuple):
-    """Something in an object that a server cannot decode (HTTP 400); before Kubernetes 1.25 it drops unknown fields."""
+    """A part of an object that a server cannot decode (HTTP 400); before Kubernetes 1.25 it drops unknown fields."""
 
     what: Literal["unknown", "type", "range", "format"]
     path: Path
-    """Of the value; for `unknown` of the key that is no field."""
+    """Path of the value, or of the key if `what` is `unknown`."""
     expected: str
     """`string`, `boolean`, `int32`, `int64`, `date-time`, `list`, `object`, `map of strings`; "" for `unknown`."""
     got: object
-    """The value found there."""
+    """The value at `path`."""
     known: tuple[str, ...] = ()
     """For `unknown`: the fields that this mapping has in this release, in alphabetical order."""
 
 
-def violations(value: Mapping[str, object], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
-    """All that a server of this release cannot decode in `value`, sorted by path.
+def find_violations(value: Mapping[str, object], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
+    """Find everything in `value` that a server of this release cannot decode, sorted by path.
 
-    `kind` is FlowSchema, PriorityLevelConfiguration or one of their lists, `version` as in `v1`. Paths sort as the server
-    decodes: keys alphabetically, items by index. It stops at the first `type`, `range` or `format`, and reports unknown
-    fields only where there is none of these. Of a hopeless object these are the unknown fields among the first `MOST` that
-    come, and the first `MOST` of the others. Raises LookupError for a kind or version that there is no schema of.
+    `kind` is FlowSchema, PriorityLevelConfiguration or one of their lists, `version` as in `v1`. Paths are in the order of
+    the server's decoder: keys alphabetically, items by index. The decoder stops at the first `type`, `range` or `format`,
+    and reports unknown fields only if there is none of these. Raises LookupError if there is no schema.
     """
-    if _gate(kind, version, release.minor)(value):
+    rejected = _Gate().reduce(value, _shape(kind, version, release.minor))
+    if rejected is None:
         return ()
-    from apflint.schema_violations import found
+    # jsonschema is used as published; tests/test_schema.py proves that it finds the same in the whole object.
+    violations: list[Violation] = []
+    for error in _validator(kind, version, release.minor).iter_errors(rejected):
+        path, got = _locate(error.absolute_path, rejected, value)
+        schema = cast("Schema", error.schema)
+        if error.validator == "additionalProperties":
+            known = tuple(schema["properties"])
+            unknown = islice((key for key in got if key not in known), MAX_VIOLATIONS)
+            violations += (Violation("unknown", (*path, key), "", got[key], known) for key in unknown)
+        else:
+            violations.append(Violation(_WHAT[str(error.validator)], path, _expected_type(schema), got))
+    return tuple(sorted(violations, key=_sort_key))
 
-    root = schema_in(kind, version, release.minor)
-    some = list(islice(found(value, root, _compiler(kind, version, release.minor)), MOST))
-    if len(some) == MOST:
-        others = found(value, root, _compiler(kind, version, release.minor, strict=False))
-        some = [*(each for each in some if each.what == "unknown"), *islice(others, MOST)]
-    return tuple(sorted(some, key=_order))
 
+def load_schema(kind: str, version: str) -> dict[str, object]:
+    """Load the JSON Schema of a kind in an API version, with the fields of all releases; a new copy each time.
 
-def schema(kind: str, version: str) -> dict[str, object]:
-    """The JSON Schema of a kind in an API version, with the fields of all releases; a fresh copy each time.
-
-    Fields that not every release has say so: `x-apflint-since` and `x-apflint-until`, first and last release, as `1.26`.
-    Raises LookupError where there is none.
+    A field that not every release has is marked: `x-apflint-since` and `x-apflint-until`, first and last release, as `1.26`.
+    Raises LookupError if there is no schema.
     """
     import json  # a run without objects needs no schema
 
-    # The names are checked before they become part of a path: they may come from a manifest.
+    # The names may come from a manifest: check them before they become part of a path.
     if re.fullmatch(r"\w+", kind) and re.fullmatch(r"\w+", version):
         try:
             with open(f"{shipped('schemas')}/{kind}-{version}.json", encoding="utf-8") as file:  # no pathlib at start
-                loaded: dict[str, Any] = json.load(file)
+                schema: Schema = json.load(file)
         except FileNotFoundError:
             pass
         else:
-            return loaded
+            return schema
     raise LookupError(f"There is no schema of {kind!r} in {version!r}.")
 
 
-def places_of(name: str, kind: str, version: str, release: Release) -> tuple[str, ...]:
-    """Where a field of this name is in the objects of a kind, such as `spec.limited.limitResponse.queuing`.
-
-    Items of a list are written `spec.rules[].subjects`. What people write comes first, then what the server keeps
-    (managedFields, status); nearer the root before deeper.
-    """
-    return _places(kind, version, release.minor).get(name, ())
-
-
 @lru_cache(maxsize=16)
-def schema_in(kind: str, version: str, minor: int) -> Schema:
-    """The schema without the fields that this minor release does not have. It is shared: nobody may change it."""
-    whole: Any = schema(kind, version)
-    for mapping in (whole, *whole["$defs"].values()):
-        properties = mapping["properties"]
+def schema_for_release(kind: str, version: str, minor: int) -> Schema:
+    """Load a schema without the fields that this minor release does not have. It is shared: do not change it."""
+    schema: Any = load_schema(kind, version)
+    for mapping in (schema, *schema["$defs"].values()):
         mapping["properties"] = {
             name: field
-            for name, field in properties.items()
-            if _minor(field.get("x-apflint-since"), 0) <= minor <= _minor(field.get("x-apflint-until"), minor)
+            for name, field in mapping["properties"].items()
+            if _minor(field.get("x-apflint-since", "1.0")) <= minor <= _minor(field.get("x-apflint-until", "1.999"))
         }
-    return cast("Schema", whole)
+    return cast("Schema", schema)
 
 
-def _minor(release: str | None, otherwise: int) -> int:
-    return int(release.removeprefix("1.")) if release else otherwise
+def find_field_paths(name: str, kind: str, version: str, release: Release) -> tuple[str, ...]:
+    """Find where the objects of a kind have a field of this name, such as `spec.limited.limitResponse.queuing`.
+
+    Items of a list are written `spec.rules[].subjects`. Fields that the server sets (managedFields, status) come last,
+    and deeper ones after those nearer to the root.
+    """
+    return _fields_by_name(kind, version, release.minor).get(name, ())
 
 
-# The gate. Each function answers for a value that is not null: null fits everywhere, and the callers see to that.
+def _minor(release: str) -> int:
+    return int(release.removeprefix("1."))
 
 
 @lru_cache(maxsize=16)
-def _gate(kind: str, version: str, minor: int) -> Fits:
-    return _compiler(kind, version, minor).compile(schema_in(kind, version, minor))
+def _fields_by_name(kind: str, version: str, minor: int) -> dict[str, tuple[str, ...]]:
+    root = schema_for_release(kind, version, minor)
+    fields: dict[str, list[str]] = {}
+
+    def walk(schema: Schema, prefix: str) -> None:
+        for name, field in schema.get("properties", {}).items():
+            fields.setdefault(name, []).append(prefix + name)
+            item, beneath = (field["items"], f"{prefix}{name}[].") if "items" in field else (field, f"{prefix}{name}.")
+            if "$ref" in item:
+                walk(_resolve(item, root), beneath)
+
+    def rank(path: str) -> tuple[bool, int]:
+        return (re.search(r"\b(status\.|managedFields\[)", path) is not None, path.count("."))
+
+    walk(root, "")
+    return {name: tuple(sorted(paths, key=rank)) for name, paths in fields.items()}
 
 
-@lru_cache(maxsize=32)
-def _compiler(kind: str, version: str, minor: int, *, strict: bool = True) -> Gate:
-    return Gate(schema_in(kind, version, minor)["$defs"], strict=strict)
+def _resolve(schema: Schema, root: Schema) -> Schema:
+    return cast("Schema", root["$defs"][schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema)
 
 
-class Gate:
-    """Makes functions of the schemas of an object and of its parts. One that is not strict lets unknown fields pass."""
+class _Shape:
+    """What a schema allows, in a form that is fast to check. Every shape allows null as well."""
 
-    def __init__(self, definitions: Schema, *, strict: bool) -> None:
-        self.definitions = definitions
-        self.strict = strict
-        self.compiled: dict[str, Fits] = {}
-
-    def compile(self, schema: Schema) -> Fits:
-        """The function for a schema. The schemas know no more forms than these; the generator makes them."""
-        if "$ref" in schema:
-            return self.referred(schema["$ref"].removeprefix("#/$defs/"))
-        match _type_of(schema):
-            case "object" if "properties" in schema:
-                fields = {name: self.compile(field) for name, field in schema["properties"].items()}
-                return _mapping(fields) if self.strict else _mapping_with_others(fields)
-            case "object":
-                return _map_of(self.compile(schema["additionalProperties"]))
-            case "array":
-                return _list_of(self.compile(schema["items"]))
-            case "integer":
-                return _integer(schema["minimum"], schema["maximum"])
-            case "boolean":
-                return _is_boolean
-            case "string":
-                return _is_time if schema.get("format") == "date-time" else _is_string
-        return _is_anything
-
-    def referred(self, name: str) -> Fits:
-        """The function for a type with a name, one for all its uses."""
-        if name not in self.compiled:
-            self.compiled[name] = self.compile(self.definitions[name])
-        return self.compiled[name]
+    def __init__(self, schema: Schema, root: Schema) -> None:
+        schema = _resolve(schema, root)
+        self.type = _PYTHON_TYPES[_json_type(schema)]
+        """Python type of the values; `object` allows all."""
+        self.fields = {name: _Shape(field, root) for name, field in schema.get("properties", {}).items()}
+        others = schema.get("items") or schema.get("additionalProperties")
+        self.others = _Shape(others, root) if others else None
+        """Shape of the items of a list or of the other fields of a mapping; None if there may be none."""
+        self.integers = range(schema["minimum"], schema["maximum"] + 1) if "minimum" in schema else range(0)
+        self.is_time = schema.get("format") == "date-time"
+        self.plain_type = self.type if self.type is bool or (self.type is str and not self.is_time) else None
+        """Python type of which every value is allowed, if there is one."""
 
 
-def _mapping(fields: dict[str, Fits]) -> Fits:
-    def fits(value: Any) -> bool:
-        if type(value) is not dict:
-            return False
-        for key, item in value.items():
-            field = fields.get(key)
-            if field is None or (item is not None and not field(item)):
-                return False
-        return True
-
-    return fits
+@lru_cache(maxsize=16)
+def _shape(kind: str, version: str, minor: int) -> _Shape:
+    root = schema_for_release(kind, version, minor)
+    return _Shape(root, root)
 
 
-def _mapping_with_others(fields: dict[str, Fits]) -> Fits:
-    def fits(value: Any) -> bool:
-        if type(value) is not dict:
-            return False
-        return all(item is None or key not in fields or fields[key](item) for key, item in value.items())
+class _Gate:
+    """Cuts one object down to what its schema rejects."""
 
-    return fits
+    def __init__(self) -> None:
+        self.unknown = 0
+        self.others = 0
 
+    def reduce(self, value: Any, shape: _Shape) -> Any:
+        """Return only the rejected parts of a value, or None (which every schema allows) if there is none.
 
-def _map_of(item_fits: Fits) -> Fits:
-    def fits(value: Any) -> bool:
-        return type(value) is dict and all(item is None or item_fits(item) for item in value.values())
+        A short value that the schema rejects for the same reason replaces each part, and the field "" all unknown fields of
+        a mapping: jsonschema formats values and names into its messages, whatever their length and depth.
+        """
+        actual = type(value)
+        if actual is not shape.type:
+            return None if value is None or shape.type is object else self.reject(_STAND_INS[actual])
+        if actual is dict or actual is list:
+            rejected: dict[Any, Any] = {}
+            for step, item in value.items() if actual is dict else enumerate(value):
+                part = shape.fields.get(step, shape.others)
+                if part is None:
+                    self.unknown += 1
+                    if self.unknown <= MAX_VIOLATIONS:
+                        rejected[""] = None
+                elif type(item) is not part.plain_type and (rest := self.reduce(item, part)) is not None:
+                    rejected[step] = rest
+            return None if not rejected else rejected if actual is dict else _Items(rejected)
+        if actual is int and value not in shape.integers:
+            return self.reject(shape.integers.stop)
+        if shape.is_time and not is_timestamp(value):
+            return self.reject("")
+        return None
 
-    return fits
-
-
-def _list_of(item_fits: Fits) -> Fits:
-    def fits(value: Any) -> bool:
-        if type(value) is not list:
-            return False
-        for item in value:  # noqa: SIM110  # all() with a generator takes twice as long
-            if item is not None and not item_fits(item):
-                return False
-        return True
-
-    return fits
-
-
-def _integer(minimum: int, maximum: int) -> Fits:
-    def fits(value: Any) -> bool:
-        return type(value) is int and minimum <= value <= maximum
-
-    return fits
-
-
-def _is_boolean(value: Any) -> bool:
-    return type(value) is bool
-
-
-def _is_string(value: Any) -> bool:
-    return type(value) is str
+    def reject(self, stand_in: object) -> object:
+        """Count a violation that is not an unknown field. Further ones than `MAX_VIOLATIONS` pass."""
+        self.others += 1
+        return stand_in if self.others <= MAX_VIOLATIONS else None
 
 
-def _is_time(value: Any) -> bool:
-    return type(value) is str and is_timestamp(value)
+class _Items(list[Any]):
+    """The rejected items of a list, and their indices in that list."""
+
+    def __init__(self, items: dict[int, Any]) -> None:
+        super().__init__(items.values())
+        self.indices = list(items)
 
 
-def _is_anything(_: Any) -> bool:
-    return True
+_PYTHON_TYPES: dict[str | None, type] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "boolean": bool,
+    None: object,
+}
+# 0.5 for all floats: jsonschema takes 5.0 for an integer, which a server does not.
+_STAND_INS: dict[type, object] = {dict: {}, list: [], str: "", int: 0, bool: True, float: 0.5}
+_WHAT: dict[str, Literal["type", "range", "format"]] = {
+    "type": "type",
+    "minimum": "range",
+    "maximum": "range",
+    "format": "format",
+}
+"""Keyword that rejects a value -> `Violation.what`."""
 
 
-def _type_of(schema: Schema) -> str | None:
+@lru_cache(maxsize=16)
+def _validator(kind: str, version: str, minor: int) -> Validator:
+    from jsonschema import Draft202012Validator, FormatChecker  # takes 100 ms
+
+    checker = FormatChecker(formats=())
+    checker.checks("date-time")(lambda value: not isinstance(value, str) or is_timestamp(value))
+    return Draft202012Validator(schema_for_release(kind, version, minor), format_checker=checker)
+
+
+def _locate(path: Iterable[Any], rejected: Any, value: Any) -> tuple[Path, Any]:
+    """Return the path and the value in the object for a path in its rejected part."""
+    steps: list[str | int] = []
+    for step in path:
+        steps.append(rejected.indices[step] if isinstance(rejected, _Items) else step)
+        rejected, value = rejected[step], value[steps[-1]]
+    return tuple(steps), value
+
+
+def _json_type(schema: Schema) -> str | None:
     types = schema.get("type")
     return types[0] if isinstance(types, list) else types
 
 
-def expected(schema: Schema) -> str:
-    """What a place wants, as messages call it: `list`, `map of strings`, `integer`, `date-time`."""
-    match _type_of(schema):
+def _expected_type(schema: Schema) -> str:
+    match _json_type(schema):
         case "array":
             return "list"
         case "object" if "properties" not in schema:
@@ -242,25 +263,6 @@ def expected(schema: Schema) -> str:
             return str(schema.get("format", other))
 
 
-def _order(violation: Violation) -> list[tuple[bool, str | int]]:
-    """Indices sort as numbers, keys as text; the two never meet in one place of an object but in an unreadable one."""
+def _sort_key(violation: Violation) -> list[tuple[bool, str | int]]:
+    """Compare indices as numbers and keys as strings; one mapping or list never has both."""
     return [(isinstance(step, str), step) for step in violation.path]
-
-
-@lru_cache(maxsize=16)
-def _places(kind: str, version: str, minor: int) -> dict[str, tuple[str, ...]]:
-    root = schema_in(kind, version, minor)
-    found: dict[str, list[str]] = {}
-
-    def walk(schema: Schema, prefix: str) -> None:
-        for name, field in schema.get("properties", {}).items():
-            found.setdefault(name, []).append(prefix + name)
-            item, beneath = (field["items"], f"{prefix}{name}[].") if "items" in field else (field, f"{prefix}{name}.")
-            if "$ref" in item:
-                walk(root["$defs"][item["$ref"].removeprefix("#/$defs/")], beneath)
-
-    def rank(place: str) -> tuple[bool, int]:
-        return (re.search(r"\b(status\.|managedFields\[)", place) is not None, place.count("."))
-
-    walk(root, "")
-    return {name: tuple(sorted(places, key=rank)) for name, places in found.items()}

@@ -155,7 +155,7 @@ class _Places:
             if isinstance(place, Place):
                 there = self._of_object.setdefault((rule, id(place.document)), [])
                 there.append(number)
-                if len(there) >= schema.MOST:
+                if len(there) >= schema.MAX_VIOLATIONS:
                     self.incomplete.add((rule, id(source)))
 
     def covered(self, one: Suppression) -> Iterator[int]:

@@ -20,7 +20,7 @@ from apflint.model import (
 )
 from apflint.record import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY, api_version
-from apflint.schema import Violation, violations
+from apflint.schema import Violation, find_violations
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -182,7 +182,7 @@ def _manifest(document: Document, release: Release) -> Manifest:
     if api_version(document.version) is None:  # there is no such version, so there is nothing to hold it against
         return Manifest(document, (), None)
     value = document.value
-    found = violations(value, document.kind, document.version, release)
+    found = find_violations(value, document.kind, document.version, release)
     if any(violation.what != "unknown" for violation in found) or document.not_finite:
         return Manifest(document, found, None)
     if document.kind == "FlowSchema":

@@ -27,7 +27,7 @@ from apflint.model import (
     priority_level,
 )
 from apflint.releases import API_VERSIONS, RELEASES, release
-from apflint.schema import violations
+from apflint.schema import find_violations
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -178,7 +178,7 @@ def test_a_field_that_the_schema_does_not_have_is_not_read(field: str) -> None:
     for version in [life.name for life in API_VERSIONS]:
         for kubernetes in RELEASES:
             written = {"spec": spec(**{field: "x"})}
-            (found,) = violations(written, "PriorityLevelConfiguration", version, kubernetes)
+            (found,) = find_violations(written, "PriorityLevelConfiguration", version, kubernetes)
             known.add(found.what)
             if found.what == "unknown":
                 assert level(spec(**{field: "x"}), kubernetes.name, version) == level(spec(), kubernetes.name, version)

@@ -1,4 +1,4 @@
-"""The schemas say what a server can decode, and both of their readers say the same."""
+"""The schemas, and the violations found by them: the same as plain jsonschema finds in the whole object."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.validators import extend
 
 from apflint import schema as schema_module
 from apflint.load import load
 from apflint.releases import release
-from apflint.schema import Violation, places_of, schema, violations
-from apflint.schema_violations import found as found_by_jsonschema
+from apflint.schema import Violation, find_field_paths, find_violations, load_schema
 from apflint.shipped import shipped
 from apflint.timestamp import is_timestamp
 
@@ -81,27 +81,34 @@ def replaced(value: dict[str, Any], path: tuple[str | int, ...], new: Any) -> di
     return changed
 
 
-def explained(value: Any, kind: str, version: str, name: str) -> list[Violation]:
-    """What jsonschema says, whatever the gate says, sorted as a server comes upon it."""
-    whole = schema_module.schema_in(kind, version, release(name).minor)
-    return sorted(found_by_jsonschema(value, whole, _Closed(whole["$defs"], strict=True)), key=schema_module._order)
+# 5.0 is an integer to jsonschema and not to a server. Both extensions are documented ones.
+VALIDATOR = extend(  # type: ignore[no-untyped-call]  # jsonschema gives it no types
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
+)
+FORMATS = FormatChecker(formats=())
+FORMATS.checks("date-time")(lambda value: not isinstance(value, str) or is_timestamp(value))
+WHAT: dict[str, Any] = {"type": "type", "minimum": "range", "maximum": "range", "format": "format"}
 
 
-class _Closed(schema_module.Gate):
-    """A gate that refuses everything, so that everything is looked into."""
-
-    def compile(self, schema: schema_module.Schema) -> schema_module.Fits:  # noqa: ARG002  # that is the point
-        return lambda _: False
+def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Violation]:
+    """Return what plain jsonschema finds in the whole object, sorted as a server decodes it."""
+    schema = schema_module.schema_for_release(kind, version, release(name).minor)
+    violations = []
+    for error in VALIDATOR(schema, format_checker=FORMATS).iter_errors(value):
+        path, got = tuple(error.absolute_path), error.instance
+        if error.validator == "additionalProperties":
+            known = tuple(error.schema["properties"])
+            violations += [Violation("unknown", (*path, key), "", got[key], known) for key in got if key not in known]
+        elif error.validator == "type" or not isinstance(got, float):  # jsonschema compares floats with limits as well
+            expected = schema_module._expected_type(error.schema)
+            violations.append(Violation(WHAT[error.validator], path, expected, got))
+    return sorted(violations, key=schema_module._sort_key)
 
 
 def same(found: Iterable[Violation], wanted: Iterable[Violation]) -> bool:
-    """Whether they are equal, and so are the types of what was found: to Python True is 1."""
+    """Whether they are equal, types of the values included: to Python True is 1."""
     return repr(list(found)) == repr(list(wanted))
-
-
-def fits(value: Any, kind: str, version: str, name: str) -> bool:
-    """What the gate says."""
-    return schema_module._gate(kind, version, release(name).minor)(value)
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -110,7 +117,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
     return [place for step, item in pairs for place in ((*path, step), *places(item, (*path, step)))]
 
 
-# --- Gate, explanation and jsonschema agree ---
+# --- The violations are those of plain jsonschema ---
 
 # Whatever YAML and JSON can hold, with the limits of each type among it.
 JUNK = st.one_of(
@@ -137,7 +144,7 @@ JUNK = st.one_of(
 @st.composite
 def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
     """An object made by the schema, in which each value is a chance value with a probability of `mistakes` in 30."""
-    root: Any = schema(kind, version)
+    root: Any = load_schema(kind, version)
 
     def value(node: dict[str, Any]) -> Any:
         chance = draw(st.integers(0, 29))
@@ -171,32 +178,37 @@ def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
 
 @settings(max_examples=300)
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS), st.sampled_from(RELEASES), st.integers(0, 3))
-def test_all_readers_agree(data: st.DataObject, kind: str, version: str, name: str, mistakes: int) -> None:
+def test_violations_are_those_of_jsonschema(
+    data: st.DataObject, kind: str, version: str, name: str, mistakes: int
+) -> None:
     value = data.draw(objects(kind, version, mistakes))
-    found = explained(value, kind, version, name)
-    assert fits(value, kind, version, name) == (not found)
-    assert same(violations(value, kind, version, release(name)), found)
+    found = find_violations(value, kind, version, release(name))
+    assert same(found, validate_whole(value, kind, version, name))
+
+
+def test_jsonschema_is_used_as_published() -> None:
+    assert type(schema_module._validator("FlowSchema", "v1", NEWEST.minor)) is Draft202012Validator
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
 def test_what_the_schema_makes_fits(data: st.DataObject, kind: str, version: str) -> None:
     value = data.draw(objects(kind, version, 0))
     unknown = {"clusterName", "subresource", "shardInfo"}
-    assert all(found.path[-1] in unknown for found in violations(value, kind, version, release("1.28")))
+    assert all(found.path[-1] in unknown for found in find_violations(value, kind, version, release("1.28")))
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
-def test_plain_jsonschema_accepts_what_the_gate_accepts(data: st.DataObject, kind: str, version: str) -> None:
-    """The files are for others as well: their own validators, which do not know what is ours, must not refuse more."""
+def test_other_validators_accept_objects_without_violations(data: st.DataObject, kind: str, version: str) -> None:
+    """The files are published: validators that know nothing of Kubernetes' formats must not reject more."""
     value = data.draw(objects(kind, version, 1))
-    if fits(value, kind, version, "1.28"):
-        assert Draft202012Validator(schema(kind, version)).is_valid(value)
+    if not find_violations(value, kind, version, release("1.28")):
+        assert Draft202012Validator(load_schema(kind, version)).is_valid(value)
 
 
 @given(st.data(), st.sampled_from(KINDS))
 def test_each_violation_is_in_the_object(data: st.DataObject, kind: str) -> None:
     value = data.draw(objects(kind, "v1", 3))
-    for found in violations(value, kind, "v1", NEWEST):
+    for found in find_violations(value, kind, "v1", NEWEST):
         inner: Any = value
         for step in found.path:
             inner = inner[step]
@@ -224,17 +236,15 @@ EACH: list[Any] = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_readers_agree_on_each_value_in_each_place(kind: str) -> None:
-    """Chance rarely gets to the fields far from the root: here each place of an example takes each sort of value."""
+def test_violations_of_each_value_in_each_place(kind: str) -> None:
+    """Random objects rarely reach deep fields: here each place of an example takes each sort of value."""
     verdicts = set()
     for path in places(EXAMPLES[kind]):
         for junk in EACH:
             value = replaced(EXAMPLES[kind], path, junk)
-            fit = fits(value, kind, "v1", "1.37")
-            wanted = explained(value, kind, "v1", "1.37")
-            assert fit == (not wanted), (path, junk)
-            assert same(violations(value, kind, "v1", NEWEST), wanted), (path, junk)
-            verdicts.add(fit)
+            wanted = validate_whole(value, kind, "v1", "1.37")
+            assert same(find_violations(value, kind, "v1", NEWEST), wanted), (path, junk)
+            verdicts.add(not wanted)
     assert verdicts == {True, False}
 
 
@@ -243,7 +253,7 @@ def test_all_readers_agree_on_each_value_in_each_place(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_examples_have_no_violation(kind: str) -> None:
-    assert violations(EXAMPLES[kind], kind, "v1", NEWEST) == ()
+    assert find_violations(EXAMPLES[kind], kind, "v1", NEWEST) == ()
 
 
 @pytest.mark.parametrize(
@@ -276,14 +286,14 @@ def test_the_examples_have_no_violation(kind: str) -> None:
 )
 def test_a_wrong_value(kind: str, path: tuple[str | int, ...], value: Any, what: Any, expected: str) -> None:
     changed = replaced(EXAMPLES[kind], path, value)
-    assert violations(changed, kind, "v1", NEWEST) == (Violation(what, path, expected, value),)
+    assert find_violations(changed, kind, "v1", NEWEST) == (Violation(what, path, expected, value),)
 
 
 def test_an_unknown_field_comes_with_the_known_ones() -> None:
     changed = replaced(LEVEL, ("spec", "limited", "queuing"), {"queues": 5})
     known = ("borrowingLimitPercent", "lendablePercent", "limitResponse", "nominalConcurrencyShares")
     path = ("spec", "limited", "queuing")
-    assert violations(changed, "PriorityLevelConfiguration", "v1", NEWEST) == (
+    assert find_violations(changed, "PriorityLevelConfiguration", "v1", NEWEST) == (
         Violation("unknown", path, "", {"queues": 5}, known),
     )
 
@@ -292,7 +302,7 @@ def test_all_violations_in_the_order_of_paths() -> None:
     changed = replaced(FLOW_SCHEMA, ("spec", "rules", 0, "resourceRules", 0, "verbs"), [True] * 11)
     changed["Kind"] = "x"
     changed["spec"]["Rules"] = []
-    paths = [found.path for found in violations(changed, "FlowSchema", "v1", NEWEST)]
+    paths = [found.path for found in find_violations(changed, "FlowSchema", "v1", NEWEST)]
     verbs = ("spec", "rules", 0, "resourceRules", 0, "verbs")
     assert paths == [("Kind",), ("spec", "Rules"), *((*verbs, index) for index in range(11))]
 
@@ -300,20 +310,20 @@ def test_all_violations_in_the_order_of_paths() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_null_fits_everywhere(kind: str) -> None:
     for path in places(EXAMPLES[kind]):
-        assert violations(replaced(EXAMPLES[kind], path, None), kind, "v1", NEWEST) == (), path
+        assert find_violations(replaced(EXAMPLES[kind], path, None), kind, "v1", NEWEST) == (), path
 
 
 @pytest.mark.parametrize("value", [[], {}, "x", 5, True, {"a": [{"b": 1.5}]}])
 def test_fields_v1_takes_anything(value: Any) -> None:
     path = ("metadata", "managedFields", 0, "fieldsV1")
-    assert violations(replaced(FLOW_SCHEMA, path, value), "FlowSchema", "v1", NEWEST) == ()
+    assert find_violations(replaced(FLOW_SCHEMA, path, value), "FlowSchema", "v1", NEWEST) == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lists_are_read_item_by_item(kind: str) -> None:
     whole = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": f"{kind}List", "metadata": {}}
     items = [EXAMPLES[kind], None, replaced(EXAMPLES[kind], ("metadata", "name"), 5)]
-    found = violations({**whole, "items": items}, f"{kind}List", "v1", NEWEST)
+    found = find_violations({**whole, "items": items}, f"{kind}List", "v1", NEWEST)
     assert found == (Violation("type", ("items", 2, "metadata", "name"), "string", 5),)
 
 
@@ -331,8 +341,8 @@ def test_lists_are_read_item_by_item(kind: str) -> None:
 def test_fields_of_some_releases(path: tuple[str, ...], version: str, having: str, lacking: str) -> None:
     value: dict[str, Any] = replaced({"metadata": {}, "spec": {"limited": {}}}, path, None)
     kind = "PriorityLevelConfiguration"
-    assert violations(value, kind, version, release(having)) == ()
-    (found,) = violations(value, kind, version, release(lacking))
+    assert find_violations(value, kind, version, release(having)) == ()
+    (found,) = find_violations(value, kind, version, release(lacking))
     assert (found.what, found.path) == ("unknown", path)
     assert path[-1] not in found.known
 
@@ -341,9 +351,10 @@ def test_shares_bear_the_name_of_their_version() -> None:
     kind = "PriorityLevelConfiguration"
     for version in VERSIONS:
         old = version in {"v1alpha1", "v1beta1", "v1beta2"}
-        assert bool(places_of("assuredConcurrencyShares", kind, version, NEWEST)) == old
+        assert bool(find_field_paths("assuredConcurrencyShares", kind, version, NEWEST)) == old
         assert (
-            "spec.limited.nominalConcurrencyShares" in places_of("nominalConcurrencyShares", kind, version, NEWEST)
+            "spec.limited.nominalConcurrencyShares"
+            in find_field_paths("nominalConcurrencyShares", kind, version, NEWEST)
         ) != old
 
 
@@ -358,7 +369,7 @@ def test_deep_and_huge_values_are_explained() -> None:
         "spec": {"matchingPrecedence": deep, "rules": "x" * 1_000_000, "foo": deep},
         "metadata": {"generation": 1 << 100_000},
     }
-    found = violations(value, "FlowSchema", "v1", NEWEST)
+    found = find_violations(value, "FlowSchema", "v1", NEWEST)
     assert [(one.what, one.path[-1]) for one in found] == [
         ("range", "generation"),
         ("unknown", "foo"),
@@ -371,12 +382,12 @@ def test_deep_and_huge_values_are_explained() -> None:
 
 def test_thousands_of_unknown_fields_hide_no_other_violation() -> None:
     many: dict[str, Any] = {f"k{number}": 1 for number in range(3_000)}
-    found = violations({"metadata": {**many, "name": 5}, **many, "spec": 5}, "FlowSchema", "v1", NEWEST)
-    assert sum(one.what == "unknown" for one in found) == schema_module.MOST
+    found = find_violations({"metadata": {**many, "name": 5}, **many, "spec": 5}, "FlowSchema", "v1", NEWEST)
+    assert sum(one.what == "unknown" for one in found) == schema_module.MAX_VIOLATIONS
     assert [one.path for one in found if one.what == "type"] == [("metadata", "name"), ("spec",)]
     labels = {f"k{number}": 1 for number in range(3_000)}
-    found = violations({"metadata": {"labels": labels}, "foo": 1}, "FlowSchema", "v1", NEWEST)
-    assert [one.what for one in found].count("type") == schema_module.MOST
+    found = find_violations({"metadata": {"labels": labels}, "foo": 1}, "FlowSchema", "v1", NEWEST)
+    assert [one.what for one in found].count("type") == schema_module.MAX_VIOLATIONS
 
 
 @pytest.mark.parametrize(
@@ -384,7 +395,7 @@ def test_thousands_of_unknown_fields_hide_no_other_violation() -> None:
 )
 def test_a_schema_that_is_not_there(kind: str, version: str) -> None:
     with pytest.raises(LookupError, match="There is no schema"):
-        schema(kind, version)
+        load_schema(kind, version)
 
 
 # --- Times ---
@@ -444,12 +455,12 @@ def test_no_times(text: str) -> None:
 
 def test_places() -> None:
     kind = "PriorityLevelConfiguration"
-    assert places_of("queuing", kind, "v1", NEWEST) == ("spec.limited.limitResponse.queuing",)
-    assert places_of("type", kind, "v1", NEWEST)[:2] == ("spec.type", "spec.limited.limitResponse.type")
-    assert places_of("type", kind, "v1", NEWEST)[-1] == "status.conditions[].type"
-    assert places_of("user", "FlowSchema", "v1", NEWEST) == ("spec.rules[].subjects[].user",)
-    assert places_of("lendablePercent", kind, "v1beta2", release("1.25")) == ()
-    assert places_of("queueing", kind, "v1", NEWEST) == ()
+    assert find_field_paths("queuing", kind, "v1", NEWEST) == ("spec.limited.limitResponse.queuing",)
+    assert find_field_paths("type", kind, "v1", NEWEST)[:2] == ("spec.type", "spec.limited.limitResponse.type")
+    assert find_field_paths("type", kind, "v1", NEWEST)[-1] == "status.conditions[].type"
+    assert find_field_paths("user", "FlowSchema", "v1", NEWEST) == ("spec.rules[].subjects[].user",)
+    assert find_field_paths("lendablePercent", kind, "v1beta2", release("1.25")) == ()
+    assert find_field_paths("queueing", kind, "v1", NEWEST) == ()
 
 
 def test_shipped_folders_are_those_of_the_checkout(root: Path) -> None:
@@ -460,7 +471,7 @@ def test_shipped_folders_are_those_of_the_checkout(root: Path) -> None:
 @pytest.mark.parametrize("kind", [*KINDS, "FlowSchemaList", "PriorityLevelConfigurationList"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_files_are_good_schemas(kind: str, version: str) -> None:
-    whole: Any = schema(kind, version)
+    whole: Any = load_schema(kind, version)
     Draft202012Validator.check_schema(whole)
     references = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(whole)))
     assert references == {f"#/$defs/{name}" for name in whole["$defs"]}
@@ -491,7 +502,7 @@ def test_recorded_servers_agree(shared: Path) -> None:
                 if case["code"] == 400 and not any(one["kind"] in {"wrongType", "unknownField"} for one in named):
                     continue
                 assert documents, case["id"]
-                found = violations(documents[0].value, documents[0].kind, version, target)
+                found = find_violations(documents[0].value, documents[0].kind, version, target)
                 typed = [spelled(one.path, indices=False) for one in found if one.what != "unknown"]
                 unknown = {spelled(one.path, indices=True) for one in found if one.what == "unknown"}
                 for one in named:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apflint.schema import schema
+from apflint.schema import load_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def fields(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize(("kind", "version"), NAMES)
 def test_every_field_has_words(kind: str, version: str) -> None:
-    found = list(fields(schema(kind, version)))
+    found = list(fields(load_schema(kind, version)))
     assert len(found) > 40
     for path, field in found:
         words = field.get("description", "")

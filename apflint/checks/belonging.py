@@ -11,7 +11,7 @@ from apflint.checks.subjects import MEMBERS
 from apflint.checks.wording import listed, nearest, quote
 from apflint.finding import Fix, Operation
 from apflint.model import shares_field
-from apflint.schema import places_of
+from apflint.schema import find_field_paths
 
 if TYPE_CHECKING:
     from apflint.finding import Path
@@ -58,7 +58,7 @@ def owner_of_fields(document: Document, violation: Violation, release: Release) 
 
 def owners_of(name: str, document: Document, release: Release) -> set[str]:
     """The mappings of a spec that have a field of this name; of `limited` and `exempt` only that of the level's type."""
-    places = places_of(name, document.kind, document.version, release)
+    places = find_field_paths(name, document.kind, document.version, release)
     owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
     if owners >= {"spec.exempt", "spec.limited"}:
         owners -= {"spec.limited" if document.at("spec", "type") == "Exempt" else "spec.exempt"}
@@ -82,7 +82,7 @@ def mended(document: Document, violation: Violation, release: Release) -> Fix | 
             return fix
     if name in OF_ROLES:  # without it the FlowSchema takes more than was meant
         return Fix(f"remove {quote(name)}", False, (Operation("remove", path),))
-    meant = _meant(document, violation, places_of(name, document.kind, document.version, release))
+    meant = _meant(document, violation, find_field_paths(name, document.kind, document.version, release))
     if meant is not None:
         return renamed(document, path, meant) if _meanings(document, path[:-1], violation.known)[meant] == 1 else None
     return _deeper(document, violation, release) if nearest(name, violation.known) is None else None
@@ -166,7 +166,9 @@ def _deeper(document: Document, violation: Violation, release: Release) -> Fix |
 def _home(document: Document, violation: Violation, name: str, release: Release) -> str | None:
     """The one mapping beside an unknown field that has a field of its name."""
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
-    places = [place.replace("[]", "").split(".") for place in places_of(name, document.kind, document.version, release)]
+    places = [
+        place.replace("[]", "").split(".") for place in find_field_paths(name, document.kind, document.version, release)
+    ]
     homes = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known}
     homes -= {"status"}
     if homes == {"exempt", "limited"}:

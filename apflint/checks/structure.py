@@ -12,7 +12,7 @@ from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
 from apflint.model import shares_field
 from apflint.releases import BORROWING, EXEMPT_FIELD
-from apflint.schema import places_of
+from apflint.schema import find_field_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,7 +145,7 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
         return f"{message} Its line is indented with no-break spaces (U+00A0), which YAML takes for text"
     if hint := did_you_mean(name, violation.known):
         return f"{message}{hint}"
-    elsewhere = places_of(name, document.kind, document.version, release)
+    elsewhere = find_field_paths(name, document.kind, document.version, release)
     if elsewhere:
         return f"{message} There is a field of this name in {listed(_places(elsewhere))}: is it one level off?"
     if owner := belonging.owner_of_fields(document, violation, release):

@@ -7,7 +7,7 @@ import os
 from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.load.document import KINDS
 from apflint.releases import API_VERSIONS
-from apflint.schema import schema
+from apflint.schema import load_schema
 from apflint.shipped import shipped
 
 FILES = {"config": "apflint-config.json", "test": "apflint-test.json"}
@@ -32,4 +32,4 @@ def show(kind: str, version: str) -> str:
     versions = [life.name for life in API_VERSIONS]
     if version not in versions:
         raise ValueError(f"{quote(version)} is no API version: {listed(versions)}.{did_you_mean(version, versions)}")
-    return json.dumps(schema(kind, version), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(load_schema(kind, version), indent=2, ensure_ascii=False) + "\n"

@@ -14,7 +14,7 @@ from apflint.finding import Operation, field_path
 from apflint.load.document import GROUP, Document
 from apflint.model import PRESERVE_ZERO, flow_schema, priority_level, shares_field
 from apflint.releases import PRESERVE_ZERO as PRESERVE_ZERO_MINOR
-from apflint.schema import violations
+from apflint.schema import find_violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -85,7 +85,7 @@ def _unreadable(document: Document, target: Target) -> Iterator[Note]:
 
 def _undecodable(document: Document, releases: Iterable[Release]) -> Iterator[Note]:
     for release in dict.fromkeys(releases):
-        for found in violations(document.value, document.kind, document.version, release):
+        for found in find_violations(document.value, document.kind, document.version, release):
             if found.what != "unknown":
                 message = (
                     f"the API server cannot decode it as {document.version}: a value of type {found.expected} is wanted."
@@ -186,8 +186,8 @@ def _annotation_told(old: str, new: str) -> str:
 def _differences(before: Document, after: Document, release: Release) -> Iterator[Note]:
     """What a server of the release would refuse, or take otherwise than the one before."""
     origin = source(before.version, release)
-    unknown = {found.path: found for found in violations(before.value, before.kind, before.version, origin)}
-    remaining = violations(after.value, after.kind, after.version, release)
+    unknown = {found.path: found for found in find_violations(before.value, before.kind, before.version, origin)}
+    remaining = find_violations(after.value, after.kind, after.version, release)
     for found in remaining:
         place = f"{field_path(found.path)} is no field of {after.version} in Kubernetes {release.name}"
         if found.what != "unknown":

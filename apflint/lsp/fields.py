@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.releases import API_VERSIONS
-from apflint.schema import schema_in
+from apflint.schema import schema_for_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +115,7 @@ def members(kind: str, version: str, release: Release, path: Path, siblings: Map
 def _walk(kind: str, version: str, release: Release, path: Path) -> tuple[dict[str, Any], dict[str, Any], str] | None:
     """The schema at `path`, the whole, and the name of the type that the last field belongs to."""
     try:
-        whole = schema_in(kind, known_version(version, release), release.minor)
+        whole = schema_for_release(kind, known_version(version, release), release.minor)
     except LookupError:
         return None
     schema: dict[str, Any] = whole

@@ -168,6 +168,7 @@ MANY = {
     "anchors": (HEAD + "  x:\n" + "".join(f"  - &a{i} 1\n" for i in range(30_000)), 1, 0),
     "list items": (HEAD + "  x:\n" + "  - a\n" * 100_000, 1, 0),
     "list items in a line": (HEAD + "  x: [" + "a, " * 100_000 + "]\n", 1, 0),
+    "strings before a number": (HEAD + "  rules: [{resourceRules: [{verbs: [" + "get, " * 150_000 + "5]}]}]\n", 1, 0),
     "syntax errors": ("---\n".join([HEAD + "a: b: c\n"] * 3_000), 1_000, 2_000),
     "errors of structure": ("---\n".join([HEAD + "a: *x\n"] * 3_000), 1_000, 2_000),
     "templates": ("---\n".join([HEAD + "{{ x }}\na: [\n"] * 3_000), 1, 0),
@@ -232,7 +233,7 @@ def test_what_is_set_aside_is_not_left_out(tmp_path: Path) -> None:
     run, findings = checked(tmp_path, "--select", "APF0,APF101,APF201")
     summary = json.loads(run.out)["summary"]
     assert findings == []
-    assert (summary["errors"], summary["suppressed"], "leftOut" in summary) == (1, schema.MOST, False)
+    assert (summary["errors"], summary["suppressed"], "leftOut" in summary) == (1, schema.MAX_VIOLATIONS, False)
 
 
 def test_thousands_of_good_documents(tmp_path: Path) -> None:
