@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.reach import Budget, Ties, Witness
     from apflint.finding import Path
-    from apflint.model import FlowSchema
+    from apflint.model import FlowSchema, NonResourcePolicyRule, ResourcePolicyRule
     from apflint.workspace import Workspace
 
     Matters = Callable[[FlowSchema, FlowSchema], bool]
@@ -74,7 +74,7 @@ def _problem(workspace: Workspace, group: Sequence[FlowSchema], own: set[int], b
 
     def is_harmless(first: FlowSchema, second: FlowSchema) -> bool:
         # A copy is redundant, not tied (APF516).
-        return is_own(first, second) and is_treated_alike(first, second) and first.spec != second.spec
+        return is_own(first, second) and is_treated_alike(first, second) and _rules(first) != _rules(second)
 
     found = reach.ties(workspace.assumed, group, matters, budget)
     if found.example is not None:
@@ -84,6 +84,22 @@ def _problem(workspace: Workspace, group: Sequence[FlowSchema], own: set[int], b
     if found.example is not None:
         return _harmless(found, own, group)
     return _unknown(found, own, group) if found.not_compared else None
+
+
+def _rules(schema: FlowSchema) -> frozenset[object]:
+    """Return the rules of a FlowSchema without the order of their lists, which has no effect."""
+    return frozenset(
+        (
+            frozenset(rule.subjects),
+            frozenset(map(_without_order, rule.resource_rules)),
+            frozenset(map(_without_order, rule.non_resource_rules)),
+        )
+        for rule in schema.spec.rules
+    )
+
+
+def _without_order(part: ResourcePolicyRule | NonResourcePolicyRule) -> tuple[object, ...]:
+    return tuple(frozenset(value) if isinstance(value, tuple) else value for value in part)
 
 
 def _harmful(workspace: Workspace, found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Problem:

@@ -171,6 +171,18 @@ def test_a_copy_of_a_built_in_flow_schema_is_no_tie() -> None:
     assert not ties(copy)
 
 
+def test_a_copy_with_its_lists_in_another_order_is_no_tie() -> None:
+    def probes(*urls: str) -> dict[str, Any]:
+        everybody = [group("system:authenticated"), group("system:unauthenticated")]
+        paths = [{"verbs": ["get"], "nonResourceURLs": [*urls]}]
+        return flow_schema("a-copy", "exempt", 2, subjects=everybody, paths=paths)
+
+    assert not ties(probes("/readyz", "/livez", "/healthz"))
+    assert not ties(probes("/healthz", "/livez", "/readyz"))
+    (tie,) = ties(probes("/healthz", "/version"))
+    assert tie.severity == "info"
+
+
 def test_a_finding_about_a_built_in_flow_schema_is_at_the_object_of_the_user() -> None:
     mine = [flow_schema(name, "exempt", 9000, subjects=[account("ci", name)]) for name in ("a", "b")]
     (found,) = ties(*mine)
