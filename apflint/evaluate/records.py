@@ -106,7 +106,8 @@ def _refuse_event(fields: dict[str, Any]) -> None:
     """Raise ValueError for an audit event, which has its user in an object."""
     if isinstance(fields.get("user"), dict) or str(fields.get("apiVersion")).startswith("audit.k8s.io/"):
         raise ValueError('This is an audit event: read it with --event. "user" of a request is a string.')
-    event_in(fields)
+    if (event := event_in(fields)) is not fields and isinstance(event, dict):
+        raise ValueError("This is an audit event in a log record: read it with --event.")
 
 
 def from_event(value: object) -> Request:

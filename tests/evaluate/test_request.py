@@ -351,6 +351,10 @@ def test_an_event_is_used_unchanged() -> None:
         ({"user": "a", "path": "healthz"}, 'has to start with "/"'),
         ({"kind": "Event", "apiVersion": "audit.k8s.io/v1"}, "audit event: read it with --event"),
         ({"user": {"username": "a"}, "verb": "get"}, "audit event: read it with --event"),
+        (
+            {"category": "kube-audit", "properties": {"log": '{"kind": "Event"}'}},
+            "audit event in a log record: read it with --event",
+        ),
     ],
 )
 def test_records_that_are_no_request(record: object, message: str) -> None:
