@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.matching import COLLECTION_VERBS, is_namespaces, known_resources
+from apflint.checks.system_traffic import documents_to_widen
 from apflint.checks.wording import listed, quote
 from apflint.evaluate import resources
 from apflint.evaluate.match import (
@@ -72,7 +73,7 @@ def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
     """APF505."""
     for schema in workspace.own_flow_schemas:
         found = _missed(workspace, schema, _cluster_wide(schema))
-        if not found:
+        if not found or id(schema.document) in documents_to_widen(workspace):
             continue
         yield _problem(
             schema,

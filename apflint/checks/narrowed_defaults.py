@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.checks import repair
 from apflint.checks.captures import passages
 from apflint.checks.level_facts import describe_seats
 from apflint.checks.reachability import given
 from apflint.checks.system_users import system_users, typical_requests
 from apflint.checks.wording import quote
-from apflint.evaluate.match import matches_flow_schema
+from apflint.evaluate.match import ALL, matches_flow_schema
 from apflint.evaluate.resolve import EXEMPT, matching_order
-from apflint.finding import Place, Problem
+from apflint.finding import Elsewhere, Fix, Place, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     from apflint.evaluate.match import RequestDigest
     from apflint.evaluate.reach.encode import Point
     from apflint.evaluate.reach.passages import Passages
+    from apflint.finding import Path
     from apflint.model import FlowSchema
     from apflint.workspace import Workspace
+
+
+_ADVICE = "Start from the rules that `apflint defaults` prints, and change only what you mean to change"
 
 
 def narrowed_problems(workspace: Workspace, redefined: Sequence[FlowSchema]) -> Iterator[Problem]:
@@ -48,12 +53,16 @@ def _problems(workspace: Workspace, moves: Passages, schema: FlowSchema, origina
     witness = moves.exact_witness(point) if typical else moves.witness(point)
     _, target = moves.schemas(moves.pair(point))
     before, after = (each.spec.priority_level_configuration for each in (original, target))
+    entries = _entries_to_widen(schema, witness.digest)
+    advice = "Add clusterScope: true to the resource rules" if entries else _ADVICE
     yield Problem(
         Place(schema.document, ("metadata", "name")),
         f"this redefines the built-in FlowSchema {quote(schema.name)}, and some of its requests now go elsewhere:"
         f" `{witness.command}` goes to the FlowSchema {quote(target.name)} and the priority level {_figures(workspace, after)}"
-        f" instead of {_figures(workspace, before)}. {_advice(schema, witness.digest)}{given(workspace, target)}",
+        f" instead of {_figures(workspace, before)}. {advice}{given(workspace, target)}",
+        related=tuple(Elsewhere(Place(schema.document, path), "lacks clusterScope: true") for path in entries),
         severity=None if schema.name in builtin.protected_flow_schemas(workspace.release) else "info",
+        fix=_widened(schema, entries) if entries else None,
     )
 
 
@@ -90,13 +99,21 @@ def _figures(workspace: Workspace, level: str) -> str:
     return f"{quote(level)} ({describe_seats(limits)})" if limits else quote(level)
 
 
-def _advice(schema: FlowSchema, request: RequestDigest) -> str:
-    widened = schema.spec._replace(
-        rules=tuple(
-            rule._replace(resource_rules=tuple(each._replace(cluster_scope=True) for each in rule.resource_rules))
-            for rule in schema.spec.rules
-        )
-    )
-    if not matches_flow_schema(request, schema.spec) and matches_flow_schema(request, widened):
-        return "Add clusterScope: true to the resource rules"
-    return "Start from the rules that `apflint defaults` prints, and change only what you mean to change"
+def _entries_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Path]:
+    """Return the entries for all namespaces that lack clusterScope, if the request would match one of them with it."""
+    if matches_flow_schema(request, schema.spec):
+        return []
+    narrow = {
+        ("spec", "rules", i, "resourceRules", j): rule._replace(resource_rules=(part._replace(cluster_scope=True),))
+        for i, rule in enumerate(schema.spec.rules)
+        for j, part in enumerate(rule.resource_rules)
+        if not part.cluster_scope and part.namespaces == (ALL,)
+    }
+    widened = schema.spec._replace(rules=tuple(narrow.values()))
+    return [*narrow] if matches_flow_schema(request, widened) else []
+
+
+def _widened(schema: FlowSchema, entries: list[Path]) -> Fix:
+    title = "set clusterScope: true"
+    fixes = (repair.given(schema.document, (*path, "clusterScope"), True, title, safe=False) for path in entries)
+    return Fix(title, safe=False, operations=tuple(operation for each in fixes for operation in each.operations))

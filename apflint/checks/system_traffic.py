@@ -5,12 +5,14 @@ Only the cheap tests are here, which most files pass. The proofs are loaded for 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.evaluate.groups import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import EXEMPT, matching_order
+from apflint.finding import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,12 +37,24 @@ def system_traffic_captured(workspace: Workspace) -> Iterator[Problem]:
 
 def built_in_flow_schema_narrowed(workspace: Workspace) -> Iterator[Problem]:
     """APF517."""
+    yield from _narrowed(workspace)
+
+
+def documents_to_widen(workspace: Workspace) -> frozenset[int]:
+    """Return the ids of the documents for which APF517 already advises to add clusterScope."""
+    places = (problem.place for problem in _narrowed(workspace) if problem.fix is not None)
+    return frozenset(id(place.document) for place in places if isinstance(place, Place))
+
+
+@lru_cache(maxsize=2)
+def _narrowed(workspace: Workspace) -> tuple[Problem, ...]:
     suggested = builtin.suggested_names(workspace.release, "FlowSchema")
     redefined = [schema for schema in workspace.own_flow_schemas if schema.name in suggested]
-    if redefined:
-        from apflint.checks.narrowed_defaults import narrowed_problems
+    if not redefined:
+        return ()
+    from apflint.checks.narrowed_defaults import narrowed_problems
 
-        yield from narrowed_problems(workspace, redefined)
+    return tuple(narrowed_problems(workspace, redefined))
 
 
 def _candidates(workspace: Workspace) -> list[FlowSchema]:

@@ -49,6 +49,19 @@ def test_a_forgotten_cluster_scope(tmp_path: Path, capsys: pytest.CaptureFixture
         assert json.loads(capsys.readouterr().out)["flowSchema"] == flow_schema_name
 
 
+def test_a_forgotten_cluster_scope_is_one_finding_with_a_fix() -> None:
+    (found,) = findings(without_cluster_scope("system-nodes"), only="APF5")
+    assert found.rule == "APF517"
+    assert [place.message for place in found.related] == ["lacks clusterScope: true"]
+    assert found.fix is not None
+    assert found.fix.title == "set clusterScope: true"
+    fewer = without_cluster_scope("kube-scheduler")
+    fewer["spec"]["rules"][0]["subjects"] = [user("system:another-scheduler")]
+    reported = findings(fewer, only="APF5")
+    assert sorted(each.rule for each in reported if each.rule in ("APF505", "APF517")) == ["APF505", "APF517"]
+    assert all(each.fix is None for each in reported if each.rule == "APF517")
+
+
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
 def test_every_built_in_flow_schema_that_has_cluster_scope(release: Release) -> None:
     for name in builtin.suggested_names(release, "FlowSchema"):
