@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.wording import quote
+from apflint.evaluate.groups import NODES
 from apflint.finding import Elsewhere, Place, Problem
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _ACCOUNTS_OF = "system:serviceaccounts:"
 _ACCOUNT = "system:serviceaccount:"
 _SYSTEM_NAMESPACES = ("kube-", "openshift-")
 """How namespaces of the platform begin: their components are exempt on purpose."""
+_NODES = "all nodes"
 _READS = frozenset(("list", "watch", "*"))
 
 
@@ -37,8 +39,9 @@ def _broad_subjects(schema: FlowSchema) -> Iterator[Problem]:
         for j, subject in enumerate(rule.subjects):
             if who := _broad(subject):
                 message = (
-                    f"this exempts {who} from all limits: in an overload their requests are executed however many they"
-                    " are, and the API server has nothing left to protect itself with"
+                    f"this exempts {who} from all limits: in an overload the server executes all their requests at once, and"
+                    " API Priority and Fairness does not protect it. Name the few clients that have to be exempt, or use a"
+                    " Limited priority level"
                 )
                 yield Problem(Place(schema.document, ("spec", "rules", i, "subjects", j)), message)
 
@@ -57,13 +60,13 @@ def _broad(subject: Subject) -> str | None:
 
 
 def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
-    """One finding for all service accounts that may list every resource of every namespace."""
+    """One finding for all nodes and service accounts that may list every resource of every namespace."""
     clients = [
         (Place(schema.document, ("spec", "rules", i, "subjects", j)), client)
         for i, rule in enumerate(schema.spec.rules)
         if any(map(_lists_cluster, rule.resource_rules))
         for j, subject in enumerate(rule.subjects)
-        if (client := _service_account(subject)) is not None
+        if (client := _machines(subject)) is not None
     ]
     if not clients:
         return
@@ -71,7 +74,7 @@ def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
     message = (
         f"this exempts lists and watches of all resources in all namespaces by {client}. Each takes memory for every object"
         " that it returns, and no limit holds them back in an overload. Use a Limited priority level instead:"
-        " workload-high, or a level of its own"
+        f" {'system' if client == _NODES else 'workload-high'}, or a level of its own"
     )
     related = tuple(Elsewhere(place, f"and {name}") for place, name in others)
     yield Problem(place, message, related=related, severity="info")
@@ -81,6 +84,11 @@ def _lists_cluster(rule: ResourcePolicyRule) -> bool:
     """Whether a rule matches lists of every resource over all namespaces, the core group's at least."""
     everything = "*" in rule.resources and not {"", "*"}.isdisjoint(rule.api_groups)
     return rule.cluster_scope and everything and not _READS.isdisjoint(rule.verbs)
+
+
+def _machines(subject: Subject) -> str | None:
+    """Return the nodes, a service account, or those of a namespace; None for others, which may be people or the platform."""
+    return _NODES if subject.kind == "Group" and subject.group == NODES else _service_account(subject)
 
 
 def _service_account(subject: Subject) -> str | None:

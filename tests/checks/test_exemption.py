@@ -1,4 +1,4 @@
-"""APF601: service accounts that list the whole cluster without a limit."""
+"""APF601: clients that list the whole cluster without a limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LISTS = {**ALL, "verbs": ["list"]}
 
 
 def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
-    return flow_schema("dashboard", "exempt", 950, subjects=list(subjects), resources=[LISTS | rule])
+    return flow_schema("dashboard", "exempt", 450, subjects=list(subjects), resources=[LISTS | rule])
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
         (account("dash", "*"), 'the service accounts of namespace "dash"'),
         (user("system:serviceaccount:dash:console"), 'service account "console" of namespace "dash"'),
         (group("system:serviceaccounts:dash"), 'the service accounts of namespace "dash"'),
+        (group("system:nodes"), "all nodes"),
         (account("kube-system", "kwok-controller"), None),
         (account("openshift-oauth-apiserver", "oauth-apiserver-sa"), None),
         (group("system:serviceaccounts:openshift-apiserver"), None),
@@ -67,3 +68,13 @@ def test_several_service_accounts_are_one_finding() -> None:
 def test_everybody_is_not_a_client_that_lists() -> None:
     (finding,) = findings(exempt(group("system:authenticated")), only="APF601")
     assert finding.severity == "warning"
+
+
+def test_exempt_nodes_are_led_to_a_level_for_nodes() -> None:
+    (finding,) = findings(exempt(group("system:nodes")), only="APF601")
+    assert "Use a Limited priority level instead: system, or" in finding.message
+
+
+def test_broad_exemptions_come_with_advice() -> None:
+    (finding,) = findings(exempt(group("system:authenticated")), only="APF601")
+    assert finding.message.endswith("Name the few clients that have to be exempt, or use a Limited priority level")
