@@ -1,12 +1,12 @@
-"""Writes schemas/*.json: the JSON Schemas of both kinds and their lists, in each version of the API.
+"""Generate schemas/*.json: the JSON Schemas (Draft 2020-12) of both kinds and their lists in each API version.
 
-    python scripts/generate_schemas.py                              from fixtures/openapi
-    python scripts/generate_schemas.py --check                      whether the committed files are what this makes
-    python scripts/generate_schemas.py --openapi DIR                from Kubernetes' own OpenAPI documents
-    python scripts/generate_schemas.py --openapi DIR --extract      renews fixtures/openapi from them
+    python scripts/generate_schemas.py                              generate them from fixtures/openapi
+    python scripts/generate_schemas.py --check                      fail if the committed files differ
+    python scripts/generate_schemas.py --openapi DIR                generate them from Kubernetes' OpenAPI documents
+    python scripts/generate_schemas.py --openapi DIR --extract      update fixtures/openapi from these documents
 
-The structure comes from OpenAPI, the words from schema_descriptions.toml beside this file. The schemas say what a
-kube-apiserver can decode (or else answers HTTP 400), not what it then finds valid (HTTP 422).
+The structure comes from OpenAPI, the descriptions from schema_descriptions.toml. A schema accepts what a kube-apiserver
+can decode (it answers HTTP 400 otherwise); that includes objects that it then rejects as invalid (HTTP 422).
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ ROOT = Path(__file__).resolve().parent.parent
 EXTRACTS = ROOT / "fixtures" / "openapi"
 SCHEMAS = ROOT / "schemas"
 DESCRIPTIONS = Path(__file__).resolve().with_name("schema_descriptions.toml")
-# Types that share some fields share their words as well.
-SHARED = {
+# Types with the same fields share a table of descriptions.
+SHARED_TABLES = {
     **dict.fromkeys(KINDS, "Every kind"),
     **dict.fromkeys(("FlowSchemaCondition", "PriorityLevelConfigurationCondition"), "Every condition"),
 }
 INTEGERS = {"int32": 2**31, "int64": 2**63}
 
 
-class Life(NamedTuple):
-    """The first and the last minor release with a field; None: it was there before, is there after."""
+class Lifetime(NamedTuple):
+    """First and last minor release that has a field; None if it is older, or not removed."""
 
     since: int | None
     until: int | None
 
 
 class Descriptions:
-    """The words about fields, and which of them were used."""
+    """The tables of schema_descriptions.toml. Records which of them are used."""
 
     def __init__(self, path: Path) -> None:
         self.tables: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
         self.used: set[tuple[str, str]] = set()
 
     def of_kind(self, kind: str) -> str:
-        """What the whole object is. Raises StructureError without words."""
+        """Return the description of a kind. Raises StructureError if there is none."""
         text = self.tables.get(kind, {}).get("description")
         if not isinstance(text, str):
             raise StructureError(f"{kind} has no description in {DESCRIPTIONS.name}")
         self.used.add((kind, "description"))
-        return paragraphs(text)
+        return unwrap(text)
 
     def of_field(self, type_name: str, field: str, version: str) -> dict[str, Any]:
-        """The table of a field as one API version sees it. Raises StructureError without words."""
-        for owner in (type_name, SHARED.get(type_name, "")):
+        """Return the table of a field in one API version. Raises StructureError if it has no description."""
+        for owner in (type_name, SHARED_TABLES.get(type_name, "")):
             table = self.tables.get(owner, {}).get(field)
             if isinstance(table, dict) and str(table.get("description", "")).strip():
                 self.used.add((owner, field))
@@ -66,123 +66,121 @@ class Descriptions:
         raise StructureError(f"{type_name}.{field} has no description in {DESCRIPTIONS.name}")
 
     def unused(self) -> list[str]:
-        """What describes nothing."""
-        every = {(owner, field) for owner, fields in self.tables.items() for field in fields}
-        return sorted(".".join(pair) for pair in every - self.used)
+        """Return the names of tables without a field."""
+        tables = {(owner, field) for owner, fields in self.tables.items() for field in fields}
+        return sorted(".".join(table) for table in tables - self.used)
 
 
-def paragraphs(text: str) -> str:
-    """Running text of paragraphs that were wrapped for the reader of a file."""
+def unwrap(text: str) -> str:
+    """Join the lines of each paragraph."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n"))
 
 
 def minor(release: str) -> int:
-    """36 for 1.36."""
+    """Return 36 for 1.36."""
     return int(release.removeprefix("1."))
 
 
-def life(name: str, present: dict[int, bool], words: dict[str, Any]) -> Life:
-    """When a field exists, from the recorded releases; where several are possible, the words say which it was."""
-    releases = sorted(present)
-    having = [release for release in releases if present[release]]
-    before = [release for release in releases if release < having[0]]
-    after = [release for release in releases if release > having[-1]]
-    if len(before) + len(having) + len(after) != len(releases):
-        raise StructureError(f"{name} comes and goes: it is in the releases {having} of {releases}")
-    return Life(
-        since=_settle(name, "since", range(before[-1] + 1, having[0] + 1), words) if before else None,
-        until=_settle(name, "until", range(having[-1], after[0]), words) if after else None,
+def lifetime(name: str, present: dict[int, bool], table: dict[str, Any]) -> Lifetime:
+    """Infer the lifetime of a field from the recorded releases; its table decides between several possible releases."""
+    having = sorted(release for release in present if present[release])
+    before = [release for release in present if release < having[0]]
+    after = [release for release in present if release > having[-1]]
+    if len(before) + len(having) + len(after) != len(present):
+        raise StructureError(f"{name} is in the releases {having} of {sorted(present)}, with a gap between them")
+    return Lifetime(
+        since=_choose_release(name, "since", range(max(before) + 1, having[0] + 1), table) if before else None,
+        until=_choose_release(name, "until", range(having[-1], min(after)), table) if after else None,
     )
 
 
-def _settle(name: str, key: str, possible: range, words: dict[str, Any]) -> int:
+def _choose_release(name: str, key: str, possible: range, table: dict[str, Any]) -> int:
     if len(possible) == 1:
         return possible[0]
-    said = minor(words.get(key, "1.0"))
-    if said not in possible:
+    release = minor(table.get(key, "1.0"))
+    if release not in possible:
         raise StructureError(
-            f"the recorded releases leave `{key}` of {name} between 1.{possible[0]} and 1.{possible[-1]}:"
-            f" say which in {DESCRIPTIONS.name}, with its source"
+            f"by the recorded releases, `{key}` of {name} is one of 1.{possible[0]} to 1.{possible[-1]}:"
+            f" set it in {DESCRIPTIONS.name}, with its source"
         )
-    return said
+    return release
 
 
 class Version:
-    """The structure of one version of the API over all its releases."""
+    """Structure of one API version in all its releases."""
 
     def __init__(self, version: str, structures: list[Structure], descriptions: Descriptions) -> None:
         self.version = version
         self.descriptions = descriptions
         self.group = {item.release: item.flowcontrol for item in structures if item.version == version}
-        # metadata is the same in all versions of the API: it has the history of all recorded releases.
+        # metadata is the same in all API versions, so all recorded releases show its history.
         self.meta = {item.release: item.meta for item in structures}
-        known = next((row for row in API_VERSIONS if row.name == version), None)
-        self.introduced = known.introduced if known else min(self.group)
-        self.removed = max(known.removed, *self.group) if known and known.removed else None
+        api_version = next((row for row in API_VERSIONS if row.name == version), None)
+        self.introduced = api_version.introduced if api_version else min(self.group)
+        self.removed = max(api_version.removed, *self.group) if api_version and api_version.removed else None
 
-    def fields(self, type_name: str) -> dict[str, tuple[str, Life]]:
-        """The shape and the life of each field, in alphabetical order, that some release of this version has."""
-        history: dict[int, Types] = (
-            self.group if any(type_name in types for types in self.group.values()) else self.meta
-        )
-        existing = {release: types[type_name] for release, types in history.items() if type_name in types}
-        found = {}
-        for field in sorted({field for fields in existing.values() for field in fields}):
-            shapes = {fields[field] for fields in existing.values() if field in fields}
+    def fields(self, type_name: str) -> dict[str, tuple[str, Lifetime]]:
+        """Return shape and lifetime of each field that some release of this version has, in alphabetical order."""
+        in_group = any(type_name in types for types in self.group.values())
+        history: dict[int, Types] = self.group if in_group else self.meta
+        releases = {release: types[type_name] for release, types in history.items() if type_name in types}
+        result = {}
+        for field in sorted({field for fields in releases.values() for field in fields}):
+            shapes = {fields[field] for fields in releases.values() if field in fields}
             if len(shapes) != 1:
                 raise StructureError(f"{self.version} {type_name}.{field} changes its type: {sorted(shapes)}")
-            words = self.descriptions.of_field(type_name, field, self.version)
-            when = life(
-                f"{type_name}.{field}", {release: field in fields for release, fields in existing.items()}, words
-            )
-            if when.until is not None and when.until < self.introduced:
+            table = self.descriptions.of_field(type_name, field, self.version)
+            present = {release: field in fields for release, fields in releases.items()}
+            since, until = lifetime(f"{type_name}.{field}", present, table)
+            if until is not None and until < self.introduced:
                 continue
-            if when.since is not None and self.removed is not None and when.since > self.removed:
+            if since is not None and self.removed is not None and since > self.removed:
                 continue
-            since = None if when.since is not None and when.since <= self.introduced else when.since
-            found[field] = (shapes.pop(), Life(since, when.until))
-        return found
+            if since is not None and since <= self.introduced:
+                since = None
+            result[field] = (shapes.pop(), Lifetime(since, until))
+        return result
 
     def properties(self, type_name: str) -> dict[str, Any]:
-        """The `properties` of a type: for each field its schema, words, and life."""
+        """Return the `properties` of a type: schema, description and lifetime of each field."""
         properties = {}
-        for field, (shape, when) in self.fields(type_name).items():
-            words = self.descriptions.of_field(type_name, field, self.version)
-            schema: dict[str, Any] = {"description": paragraphs(words["description"]), **schema_of(shape)}
-            if "default" in words:
-                schema["default"] = words["default"]
-            if "examples" in words:
-                # An example rather than an enum: any string can be decoded, and whether it is valid comes later.
+        for field, (shape, (since, until)) in self.fields(type_name).items():
+            table = self.descriptions.of_field(type_name, field, self.version)
+            schema: dict[str, Any] = {"description": unwrap(table["description"]), **schema_of(shape)}
+            if "default" in table:
+                schema["default"] = table["default"]
+            if "examples" in table:
+                # Examples instead of an enum: a server decodes any string and validates it later.
                 target = schema["items"] if shape.startswith("[]") else schema
-                target["examples"] = words["examples"]
-            if when.since is not None:
-                schema["x-apflint-since"] = f"1.{when.since}"
-            if when.until is not None:
-                schema["x-apflint-until"] = f"1.{when.until}"
+                target["examples"] = table["examples"]
+            if since is not None:
+                schema["x-apflint-since"] = f"1.{since}"
+            if until is not None:
+                schema["x-apflint-until"] = f"1.{until}"
             properties[field] = schema
         return properties
 
     def schema(self, kind: str) -> dict[str, Any]:
-        """The schema of a kind, complete in itself."""
+        """Return the schema of a kind with the definitions of all its types."""
         definitions: dict[str, Any] = {}
 
         def define(type_name: str) -> None:
             for shape, _ in self.fields(type_name).values():
                 target = shape.removeprefix("[]")
                 if target[0].isupper() and target not in definitions:
-                    definitions[target] = {}  # holds the place: a type may come up again below itself
+                    definitions[target] = {}  # ends the recursion if a type contains itself
                     define(target)
-                    definitions[target] = mapping(self.properties(target), null=True)
+                    definitions[target] = mapping(self.properties(target), nullable=True)
 
         define(kind)
-        root = mapping(self.properties(kind), null=False)
+        root = mapping(self.properties(kind), nullable=False)
         root["properties"]["apiVersion"]["examples"] = [f"{GROUP}/{self.version}"]
         root["properties"]["kind"]["examples"] = [kind]
         releases = ", ".join(f"1.{release}" for release in sorted(self.group))
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": f"urn:apflint:schema:{GROUP}:{self.version}:{kind}",
-            "$comment": f"Made by scripts/generate_schemas.py: do not edit. Structure: OpenAPI of Kubernetes {releases}; metadata also of the other recorded releases (fixtures/openapi). Words: scripts/{DESCRIPTIONS.name}. It accepts what a kube-apiserver can decode; whether that is valid is another question.",
+            "$comment": f"Generated by scripts/generate_schemas.py: do not edit. Structure: OpenAPI of Kubernetes {releases}; metadata also of the other recorded releases (fixtures/openapi). Descriptions: scripts/{DESCRIPTIONS.name}. It accepts every object that a kube-apiserver can decode, including those that it then rejects as invalid.",
             "title": f"{kind} ({GROUP}/{self.version})",
             "description": self.descriptions.of_kind(kind),
             **root,
@@ -190,13 +188,14 @@ class Version:
         }
 
 
-def mapping(properties: dict[str, Any], *, null: bool) -> dict[str, Any]:
-    """The schema of a mapping that has these fields and no others."""
-    return {"type": ["object", "null"] if null else "object", "additionalProperties": False, "properties": properties}
+def mapping(properties: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
+    """Return the schema of a mapping with these fields and no others."""
+    types = ["object", "null"] if nullable else "object"
+    return {"type": types, "additionalProperties": False, "properties": properties}
 
 
 def schema_of(shape: str) -> dict[str, Any]:
-    """The JSON Schema of a shape. null is allowed everywhere: Go's decoder takes it for "absent"."""
+    """Return the JSON Schema of a shape. All are nullable: Go's decoder treats null as absent."""
     if shape.startswith("[]"):
         return {"type": ["array", "null"], "items": schema_of(shape.removeprefix("[]"))}
     if shape.startswith("map[string]"):
@@ -215,63 +214,63 @@ def schema_of(shape: str) -> dict[str, Any]:
 
 
 def generate(structures: list[Structure], descriptions: Descriptions) -> dict[str, str]:
-    """The text of each schema file by its name. Raises StructureError where words and structure do not fit."""
+    """Return file name -> content. Raises StructureError if descriptions and structure do not match."""
     files = {}
     for version in sorted({structure.version for structure in structures}):
-        made = Version(version, structures, descriptions)
+        schemas = Version(version, structures, descriptions)
         for kind in KINDS:
-            files[f"{kind}-{version}.json"] = json.dumps(made.schema(kind), indent=2, ensure_ascii=False) + "\n"
+            files[f"{kind}-{version}.json"] = json.dumps(schemas.schema(kind), indent=2, ensure_ascii=False) + "\n"
     return files
 
 
-def differences(folder: Path, files: dict[str, str]) -> list[str]:
-    """Names of files that are not as they should be: different, missing, or made by nobody."""
-    wanted = {name.split("-v")[0] for name in files}
+def find_differences(directory: Path, files: dict[str, str]) -> list[str]:
+    """Return the names of files that are different, missing, or not generated."""
+    families = {name.split("-v")[0] for name in files}
     committed = {
-        path.name: path.read_text("utf-8") for path in folder.glob("*.json") if path.name.split("-v")[0] in wanted
+        path.name: path.read_text("utf-8") for path in directory.glob("*.json") if path.name.split("-v")[0] in families
     }
     return sorted(name for name in committed.keys() | files.keys() if committed.get(name) != files.get(name))
 
 
-def outputs(openapi: Path, *, extract: bool) -> tuple[Path, dict[str, str]]:
-    """The files to be, with the folder they belong in. Raises StructureError."""
+def generate_files(openapi: Path, *, extract: bool) -> tuple[Path, dict[str, str]]:
+    """Return the target directory and its files: name -> content. Raises StructureError."""
     structures = [read(path) for path in sorted(openapi.glob("*.json"))]
     if not structures:
-        raise StructureError(f"there is no OpenAPI document in {openapi}")
+        raise StructureError(f"no OpenAPI document in {openapi}")
     if extract:
         return EXTRACTS, {f"1.{item.release}-{item.version}.json": render(item) for item in structures}
     descriptions = Descriptions(DESCRIPTIONS)
     files = generate(structures, descriptions)
     if openapi == EXTRACTS and (unused := descriptions.unused()):
-        raise StructureError(f"{DESCRIPTIONS.name} describes what does not exist: {', '.join(unused)}")
+        raise StructureError(f"{DESCRIPTIONS.name} describes unknown fields: {', '.join(unused)}")
     return SCHEMAS, files
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0: done, or all as committed; 1: something differs, or words and structure do not fit."""
-    parser = argparse.ArgumentParser(description="Generates schemas/*.json.")
+    """Return 0 on success, and 1 if files differ or if descriptions and structure do not match."""
+    parser = argparse.ArgumentParser(description="Generate schemas/*.json.")
     parser.add_argument(
-        "--openapi", type=Path, default=EXTRACTS, metavar="DIR", help="OpenAPI documents, or extracts of them"
+        "--openapi", type=Path, default=EXTRACTS, metavar="DIR", help="directory of OpenAPI documents or extracts"
     )
-    parser.add_argument("--extract", action="store_true", help="renew fixtures/openapi instead of the schemas")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the committed files differ")
+    parser.add_argument("--extract", action="store_true", help="update fixtures/openapi instead of the schemas")
+    parser.add_argument("--check", action="store_true", help="only compare; fail if the committed files differ")
     options = parser.parse_args(arguments)
     try:
-        folder, files = outputs(options.openapi, extract=options.extract)
+        directory, files = generate_files(options.openapi, extract=options.extract)
     except StructureError as error:
         print(f"generate_schemas: {error}.", file=sys.stderr)
         return 1
     if options.check:
-        wrong = differences(folder, files)
-        if wrong:
+        different = find_differences(directory, files)
+        if different:
             print(
-                f"generate_schemas: not what the generator makes: {', '.join(wrong)} in {folder.name}/."
+                f"generate_schemas: out of date: {', '.join(different)} in {directory.name}/."
                 " Run python scripts/generate_schemas.py and commit the result.",
                 file=sys.stderr,
             )
-        return int(bool(wrong))
-    for name in differences(folder, files):
-        path = folder / name
+        return int(bool(different))
+    for name in find_differences(directory, files):
+        path = directory / name
         if name in files:
             path.write_text(files[name], "utf-8")
         else:

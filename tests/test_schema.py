@@ -72,7 +72,7 @@ EXAMPLES = {"FlowSchema": FLOW_SCHEMA, "PriorityLevelConfiguration": LEVEL}
 
 
 def replaced(value: dict[str, Any], path: tuple[str | int, ...], new: Any) -> dict[str, Any]:
-    """A copy in which the value at `path` is another."""
+    """Return a copy with `new` at `path`."""
     changed = copy.deepcopy(value)
     inner: Any = changed
     for step in path[:-1]:
@@ -81,7 +81,7 @@ def replaced(value: dict[str, Any], path: tuple[str | int, ...], new: Any) -> di
     return changed
 
 
-# 5.0 is an integer to jsonschema and not to a server. Both extensions are documented ones.
+# jsonschema takes 5.0 for an integer, which a server does not.
 VALIDATOR = extend(  # type: ignore[no-untyped-call]  # jsonschema gives it no types
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
@@ -107,19 +107,19 @@ def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Viola
 
 
 def same(found: Iterable[Violation], wanted: Iterable[Violation]) -> bool:
-    """Whether they are equal, types of the values included: to Python True is 1."""
+    """Compare the types of values as well: in Python True equals 1."""
     return repr(list(found)) == repr(list(wanted))
 
 
-def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Paths of all values inside a value."""
+def paths_in(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the paths of all values inside a value."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [place for step, item in pairs for place in ((*path, step), *places(item, (*path, step)))]
+    return [inner for step, item in pairs for inner in ((*path, step), *paths_in(item, (*path, step)))]
 
 
 # --- The violations are those of plain jsonschema ---
 
-# Whatever YAML and JSON can hold, with the limits of each type among it.
+# Everything that YAML and JSON can hold, with the limits of each type.
 JUNK = st.one_of(
     st.none(),
     st.booleans(),
@@ -143,7 +143,7 @@ JUNK = st.one_of(
 
 @st.composite
 def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
-    """An object made by the schema, in which each value is a chance value with a probability of `mistakes` in 30."""
+    """Draw an object that fits the schema, but replace each value by a random one with a probability of `mistakes` in 30."""
     root: Any = load_schema(kind, version)
 
     def value(node: dict[str, Any]) -> Any:
@@ -191,7 +191,7 @@ def test_jsonschema_is_used_as_published() -> None:
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
-def test_what_the_schema_makes_fits(data: st.DataObject, kind: str, version: str) -> None:
+def test_generated_objects_have_no_violations(data: st.DataObject, kind: str, version: str) -> None:
     value = data.draw(objects(kind, version, 0))
     unknown = {"clusterName", "subresource", "shardInfo"}
     assert all(found.path[-1] in unknown for found in find_violations(value, kind, version, release("1.28")))
@@ -215,8 +215,24 @@ def test_each_violation_is_in_the_object(data: st.DataObject, kind: str) -> None
         assert inner is found.got
 
 
-EACH: list[Any] = [
-    *(None, True, False, 0, -1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63 - 1, 2**63, -(2**63) - 1, 5.0, 0.5),
+VALUES: list[Any] = [
+    *(
+        None,
+        True,
+        False,
+        0,
+        -1,
+        2**31 - 1,
+        2**31,
+        -(2**31),
+        -(2**31) - 1,
+        2**63 - 1,
+        2**63,
+        -(2**63) - 1,
+        5.0,
+        0.5,
+        1e300,
+    ),
     *(
         "",
         "5",
@@ -227,6 +243,7 @@ EACH: list[Any] = [
         [5],
         [True],
         ["x"],
+        ["x", 5],
         [[]],
         [{}],
         [{"foo": 1}],
@@ -239,8 +256,8 @@ EACH: list[Any] = [
 def test_violations_of_each_value_in_each_place(kind: str) -> None:
     """Random objects rarely reach deep fields: here each place of an example takes each sort of value."""
     verdicts = set()
-    for path in places(EXAMPLES[kind]):
-        for junk in EACH:
+    for path in paths_in(EXAMPLES[kind]):
+        for junk in VALUES:
             value = replaced(EXAMPLES[kind], path, junk)
             wanted = validate_whole(value, kind, "v1", "1.37")
             assert same(find_violations(value, kind, "v1", NEWEST), wanted), (path, junk)
@@ -248,11 +265,11 @@ def test_violations_of_each_value_in_each_place(kind: str) -> None:
     assert verdicts == {True, False}
 
 
-# --- What is found ---
+# --- Kinds of violations ---
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_examples_have_no_violation(kind: str) -> None:
+def test_examples_have_no_violations(kind: str) -> None:
     assert find_violations(EXAMPLES[kind], kind, "v1", NEWEST) == ()
 
 
@@ -284,12 +301,12 @@ def test_the_examples_have_no_violation(kind: str) -> None:
         ("PriorityLevelConfiguration", ("spec", "limited", "lendablePercent"), 0.5, "type", "int32"),
     ],
 )
-def test_a_wrong_value(kind: str, path: tuple[str | int, ...], value: Any, what: Any, expected: str) -> None:
+def test_wrong_value(kind: str, path: tuple[str | int, ...], value: Any, what: Any, expected: str) -> None:
     changed = replaced(EXAMPLES[kind], path, value)
     assert find_violations(changed, kind, "v1", NEWEST) == (Violation(what, path, expected, value),)
 
 
-def test_an_unknown_field_comes_with_the_known_ones() -> None:
+def test_unknown_field_lists_the_known_fields() -> None:
     changed = replaced(LEVEL, ("spec", "limited", "queuing"), {"queues": 5})
     known = ("borrowingLimitPercent", "lendablePercent", "limitResponse", "nominalConcurrencyShares")
     path = ("spec", "limited", "queuing")
@@ -298,7 +315,7 @@ def test_an_unknown_field_comes_with_the_known_ones() -> None:
     )
 
 
-def test_all_violations_in_the_order_of_paths() -> None:
+def test_violations_are_sorted_by_path() -> None:
     changed = replaced(FLOW_SCHEMA, ("spec", "rules", 0, "resourceRules", 0, "verbs"), [True] * 11)
     changed["Kind"] = "x"
     changed["spec"]["Rules"] = []
@@ -308,19 +325,19 @@ def test_all_violations_in_the_order_of_paths() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_null_fits_everywhere(kind: str) -> None:
-    for path in places(EXAMPLES[kind]):
+def test_null_is_allowed_everywhere(kind: str) -> None:
+    for path in paths_in(EXAMPLES[kind]):
         assert find_violations(replaced(EXAMPLES[kind], path, None), kind, "v1", NEWEST) == (), path
 
 
 @pytest.mark.parametrize("value", [[], {}, "x", 5, True, {"a": [{"b": 1.5}]}])
-def test_fields_v1_takes_anything(value: Any) -> None:
+def test_fields_v1_allows_any_value(value: Any) -> None:
     path = ("metadata", "managedFields", 0, "fieldsV1")
     assert find_violations(replaced(FLOW_SCHEMA, path, value), "FlowSchema", "v1", NEWEST) == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_lists_are_read_item_by_item(kind: str) -> None:
+def test_violations_in_items_of_lists(kind: str) -> None:
     whole = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": f"{kind}List", "metadata": {}}
     items = [EXAMPLES[kind], None, replaced(EXAMPLES[kind], ("metadata", "name"), 5)]
     found = find_violations({**whole, "items": items}, f"{kind}List", "v1", NEWEST)
@@ -338,7 +355,7 @@ def test_lists_are_read_item_by_item(kind: str) -> None:
         (("spec", "exempt"), "v1beta3", "1.28", "1.26"),
     ],
 )
-def test_fields_of_some_releases(path: tuple[str, ...], version: str, having: str, lacking: str) -> None:
+def test_fields_that_not_every_release_has(path: tuple[str, ...], version: str, having: str, lacking: str) -> None:
     value: dict[str, Any] = replaced({"metadata": {}, "spec": {"limited": {}}}, path, None)
     kind = "PriorityLevelConfiguration"
     assert find_violations(value, kind, version, release(having)) == ()
@@ -347,7 +364,7 @@ def test_fields_of_some_releases(path: tuple[str, ...], version: str, having: st
     assert path[-1] not in found.known
 
 
-def test_shares_bear_the_name_of_their_version() -> None:
+def test_name_of_the_shares_field_in_each_version() -> None:
     kind = "PriorityLevelConfiguration"
     for version in VERSIONS:
         old = version in {"v1alpha1", "v1beta1", "v1beta2"}
@@ -361,7 +378,7 @@ def test_shares_bear_the_name_of_their_version() -> None:
 # --- Hostile values ---
 
 
-def test_deep_and_huge_values_are_explained() -> None:
+def test_deep_and_huge_values() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
@@ -380,7 +397,7 @@ def test_deep_and_huge_values_are_explained() -> None:
         deep = deep.pop()
 
 
-def test_thousands_of_unknown_fields_hide_no_other_violation() -> None:
+def test_other_violations_beside_thousands_of_unknown_fields() -> None:
     many: dict[str, Any] = {f"k{number}": 1 for number in range(3_000)}
     found = find_violations({"metadata": {**many, "name": 5}, **many, "spec": 5}, "FlowSchema", "v1", NEWEST)
     assert sum(one.what == "unknown" for one in found) == schema_module.MAX_VIOLATIONS
@@ -393,12 +410,12 @@ def test_thousands_of_unknown_fields_hide_no_other_violation() -> None:
 @pytest.mark.parametrize(
     ("kind", "version"), [("FlowSchema", "v2"), ("Pod", "v1"), ("../schemas/FlowSchema", "v1"), ("", "")]
 )
-def test_a_schema_that_is_not_there(kind: str, version: str) -> None:
+def test_missing_schema(kind: str, version: str) -> None:
     with pytest.raises(LookupError, match="There is no schema"):
         load_schema(kind, version)
 
 
-# --- Times ---
+# --- Timestamps ---
 
 
 @pytest.mark.parametrize(
@@ -415,7 +432,7 @@ def test_a_schema_that_is_not_there(kind: str, version: str) -> None:
         "2000-02-29T00:00:00Z",
     ],
 )
-def test_times(text: str) -> None:
+def test_valid_timestamps(text: str) -> None:
     assert is_timestamp(text)
 
 
@@ -446,14 +463,14 @@ def test_times(text: str) -> None:
         "\uff12026-11-21T10:00:00Z",
     ],
 )
-def test_no_times(text: str) -> None:
+def test_invalid_timestamps(text: str) -> None:
     assert not is_timestamp(text)
 
 
-# --- Places, files, and what servers said ---
+# --- Field paths, files, and recorded servers ---
 
 
-def test_places() -> None:
+def test_paths_of_fields() -> None:
     kind = "PriorityLevelConfiguration"
     assert find_field_paths("queuing", kind, "v1", NEWEST) == ("spec.limited.limitResponse.queuing",)
     assert find_field_paths("type", kind, "v1", NEWEST)[:2] == ("spec.type", "spec.limited.limitResponse.type")
@@ -463,22 +480,22 @@ def test_places() -> None:
     assert find_field_paths("queueing", kind, "v1", NEWEST) == ()
 
 
-def test_shipped_folders_are_those_of_the_checkout(root: Path) -> None:
+def test_shipped_directories_are_those_of_the_checkout(root: Path) -> None:
     assert shipped("schemas") == str(root / "schemas")
     assert shipped("rules") == str(root / "rules")
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "FlowSchemaList", "PriorityLevelConfigurationList"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_files_are_good_schemas(kind: str, version: str) -> None:
+def test_files_are_valid_schemas(kind: str, version: str) -> None:
     whole: Any = load_schema(kind, version)
     Draft202012Validator.check_schema(whole)
     references = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(whole)))
     assert references == {f"#/$defs/{name}" for name in whole["$defs"]}
 
 
-def spelled(path: tuple[str | int, ...], *, indices: bool) -> str:
-    """A path as servers print it: with indices for unknown fields, without for wrong types."""
+def format_path(path: tuple[str | int, ...], *, indices: bool) -> str:
+    """Format a path as servers do: with indices for unknown fields, without for wrong types."""
     text = ""
     for step in path:
         if isinstance(step, str):
@@ -489,7 +506,7 @@ def spelled(path: tuple[str | int, ...], *, indices: bool) -> str:
 
 
 def test_recorded_servers_agree(shared: Path) -> None:
-    """Every fifth recorded case: what the server named is found, first where it stops at the first; else nothing is."""
+    """In every fifth recorded case, the violations are those that the server reported; it stops at the first wrong type."""
     wrong = []
     for file in sorted((shared / "oracle" / "validation").glob("*.jsonl")):
         target = release(file.name.split("-")[0])
@@ -503,8 +520,8 @@ def test_recorded_servers_agree(shared: Path) -> None:
                     continue
                 assert documents, case["id"]
                 found = find_violations(documents[0].value, documents[0].kind, version, target)
-                typed = [spelled(one.path, indices=False) for one in found if one.what != "unknown"]
-                unknown = {spelled(one.path, indices=True) for one in found if one.what == "unknown"}
+                typed = [format_path(one.path, indices=False) for one in found if one.what != "unknown"]
+                unknown = {format_path(one.path, indices=True) for one in found if one.what == "unknown"}
                 for one in named:
                     field = one.get("field") or ""
                     if one["kind"] == "unknownField" and field not in unknown:

@@ -1,4 +1,4 @@
-"""The generator of schemas/: what is committed is what it makes, and it refuses to guess."""
+"""The generator of schemas/: the committed files are up to date, and nothing in them is guessed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def generator(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("generate_schemas")
 
 
-def test_committed_schemas_are_what_the_generator_makes(root: Path) -> None:
+def test_committed_schemas_are_up_to_date(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "scripts/generate_schemas.py", "--check"],
         cwd=root,
@@ -42,13 +42,13 @@ def test_committed_schemas_are_what_the_generator_makes(root: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_every_schema_is_there(root: Path) -> None:
+def test_every_kind_and_version_has_a_schema(root: Path) -> None:
     assert {path.name for path in (root / "schemas").glob("*-v*.json")} == {
         f"{kind}-{version}.json" for kind, version in NAMES
     }
 
 
-def test_check_names_what_differs(
+def test_check_lists_different_files(
     generator: Any, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (root / "schemas").glob("*.json"):
@@ -60,9 +60,9 @@ def test_check_names_what_differs(
     (tmp_path / "FlowSchema-v9.json").write_text("{}")
     (tmp_path / "config.json").write_text("{}")
     assert generator.main(["--check"]) == 1
-    said = capsys.readouterr().err
-    assert "FlowSchema-v1.json, FlowSchema-v9.json, FlowSchemaList-v1.json in" in said
-    assert "config.json" not in said
+    error = capsys.readouterr().err
+    assert "FlowSchema-v1.json, FlowSchema-v9.json, FlowSchemaList-v1.json in" in error
+    assert "config.json" not in error
     assert generator.main([]) == 0
     assert generator.main(["--check"]) == 0
     assert not (tmp_path / "FlowSchema-v9.json").exists()
@@ -70,62 +70,64 @@ def test_check_names_what_differs(
 
 
 def fields(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every field in a schema, with its place."""
+    """Yield path and schema of every field in a schema."""
     if isinstance(node, dict):
         for name, inner in node.items():
             if name == "properties":
-                yield from ((f"{path}.{field}", found) for field, found in inner.items())
+                yield from ((f"{path}.{field}", schema) for field, schema in inner.items())
             yield from fields(inner, f"{path}.{name}")
 
 
 @pytest.mark.parametrize(("kind", "version"), NAMES)
-def test_every_field_has_words(kind: str, version: str) -> None:
-    found = list(fields(load_schema(kind, version)))
-    assert len(found) > 40
-    for path, field in found:
-        words = field.get("description", "")
-        assert words.endswith("."), path
-        assert "  " not in words, path
-        assert "\n" not in words.replace("\n\n", ""), path
+def test_every_field_has_a_description(kind: str, version: str) -> None:
+    described = list(fields(load_schema(kind, version)))
+    assert len(described) > 40
+    for path, field in described:
+        description = field.get("description", "")
+        assert description.endswith("."), path
+        assert "  " not in description, path
+        assert "\n" not in description.replace("\n\n", ""), path
 
 
-def test_no_words_are_kubernetes_own(shared: Path, root: Path) -> None:
-    theirs = {
-        found["description"]
+def test_no_description_is_a_copy_of_kubernetes(shared: Path, root: Path) -> None:
+    originals = {
+        field["description"]
         for file in (shared / "openapi").glob("*.json")
-        for _, found in fields(json.loads(file.read_text("utf-8")))
-        if "description" in found
+        for _, field in fields(json.loads(file.read_text("utf-8")))
+        if "description" in field
     }
-    assert theirs
-    for path in (root / "schemas").glob("*-v*.json"):
-        for place, found in fields(json.loads(path.read_text("utf-8"))):
-            assert found["description"] not in theirs, place
+    assert originals
+    for file in (root / "schemas").glob("*-v*.json"):
+        for path, field in fields(json.loads(file.read_text("utf-8"))):
+            assert field["description"] not in originals, path
 
 
-def test_the_extract_is_what_the_documents_say(generator: Any, shared: Path) -> None:
+def test_extracts_are_up_to_date(generator: Any, shared: Path) -> None:
     assert generator.main(["--openapi", str(shared / "openapi"), "--extract", "--check"]) == 0
     assert generator.main(["--openapi", str(shared / "openapi"), "--check"]) == 0
 
 
-def test_a_field_without_words_is_refused(generator: Any) -> None:
+def test_field_without_description_is_an_error(generator: Any) -> None:
     structures = [generator.read(path) for path in sorted(generator.EXTRACTS.glob("*.json"))]
     structures[-1].flowcontrol["FlowSchemaSpec"]["brandNew"] = "string"
     with pytest.raises(generator.StructureError, match=r"FlowSchemaSpec\.brandNew has no description"):
         generator.generate(structures, generator.Descriptions(generator.DESCRIPTIONS))
 
 
-def test_words_without_a_field_are_refused(
+def test_description_without_field_is_an_error(
     generator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = tmp_path / "words.toml"
-    more.write_text(f'{generator.DESCRIPTIONS.read_text("utf-8")}\n[FlowSchemaSpec.gone]\ndescription = "Old."\n')
-    monkeypatch.setattr(generator, "DESCRIPTIONS", more)
+    descriptions = tmp_path / "descriptions.toml"
+    descriptions.write_text(
+        f'{generator.DESCRIPTIONS.read_text("utf-8")}\n[FlowSchemaSpec.gone]\ndescription = "Old."\n'
+    )
+    monkeypatch.setattr(generator, "DESCRIPTIONS", descriptions)
     assert generator.main(["--check"]) == 1
-    assert "words.toml describes what does not exist: FlowSchemaSpec.gone" in capsys.readouterr().err
+    assert "descriptions.toml describes unknown fields: FlowSchemaSpec.gone" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("present", "words", "expected"),
+    ("present", "table", "expected"),
     [
         ({25: True, 26: True}, {}, (None, None)),
         ({25: False, 26: True}, {}, (26, None)),
@@ -136,12 +138,12 @@ def test_words_without_a_field_are_refused(
         ({25: False, 26: True, 27: False}, {}, (26, 26)),
     ],
 )
-def test_the_life_of_a_field(generator: Any, present: dict[int, bool], words: dict[str, str], expected: Any) -> None:
-    assert tuple(generator.life("x", present, words)) == expected
+def test_lifetime_of_a_field(generator: Any, present: dict[int, bool], table: dict[str, str], expected: Any) -> None:
+    assert tuple(generator.lifetime("x", present, table)) == expected
 
 
 @pytest.mark.parametrize(
-    ("present", "words"),
+    ("present", "table"),
     [
         ({26: False, 28: True}, {}),
         ({26: False, 28: True}, {"since": "1.26"}),
@@ -149,12 +151,12 @@ def test_the_life_of_a_field(generator: Any, present: dict[int, bool], words: di
         ({21: True, 22: False, 23: True}, {}),
     ],
 )
-def test_the_life_of_a_field_is_not_guessed(generator: Any, present: dict[int, bool], words: dict[str, str]) -> None:
+def test_lifetime_of_a_field_is_not_guessed(generator: Any, present: dict[int, bool], table: dict[str, str]) -> None:
     with pytest.raises(generator.StructureError):
-        generator.life("x", present, words)
+        generator.lifetime("x", present, table)
 
 
-def test_a_server_s_own_document_is_read(generator: Any, tmp_path: Path) -> None:
+def test_document_of_a_server_is_read(generator: Any, tmp_path: Path) -> None:
     """As `kubectl get --raw /openapi/v3/apis/flowcontrol.apiserver.k8s.io/v1` prints it: references wrapped in allOf."""
     reference = "#/components/schemas/"
     document = {
@@ -201,6 +203,8 @@ def test_a_server_s_own_document_is_read(generator: Any, tmp_path: Path) -> None
         generator.read(tmp_path / "unnamed.json")
 
 
-def test_no_documents(generator: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_directory_without_documents_is_an_error(
+    generator: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert generator.main(["--openapi", str(tmp_path)]) == 1
-    assert "there is no OpenAPI document" in capsys.readouterr().err
+    assert "no OpenAPI document" in capsys.readouterr().err
