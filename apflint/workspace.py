@@ -108,7 +108,11 @@ class Workspace:
         return configuration(known, builtin.workspace_objects(self.release), defaults=self.world.defaults)
 
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        dangling = () if self.world.complete else self.configuration.dangling
+        dangling = (
+            schema
+            for schema in (() if self.world.complete else self.configuration.dangling)
+            if not is_dangling_on_server(schema)
+        )
         return tuple({level.name: level for schema in dangling if (level := _assumed(schema)) is not None}.values())
 
     @cached_property
@@ -158,6 +162,21 @@ def workspace(
         manifests += (_manifest(document, release) for document in part.documents)
     known = tuple(_manifest(document, release) for part in context for document in part.documents)
     return Workspace(release, tuple(troubles), tuple(manifests), known, world)
+
+
+def is_dangling_on_server(schema: FlowSchema) -> bool:
+    """Whether the status in a list from a server shows that the level of a FlowSchema does not exist.
+
+    The server keeps the condition `Dangling` up to date (presyncFlowSchemaStatus in
+    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status in a file of one object may be older.
+    """
+    document = schema.document
+    if not (document.prefix and document.at("metadata", "uid")):
+        return False
+    conditions = document.at("status", "conditions")
+    return isinstance(conditions, list) and any(
+        isinstance(each, dict) and (each.get("type"), each.get("status")) == ("Dangling", "True") for each in conditions
+    )
 
 
 def _assumed(schema: FlowSchema) -> PriorityLevelConfiguration | None:

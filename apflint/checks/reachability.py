@@ -118,7 +118,10 @@ def _shadowed_by(part: Part, shadows: Sequence[Part]) -> str:
 def _dangling_before(workspace: Workspace, schema: FlowSchema) -> list[FlowSchema]:
     """FlowSchemas that come first only if their priority level is defined elsewhere."""
     last = matching_order(schema)
-    return [other for other in workspace.configuration.dangling if matching_order(other) < last]
+    assumed = {id(other) for other in workspace.assumed.order}
+    return [
+        other for other in workspace.configuration.dangling if matching_order(other) < last and id(other) in assumed
+    ]
 
 
 @lru_cache(maxsize=2)

@@ -13,6 +13,7 @@ from apflint.finding import Elsewhere, Fix, Path, Place, Problem
 from apflint.load import helm_templates
 from apflint.model import FlowSchema
 from apflint.similarity import find_similar
+from apflint.workspace import is_dangling_on_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,15 +39,16 @@ def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
         gone = builtin.lifetime("PriorityLevelConfiguration", name)
         candidates = _candidates(workspace, name)
         near = _near(name, candidates)
+        is_certain = workspace.world.complete or is_dangling_on_server(schema)
         message = (
             f"there is no priority level {quote(name)}"
-            + ("" if workspace.world.complete else " here or built in")
+            + ("" if is_certain else " here or built in")
             + ": the server ignores a FlowSchema whose level does not exist, and its requests go to the next one that"
             f" matches, in the end to global-default or catch-all.{near}"
         )
         if gone:
             message += f" Servers create a level of this name in Kubernetes {gone[0].name} to {gone[1].name}."
-        if not workspace.world.complete:
+        if not is_certain:
             message += " If the level is defined elsewhere, name its file with --context"
         yield Problem(
             Place(schema.document, _LEVEL),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import findings, flow_schema
+from test_rules_whole_set import findings, flow_schema, group
 
 from apflint import builtin
 from apflint.cli.app import run
@@ -144,3 +144,19 @@ def test_version_that_a_server_serves_on_request_only_is_one_note(kubernetes: st
     (finding,) = reported(stored, kubernetes)
     assert (finding.rule, finding.severity) == ("APF701", "info")
     assert finding.span.line == 6
+
+
+def test_a_level_that_the_server_misses_is_not_assumed_to_exist() -> None:
+    everything = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}]
+    first = flow_schema("first", "missing", 700, subjects=[group("dev")], resources=everything)
+    second = flow_schema("second", "workload-high", 800, subjects=[group("dev")], resources=everything)
+    exported = returned(first, second)
+    exported["items"][0]["status"] = {"conditions": [{"type": "Dangling", "status": "True", "reason": "NotFound"}]}
+    found = {finding.rule: finding for finding in reported(exported)}
+    assert "APF501" not in found
+    assert found["APF401"].message.startswith('there is no priority level "missing": the server ignores')
+    assert "--context" not in found["APF401"].message
+    # A file of one object may be old, and the level may have been created since.
+    in_files = {finding.rule: finding for finding in findings(*exported["items"])}
+    assert "elsewhere" in in_files["APF501"].message
+    assert "--context" in in_files["APF401"].message
