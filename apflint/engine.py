@@ -60,9 +60,12 @@ class Options(NamedTuple):
 
     @classmethod
     def from_settings(cls, settings: Settings, *, suppressions: bool = True) -> Options:
-        """Return the options that correspond to the effective settings of a project."""
+        """Return the options that correspond to the effective settings of a project.
+
+        Raises ValueError for an unknown selector, and if no rule is enabled.
+        """
         values = settings.values
-        return cls(
+        options = cls(
             kubernetes=values["kubernetes"] or NEWEST.name,
             select=values["select"],
             extend_select=(*values["extend-select"], *(rule for rule in settings.on if rule in OFF)),
@@ -72,6 +75,9 @@ class Options(NamedTuple):
             off=settings.off,
             adjust=settings.adjustment(),
         )
+        if not enabled(options):
+            raise ValueError("No rule is left to check: what is selected is ignored, or nothing is selected.")
+        return options
 
 
 def enabled(options: Options) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from apflint.cli import reports
 from apflint.cli.app import run
 from apflint.finding import Cause, Fix, ObjectRef, Report
 from apflint.load.source import Source
-from apflint.lsp.diagnostics import by_file
+from apflint.lsp.diagnostics import diagnostics_by_file
 from apflint.report import Style, github, markdown, paths, render, sarif
 from apflint.report.fingerprint import line_hashes
 from apflint.report.terminal import visible
@@ -313,7 +313,7 @@ def test_a_template_is_no_mistake_though_no_server_could_read_it(rule: str, reje
     report = CLEAN._replace(findings=(one,), sources={"a.yaml": Source("a.yaml", "a: b\n")})
     levels = {"info": "info", "warning": "major", "error": "blocker" if rejected else "critical"}
     assert [entry["severity"] for entry in gitlab_entries(report)] == [levels[severity]]
-    shown, _ = by_file(report, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
+    shown, _ = diagnostics_by_file(report, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
     for told in (render(report, "junit"), render(report, "text"), shown["a.yaml"][0].message):
         assert ("kube-apiserver rejects" in told) == rejected
 

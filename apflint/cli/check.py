@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from apflint.cli.progress import followed, watched, working
 from apflint.cli.terminal import style
-from apflint.engine import STDIN, Options, check, enabled
+from apflint.engine import STDIN, Options, check
 from apflint.finding import SEVERITIES, Skipped
 from apflint.inputs import files
 from apflint.record import NamedTuple
@@ -143,8 +143,6 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags)
         raise ValueError(
             f"--statistics counts in words: it goes with --format text or concise, not with {given['format']}."
         )
-    if not enabled(options):
-        raise ValueError("No rule is left to check: what is selected is ignored, or nothing is selected.")
     printing = Printing(
         given["format"],
         flags.color,

@@ -1,29 +1,19 @@
-"""The language server: what an editor asks while somebody types, answered from the same rules as `apflint check`.
+"""The language server: diagnostics, hover, completion, navigation and code actions with the rules of `apflint check`.
 
-Who reads it for the first time may follow one key: `server` gets the change, `session` keeps the text and starts a check,
-`folders` runs it, and `wire` sends what was found.
+To follow a key press: `server` receives the change, `session` updates the document and schedules a check, `workspace` runs
+the check, `diagnostics` converts the findings, and `session` publishes them.
 
-The protocol, which no other module knows (they import pygls, which only the command `apflint lsp` pays for):
-    server      the process, and what the editor tells
-    answers     what the editor asks
-    wire        our values as those of the protocol
+    stdio          runs the server on standard input and output
+    server         life cycle; documents and directories that the editor opens, changes and closes
+    session        state of one editor: documents, scheduling of checks, published diagnostics
+    workspace      checks the open directories, with open documents in place of files
+    diagnostics    findings as diagnostics
+    features/      answers to requests: hover, completion, navigation, code_actions
+    cursor         what is at the cursor in a document that is being typed
+    partial_yaml   structure of documents that may not parse
+    schema_fields  fields of manifests, from the JSON Schemas
+    cluster_state  target release and priority levels
+    convert        URIs, positions, ranges, edits and Markdown of the protocol
 
-What is open, and what is found in it:
-    session     the documents, when a check starts, what of its answer is shown
-    worker      the thread of the checks
-    folders     which document belongs to which folder, all folders checked
-    project     one folder as `apflint check` sees it, with open texts in place of its files
-    diagnostics findings as an editor shows them
-
-What a place in a half-typed text is about, without a parser:
-    outline     the shape of a document from its indentation
-    flow        the same of what is in braces and brackets
-    spot        what could be written at an offset
-    suppressing the same in comments that set findings aside
-    fields      what the schema says of a field
-    known       what is known of the cluster
-
-What is said about it: hover, completion, navigation, actions
-
-How editors count and write: positions, addresses, prose
+Only `apflint lsp` imports this package, because pygls takes long to import.
 """

@@ -1,90 +1,93 @@
-"""Findings as an editor shows them: by file, with ranges in its units."""
+"""Findings as diagnostics of an editor, grouped by file."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from apflint.lsp import positions
+from lsprotocol import types
+
+from apflint.lsp.convert import offsets_of_span, range_of_span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from apflint.finding import Finding, Report, Severity
+    from apflint.finding import Finding, Report
     from apflint.load.source import Source
-    from apflint.lsp.positions import Encoding, Range
+    from apflint.lsp.convert import Encoding
 
-MOST = 1000
-"""Findings of one file that are shown. Nobody reads more, and an editor may choke on a hundred thousand."""
+MAX_DIAGNOSTICS_PER_FILE = 1000
+"""Maximum number of findings of one file that an editor shows. Editors become slow with a hundred thousand of them."""
 
 UNNECESSARY = frozenset({"APF105", "APF106", "APF403", "APF501", "APF502", "APF511", "APF516", "APF901"})
-"""Rules about what has no effect: an editor shows it faded."""
+"""Rules about parts without effect, which editors show faded."""
 DEPRECATED = frozenset({"APF701", "APF702", "APF703"})
-"""Rules about what is on its way out, or gone: an editor strikes it out."""
+"""Rules about deprecated and removed versions, which editors strike out."""
+
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "info": types.DiagnosticSeverity.Information,
+}
 
 
-class Related(NamedTuple):
-    """Another place."""
-
-    uri: str
-    range: Range
-    message: str
-
-
-class Diagnostic(NamedTuple):
-    """A finding in an editor."""
-
-    range: Range
-    severity: Severity
-    rule: str
-    url: str
-    message: str
-    related: tuple[Related, ...]
-    unnecessary: bool
-    deprecated: bool
-
-
-def by_file(
+def diagnostics_by_file(
     report: Report, sources: Mapping[str, Source], uris: Mapping[str, str], encoding: Encoding
-) -> tuple[dict[str, list[Diagnostic]], list[str]]:
-    """The findings by file, in order; and a sentence for each file that has more than are shown.
+) -> tuple[dict[str, list[types.Diagnostic]], list[str]]:
+    """Return the diagnostics by file, in the order of the findings, and a sentence for each file with more findings.
 
-    `sources` are all that were read, and `uris` their addresses, by the name that findings show.
+    `sources` are all texts that were read, and `uris` their URIs, both by the file name in findings.
     """
-    found: dict[str, list[Diagnostic]] = {}
-    left: dict[str, int] = {}
+    diagnostics: dict[str, list[types.Diagnostic]] = {}
+    hidden: dict[str, int] = {}
     for finding in report.findings:
-        diagnostics = found.setdefault(finding.file, [])
-        if len(diagnostics) < MOST:
-            diagnostics.append(_diagnostic(finding, sources, uris, encoding))
+        of_file = diagnostics.setdefault(finding.file, [])
+        if len(of_file) < MAX_DIAGNOSTICS_PER_FILE:
+            of_file.append(_diagnostic(finding, sources, uris, encoding))
         else:
-            left[finding.file] = left.get(finding.file, 0) + 1
-    notes = [f"{name}: the first {MOST:,} findings are shown, and {count:,} are not" for name, count in left.items()]
-    return found, notes
+            hidden[finding.file] = hidden.get(finding.file, 0) + 1
+    notes = [
+        f"{name}: the first {MAX_DIAGNOSTICS_PER_FILE:,} findings are shown, and {count:,} are not"
+        for name, count in hidden.items()
+    ]
+    return diagnostics, notes
+
+
+def findings_between(findings: Iterable[Finding], source: Source, start: int, end: int) -> Iterator[Finding]:
+    """Yield the findings that touch `text[start:end]`."""
+    first, last = source.position(start)[0], source.position(end)[0]
+    for finding in findings:
+        if finding.span.line <= last and finding.span.end_line >= first:  # cheap: rules out most findings
+            from_, to = offsets_of_span(source, finding.span)
+            if from_ <= end and start <= to:
+                yield finding
 
 
 def _diagnostic(
     finding: Finding, sources: Mapping[str, Source], uris: Mapping[str, str], encoding: Encoding
-) -> Diagnostic:
-    related = []
-    for other in finding.related:
-        source = sources.get(other.file)
-        if source is not None:  # a built-in object has no file
-            at = positions.from_span(source, other.span, encoding)
-            related.append(Related(uris[other.file], at, other.message))
-    return Diagnostic(
-        positions.from_span(sources[finding.file], finding.span, encoding),
-        finding.severity,
-        finding.rule,
-        finding.url,
-        _message(finding),
-        tuple(related),
-        finding.rule in UNNECESSARY,
-        finding.rule in DEPRECATED,
+) -> types.Diagnostic:
+    related = [
+        types.DiagnosticRelatedInformation(
+            types.Location(uris[other.file], range_of_span(sources[other.file], other.span, encoding)), other.message
+        )
+        for other in finding.related
+        if other.file in sources  # built-in objects have no file
+    ]
+    tags = [types.DiagnosticTag.Unnecessary] if finding.rule in UNNECESSARY else []
+    tags += [types.DiagnosticTag.Deprecated] if finding.rule in DEPRECATED else []
+    return types.Diagnostic(
+        range=range_of_span(sources[finding.file], finding.span, encoding),
+        message=_message(finding),
+        severity=_SEVERITIES[finding.severity],
+        code=finding.rule,
+        code_description=types.CodeDescription(finding.url),
+        source="apflint",
+        tags=tags or None,
+        related_information=related or None,
     )
 
 
 def _message(finding: Finding) -> str:
-    """What the console has: the message, and what the API server does."""
+    """Return the message, and the reason of the API server if it rejects the object."""
     cause = finding.apiserver
     if cause is None or not finding.rejected:
         return finding.message

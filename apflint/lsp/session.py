@@ -1,33 +1,36 @@
-"""What an editor has open, and the checks of it: when one starts, and what of its answer is shown."""
+"""The state of one editor: open documents, when they are checked, and which diagnostics are published."""
 
 from __future__ import annotations
 
 import asyncio
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from apflint.inputs.files import may_hold_apf
+from apflint.inputs.files import SUFFIXES, may_hold_apf
 from apflint.load.source import Source
-from apflint.lsp import addresses, positions
-from apflint.lsp.actions import difference
-from apflint.lsp.folders import Folders, Home, Open
-from apflint.lsp.known import Known
-from apflint.lsp.worker import Worker
+from apflint.lsp.cluster_state import ClusterState
+from apflint.lsp.convert import apply_changes, is_untitled, line_edits, path_from_uri
+from apflint.lsp.workspace import DocumentResult, OpenDocuments, WorkspaceChecker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.finding import Edit, Finding
-    from apflint.lsp.diagnostics import Diagnostic
-    from apflint.lsp.folders import Round
-    from apflint.lsp.positions import Change, Encoding
+    from lsprotocol import types
 
-DELAY = 0.2
-"""Seconds without a change until a check starts: a burst of changes is one check."""
-PATIENCE = 10.0
-"""Seconds that an answer waits for a check."""
-SMALL = 10_000
-"""Characters of a document without any sign of ours that proposals are made in: it may be the beginning of one."""
+    from apflint.finding import Edit, Finding
+    from apflint.lsp.convert import Encoding
+    from apflint.lsp.workspace import WorkspaceResult
+
+CHECK_DELAY_SECONDS = 0.2
+"""Time without a change until a check starts: a burst of changes causes one check."""
+MAX_WAIT_SECONDS = 10.0
+"""Time that the answer to a request waits for a check."""
+EXIT_WAIT_SECONDS = 0.1
+"""Time that the end of a session waits for a check."""
+MAX_NEW_DOCUMENT_CHARACTERS = 10_000
+"""Length of a document without a sign of an APF object up to which completion works: it may be a new manifest."""
+_LANGUAGES = ("json", "jsonc", "helm")
 
 
 class Document(NamedTuple):
@@ -36,8 +39,8 @@ class Document(NamedTuple):
     uri: str
     version: int | None
     source: Source
-    ours: bool
-    """Whether it may hold an object of ours."""
+    may_hold_apf: bool
+    """Whether it may contain an APF object. Other documents are not checked."""
 
     @property
     def text(self) -> str:
@@ -45,198 +48,221 @@ class Document(NamedTuple):
         return self.source.text
 
     @property
-    def checked(self) -> str:
-        """What a check reads: of a document without anything of ours nothing, whatever its file holds."""
-        return self.source.text if self.ours else ""
+    def checked_text(self) -> str:
+        """The text that a check reads, which is empty for a document without APF objects, whatever its file contains."""
+        return self.source.text if self.may_hold_apf else ""
 
     @property
-    def json(self) -> bool:
-        """Whether it is read as JSON."""
-        return addresses.is_json(self.uri)
+    def is_json(self) -> bool:
+        """Whether it is read as JSON, which depends on its name only, as in `apflint check`."""
+        return self.uri.endswith(".json")
 
 
-class Answer(NamedTuple):
-    """What the last check found in a document that has not changed since."""
+class CurrentResult(NamedTuple):
+    """Result of the last check of a document that has not changed since."""
 
     document: Document
-    home: Home
-    diagnostics: list[Diagnostic]
-    """Of the first findings, in their order: there may be more of those."""
+    result: DocumentResult
+    diagnostics: list[types.Diagnostic]
+    """Diagnostics of the first findings, in the same order."""
 
     @property
     def source(self) -> Source:
-        """The text, under the name that the findings show."""
-        return self.home.checked.report.sources[self.home.name]
+        """The text, with the file name of the findings."""
+        return self.result.directory.report.sources[self.result.name]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings."""
-        return self.home.findings
+        """All findings of the document."""
+        return self.result.findings
 
 
 class Editor(Protocol):
-    """The other side."""
+    """Receives what a session reports."""
 
-    def show(self, uri: str, version: int | None, diagnostics: list[Diagnostic]) -> None:
-        """Shows the diagnostics of a document, all of them."""
+    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
+        """Replace the diagnostics of a document."""
 
-    def say(self, severity: Literal["error", "warning", "info"], message: str) -> None:
-        """Logs a message."""
+    def log(self, severity: Literal["error", "warning", "info"], message: str) -> None:
+        """Log a message."""
 
 
 class Session:
-    """Lives on the loop that talks to the editor; the checks are the worker's."""
+    """Belongs to the event loop that talks to the editor. Checks run in a thread of their own, one at a time."""
 
     def __init__(self, editor: Editor) -> None:
         self.editor = editor
         self.encoding: Encoding = "utf-16"
         self.folders: list[str] = []
         self.documents: dict[str, Document] = {}
-        self.round: Round | None = None
-        self._all = Folders()
-        self._worker = Worker()
-        self._spelled: dict[str, str] = {}
-        self._shown: dict[str, tuple[int | None, list[Diagnostic]]] = {}
-        self._told: set[str] = set()
+        self.last_result: WorkspaceResult | None = None
+        self._checker = WorkspaceChecker()
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="apflint-check")
+        self._uris: dict[str, str] = {}
+        self._published: dict[str, tuple[int | None, list[types.Diagnostic]]] = {}
+        self._logged: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._running = False
-        self._again = False
-        self._wanted = self._done = 0
+        self._task: asyncio.Task[None] | None = None
+        self._reread = False
+        self._requested = self._finished = 0
+        """Numbers of the last check that was requested, and of the last one that a finished check covers."""
         self._waiting: list[asyncio.Future[None]] = []
 
-    # What the editor tells.
-
-    def opened(self, uri: str, language: str, version: int | None, text: str) -> None:
-        """A document was opened; others than YAML and JSON are not kept."""
-        if addresses.is_ours(uri, language):
-            if (path := addresses.path(uri)) is not None:
-                self._spelled[path] = uri
+    def open_document(self, uri: str, language: str, version: int | None, text: str) -> None:
+        """Add a document that the editor has opened. Documents that are neither YAML nor JSON are ignored."""
+        if _may_be_manifest(uri, language):
+            if (path := path_from_uri(uri)) is not None:
+                self._uris[path] = uri
             self._replace(uri, version, Source(uri, text))
 
-    def changed(self, uri: str, version: int | None, changes: Iterable[Change]) -> None:
-        """A document was changed."""
-        before = self.documents.get(uri)
-        if before is not None:
-            self._replace(uri, version, positions.changed(before.source, changes, self.encoding))
-
-    def closed(self, uri: str) -> None:
-        """A document was closed: what counts from now on is its file."""
-        before = self.documents.pop(uri, None)
-        if before is not None and (before.ours or addresses.path(uri) is not None):
-            self.check(again=before.ours)
-
-    def check(self, *, again: bool = False) -> None:
-        """Has everything checked soon; with `again` the disk is looked at again."""
-        self._wanted += 1
-        self._again = self._again or again
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(DELAY, self._start)
-
-    # What the editor asks.
-
-    def known(self, uri: str) -> Known:
-        """What is known of the cluster, for a document."""
-        if self.round is None:
-            return Known()
-        home = self.round.homes.get(uri)
-        checked = home.checked if home is not None else self.round.first
-        return Known(checked.workspace.release, checked.workspace) if checked is not None else Known()
-
-    def answer(self, uri: str) -> Answer | None:
-        """What the last check found in a document; None where it has changed since."""
+    def change_document(
+        self, uri: str, version: int | None, changes: Iterable[types.TextDocumentContentChangeEvent]
+    ) -> None:
+        """Apply changes to a document."""
         document = self.documents.get(uri)
-        if self.round is None or document is None or uri not in self.round.homes:
-            return None
-        found = Answer(document, self.round.homes[uri], self.round.diagnostics.get(uri, []))
-        return found if found.source.text == document.text else None
+        if document is not None:
+            self._replace(uri, version, apply_changes(document.source, changes, self.encoding))
 
-    async def settled(self) -> None:
-        """Waits until what is open now has been checked, and not longer than anybody would."""
-        target = self._wanted
+    def close_document(self, uri: str) -> None:
+        """Remove a document, so that checks read its file again."""
+        document = self.documents.pop(uri, None)
+        if document is not None and (document.may_hold_apf or path_from_uri(uri) is not None):
+            self.schedule_check(reread=document.may_hold_apf)
+
+    def schedule_check(self, *, reread: bool = False) -> None:
+        """Check everything after a short delay. `reread` updates settings and files from the disk."""
+        self._requested += 1
+        self._reread = self._reread or reread
         if self._timer is not None:
             self._timer.cancel()
-            self._start()
-        while self._done < target:
+        self._timer = asyncio.get_running_loop().call_later(CHECK_DELAY_SECONDS, self._start_check)
+
+    def cluster_state(self, uri: str) -> ClusterState:
+        """Return the release and the configuration that a document belongs to."""
+        if self.last_result is None:
+            return ClusterState()
+        document = self.last_result.documents.get(uri)
+        directory = document.directory if document is not None else self.last_result.first
+        return (
+            ClusterState(directory.workspace.release, directory.workspace) if directory is not None else ClusterState()
+        )
+
+    def current_result(self, uri: str) -> CurrentResult | None:
+        """Return the result of the last check of a document, or None if the document has changed since."""
+        document = self.documents.get(uri)
+        if self.last_result is None or document is None or uri not in self.last_result.documents:
+            return None
+        diagnostics = self.last_result.diagnostics.get(uri, [])
+        current = CurrentResult(document, self.last_result.documents[uri], diagnostics)
+        return current if current.source.text == document.text else None
+
+    async def checked_result(self, uri: str) -> CurrentResult | None:
+        """Wait for the check of a document, and return its result, or None if the document contains no APF object."""
+        document = self.documents.get(uri)
+        if document is None or not document.may_hold_apf:
+            return None
+        await self.wait_for_checks()
+        return self.current_result(uri)
+
+    async def wait_for_checks(self) -> None:
+        """Wait until the documents are checked as they are now, at most `MAX_WAIT_SECONDS`."""
+        target = self._requested
+        if self._timer is not None:
+            self._timer.cancel()
+            self._start_check()
+        while self._finished < target:
             waiting = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
             try:
-                await asyncio.wait_for(waiting, PATIENCE)
+                await asyncio.wait_for(waiting, MAX_WAIT_SECONDS)
             except TimeoutError:
                 return
 
-    async def mended(self, answer: Answer) -> tuple[Edit, ...]:
-        """The edits that make all safe fixes of a document; none where it has none, or has changed meanwhile."""
+    async def fix_document(self, current: CurrentResult) -> tuple[Edit, ...]:
+        """Return the edits that apply all safe fixes of a document; none if it has none or has changed meanwhile."""
 
-        def work() -> tuple[Edit, ...]:
-            text = self._all.mended(answer.home)
-            return difference(answer.source.text, text) if text is not None else ()
+        def fix() -> tuple[Edit, ...]:
+            text = self._checker.fix(current.result)
+            return line_edits(current.source.text, text) if text is not None else ()
 
-        edits = await self._worker.run(work)
-        return edits if self.documents.get(answer.document.uri) is answer.document else ()
+        edits = await asyncio.get_running_loop().run_in_executor(self._executor, fix)
+        return edits if self.documents.get(current.document.uri) is current.document else ()
 
-    def offset(self, document: Document, line: int, character: int) -> int:
-        """The offset of a position."""
-        return positions.offset(document.source, positions.Position(line, character), self.encoding)
-
-    # The checks.
+    def close(self) -> bool:
+        """Drop checks that have not started. Return whether no check is left running."""
+        idle = self._executor.submit(int)
+        try:
+            idle.result(EXIT_WAIT_SECONDS)
+        except TimeoutError:
+            return False
+        finally:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        return True
 
     def _replace(self, uri: str, version: int | None, source: Source) -> None:
-        before = self.documents.get(uri)
+        previous = self.documents.get(uri)
         document = Document(uri, version, source, may_hold_apf(source.text.encode("utf-8", "replace")))
         self.documents[uri] = document
-        hides_file = before is None and addresses.path(uri) is not None
-        if document.ours or hides_file or (before is not None and before.ours):
-            self.check(again=before is None and document.ours)
+        hides_file = previous is None and path_from_uri(uri) is not None
+        if document.may_hold_apf or hides_file or (previous is not None and previous.may_hold_apf):
+            self.schedule_check(reread=previous is None and document.may_hold_apf)
 
-    def _start(self) -> None:
+    def _start_check(self) -> None:
         self._timer = None
-        if not self._running:
-            self._running = True
+        if self._task is None:
             self._task = asyncio.ensure_future(self._check())
 
     async def _check(self) -> None:
-        number, again, self._again = self._wanted, self._again, False
-        documents = {uri: document.checked for uri, document in self.documents.items()}
-        wanted = Open(tuple(self.folders), documents, dict(self._spelled))
+        number, reread, self._reread = self._requested, self._reread, False
+        texts = {uri: document.checked_text for uri, document in self.documents.items()}
+        versions = {uri: document.version for uri, document in self.documents.items()}
+        opened = OpenDocuments(tuple(self.folders), texts, dict(self._uris))
         try:
-            versions = {uri: document.version for uri, document in self.documents.items()}
-            self.round = await self._worker.run(lambda: self._all.check(wanted, self.encoding, again=again))
-            self._show(self.round, versions)
-        except Exception:  # noqa: BLE001  # the next change may go well
-            self.editor.say(
+            self.last_result = await asyncio.get_running_loop().run_in_executor(
+                self._executor, lambda: self._checker.check(opened, self.encoding, reread=reread)
+            )
+            self._publish(self.last_result, versions)
+        except Exception:  # noqa: BLE001  # the check of the next change may succeed
+            self.editor.log(
                 "error", f"The check failed. This is a bug in apflint, please report it.\n{traceback.format_exc()}"
             )
         finally:
-            self._running = False
-            self._done = number
+            self._task = None
+            self._finished = number
             for waiting in self._waiting:
                 if not waiting.done():
                     waiting.set_result(None)
             self._waiting.clear()
-            if self._done != self._wanted and self._timer is None:
-                self._start()
+            if self._finished != self._requested and self._timer is None:
+                self._start_check()
 
-    def _show(self, found: Round, versions: dict[str, int | None]) -> None:
-        """Shows what has changed; of a document that was edited meanwhile nothing, as its next check is on its way.
+    def _publish(self, result: WorkspaceResult, versions: dict[str, int | None]) -> None:
+        """Publish the diagnostics that have changed, except of documents edited meanwhile: their next check is scheduled.
 
-        What is open comes last: its editor may spell an address otherwise than we did while it was closed, and what we take
-        back there would be gone here.
+        Open documents come last. If the editor spells the URI of a document differently from the one that apflint used
+        before it was opened, clearing the old one afterwards would remove the diagnostics of the new one.
         """
-        opened = {uri for uri, text in found.open.documents.items() if text}
-        for uri in sorted({*found.diagnostics, *opened, *self._shown}, key=lambda uri: (uri in opened, uri)):
+        opened = {uri for uri, text in result.checked.documents.items() if text}
+        for uri in sorted({*result.diagnostics, *opened, *self._published}, key=lambda uri: (uri in opened, uri)):
             document = self.documents.get(uri)
-            if document is not None and document.checked != found.open.documents.get(uri):
+            if document is not None and document.checked_text != result.checked.documents.get(uri):
                 continue
             version = versions.get(uri) if document is not None else None
-            new = (version, found.diagnostics.get(uri, []))
-            if new != self._shown.get(uri):
-                self.editor.show(uri, *new)
-            if new[1] or uri in opened:
-                self._shown[uri] = new
+            diagnostics = result.diagnostics.get(uri, [])
+            if (version, diagnostics) != self._published.get(uri):
+                self.editor.publish(uri, version, diagnostics)
+            if diagnostics or uri in opened:
+                self._published[uri] = version, diagnostics
             else:
-                self._shown.pop(uri, None)
-        for note in found.notes:
-            if note not in self._told:
-                self.editor.say("warning", note)
-        self._told = set(found.notes)
+                self._published.pop(uri, None)
+        for note in result.notes:
+            if note not in self._logged:
+                self.editor.log("warning", note)
+        self._logged = set(result.notes)
+
+
+def _may_be_manifest(uri: str, language: str) -> bool:
+    """Return whether a document may be a manifest, by its name or the language that the editor assigns."""
+    if path_from_uri(uri) is None and not is_untitled(uri):
+        return False  # the old side of a diff, the output of a command
+    return uri.endswith(SUFFIXES) or "yaml" in language.lower() or language.lower() in _LANGUAGES

@@ -10,9 +10,11 @@ from contextlib import suppress
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, Self
 
+from lsprotocol.types import Position, Range, TextDocumentContentChangePartial
+
 from apflint.load.source import Source
-from apflint.lsp.addresses import uri as address
-from apflint.lsp.positions import Change, Position, Range, changed
+from apflint.lsp.convert import apply_changes
+from apflint.lsp.convert import uri_from_path as address
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,11 +181,14 @@ def edit(text: str, line: int, start: int, end: int) -> dict[str, Any]:
 
 def apply(text: str, edits: list[dict[str, Any]]) -> str:
     """The text with the edits of a server made, as an editor makes them: all count on the text as it was."""
-    places = [
-        Change(Range(*(Position(one["range"][at]["line"], one["range"][at]["character"]) for at in ("start", "end"))), one["newText"])
-        for one in edits
-    ]  # fmt: skip
-    return changed(Source("", text), sorted(places, key=lambda one: one.range or (), reverse=True), "utf-16").text
+    changes = [
+        TextDocumentContentChangePartial(
+            Range(*(Position(**edit["range"][at]) for at in ("start", "end"))), edit["newText"]
+        )
+        for edit in edits
+    ]
+    changes.sort(key=lambda change: (change.range.start, change.range.end), reverse=True)
+    return apply_changes(Source("", text), changes, "utf-16").text
 
 
 def codes(diagnostics: list[Any]) -> list[str]:

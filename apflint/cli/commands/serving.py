@@ -8,6 +8,6 @@ from apflint.cli.app import app, said
 @app.command()
 def lsp() -> int:
     """Serve an editor: findings, hover, completion and fixes while you type (Language Server Protocol on stdio)."""
-    from apflint.lsp.server import run
+    from apflint.lsp.stdio import run
 
     return said(run)

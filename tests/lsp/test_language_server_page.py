@@ -7,7 +7,8 @@ import re
 import tomllib
 from typing import TYPE_CHECKING
 
-from apflint.lsp import actions, diagnostics, outline, project, session
+from apflint.lsp import diagnostics, partial_yaml, session, workspace
+from apflint.lsp.features import code_actions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,11 +32,11 @@ def test_snippets_start_the_server(root: Path) -> None:
 def test_figures(root: Path) -> None:
     words = " ".join((root / "docs/language-server.md").read_text(encoding="utf-8").split())
     for figure in (
-        f"starts {session.DELAY} seconds after the last key",
-        f"documents of more than {outline.LONGEST:,} characters",
-        f"files of more than {outline.LONGEST:,} characters",
-        f"the first {actions.MOST} have",
-        f"the first {diagnostics.MOST:,} are shown",
-        f"more than {project.MOST_FILES:,} manifests",
+        f"starts {session.CHECK_DELAY_SECONDS} seconds after the last key",
+        f"documents of more than {partial_yaml.MAX_DOCUMENT_CHARACTERS:,} characters",
+        f"files of more than {partial_yaml.MAX_DOCUMENT_CHARACTERS:,} characters",
+        f"the first {code_actions.MAX_FINDINGS_WITH_ACTIONS} have",
+        f"the first {diagnostics.MAX_DIAGNOSTICS_PER_FILE:,} are shown",
+        f"more than {workspace.MAX_FILES:,} manifests",
     ):
         assert figure in words

@@ -8,11 +8,11 @@ import pytest
 
 from apflint.engine import Options, check
 from apflint.load import load
-from apflint.lsp.completion import Item, complete
-from apflint.lsp.fields import members
-from apflint.lsp.hover import hover
-from apflint.lsp.known import Known
-from apflint.lsp.outline import Piece, outline
+from apflint.lsp.cluster_state import ClusterState
+from apflint.lsp.features.completion import Proposal, complete
+from apflint.lsp.features.hover import explain
+from apflint.lsp.partial_yaml import DocumentExtent, read_entries
+from apflint.lsp.schema_fields import list_fields
 from apflint.releases import NEWEST, release
 from apflint.workspace import workspace
 
@@ -21,9 +21,9 @@ LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfigu
 RULE = f"{HEAD}spec:\n  rules:\n  - resourceRules:\n"
 
 
-def at(marked: str, known: Known | None = None, *, is_json: bool = False) -> list[Item]:
+def at(marked: str, cluster: ClusterState | None = None, *, is_json: bool = False) -> list[Proposal]:
     offset = marked.index("|")
-    return complete(marked.replace("|", "", 1), offset, known or Known(), json=is_json)
+    return complete(marked.replace("|", "", 1), offset, cluster or ClusterState(), json=is_json)
 
 
 def result(marked: str, label: str, *, is_json: bool = False) -> str:
@@ -128,20 +128,20 @@ def test_objects_in_lists() -> None:
 
 def test_priority_levels_of_the_workspace_and_built_in_ones() -> None:
     manifest = b"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: batch-jobs}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n"
-    known = Known(NEWEST, workspace([load("level.yaml", manifest)], NEWEST))
+    known = ClusterState(NEWEST, workspace([load("level.yaml", manifest)], NEWEST))
     items = at(f"{HEAD}spec:\n  priorityLevelConfiguration:\n    name: |", known)
     assert [item.label for item in items[:3]] == ["batch-jobs", "catch-all", "exempt"]
     assert "30 shares" in items[0].documentation
 
 
 def test_the_target_release_decides() -> None:
-    old = Known(release("1.25"))
+    old = ClusterState(release("1.25"))
     assert [item.label for item in at("apiVersion: |", old)] == [
         f"flowcontrol.apiserver.k8s.io/{version}" for version in ("v1beta2", "v1beta1")
     ]
     level = LEVEL.replace("v1\n", "v1beta2\n") + "  type: Limited\n  limited:\n    |"
     assert [item.label for item in at(level, old)] == ["limitResponse", "assuredConcurrencyShares"]
-    assert "lendablePercent" in [item.label for item in at(level, Known(release("1.28")))]
+    assert "lendablePercent" in [item.label for item in at(level, ClusterState(release("1.28")))]
 
 
 OBJECTS = """\
@@ -192,7 +192,7 @@ def test_required_is_what_the_server_requires(
     kind: str, path: tuple[str | int, ...], field: str, old: str, new: str
 ) -> None:
     """Each field that is said to be required is rejected where it is absent, in a manifest that is accepted with it."""
-    assert field in [one.name for one in members(kind, "v1", NEWEST, path, {}) if one.required]
+    assert field in [one.name for one in list_fields(kind, "v1", NEWEST, path, {}) if one.required]
     options = Options(select=("APF1", "APF2", "APF3"))
     assert check([("a.yaml", OBJECTS.encode())], options).findings == ()
     assert OBJECTS.count(old) == 1
@@ -255,8 +255,8 @@ FREE = {"nightly", "ci", "runner", "700", "5", "50", "10", "16", "4", "20"}
 def _words() -> list[tuple[int, int, str]]:
     """The keys and values of the manifests: start and end without quotes, and what the proposal is called."""
     found = []
-    for part in (Piece(0, TYPED.index("---")), Piece(TYPED.index("---"), len(TYPED))):
-        for entry in outline(TYPED, part):
+    for part in (DocumentExtent(0, TYPED.index("---")), DocumentExtent(TYPED.index("---"), len(TYPED))):
+        for entry in read_entries(TYPED, part):
             if isinstance(entry.path[-1], str):
                 found.append((*entry.key, entry.path[-1]))
             if entry.text is not None and entry.text not in FREE and entry.value[0] < entry.value[1]:
@@ -272,7 +272,7 @@ def test_whatever_is_typed_next_is_proposed(start: int, end: int, word: str) -> 
         cursor = min(start + length, end)
         line = TYPED.index("\n", cursor)
         for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[end:], TYPED[:cursor] + TYPED[line:]):
-            labels = [item.label for item in complete(text, cursor, Known())]
+            labels = [item.label for item in complete(text, cursor, ClusterState())]
             assert word in labels, text[max(0, cursor - 60) : cursor] + "|" + text[cursor : cursor + 30]
 
 
@@ -281,7 +281,7 @@ def test_whatever_is_typed_next_is_proposed(start: int, end: int, word: str) -> 
 def test_whatever_is_typed_next_is_proposed_in_json(number: int, indent: int | None) -> None:
     documents = [load("a.yaml", TYPED.encode()).documents[number].value for _ in range(2)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}, indent=indent)
-    for entry in outline(text, Piece(0, len(text))):
+    for entry in read_entries(text, DocumentExtent(0, len(text))):
         if len(entry.path) < 3:
             continue
         words = [(entry.key, entry.path[-1])] if isinstance(entry.path[-1], str) else []
@@ -292,7 +292,7 @@ def test_whatever_is_typed_next_is_proposed_in_json(number: int, indent: int | N
                 # A quote that is not closed yet turns what follows on its line the wrong way round.
                 unclosed = [text[:cursor] + text[end:]] if indent and (start, end) == entry.value else []
                 for typed in (text[:cursor], text[:cursor] + text[end - 1 :], *unclosed):
-                    labels = [item.label for item in complete(typed, cursor, Known(), json=True)]
+                    labels = [item.label for item in complete(typed, cursor, ClusterState(), json=True)]
                     assert word in labels, typed[max(0, cursor - 60) : cursor] + "|" + typed[cursor : cursor + 30]
 
 
@@ -300,7 +300,7 @@ def test_every_place_of_every_beginning_has_an_answer() -> None:
     """Nothing that somebody could type on the way fails, and what is proposed replaces a piece around the cursor."""
     for cursor in range(len(TYPED) + 1):
         for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[cursor + 7 :]):
-            for item in complete(text, cursor, Known()):
+            for item in complete(text, cursor, ClusterState()):
                 assert item.start <= cursor <= item.end
                 assert "\n" not in text[item.start : item.end]
-            hover(text, cursor, Known())
+            explain(text, cursor, ClusterState())

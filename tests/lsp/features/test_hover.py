@@ -1,4 +1,4 @@
-"""What is shown about a place, `|`."""
+"""Hover at a cursor, `|`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from apflint import catalogue
 from apflint.load import load
-from apflint.lsp.hover import Hover, hover
-from apflint.lsp.known import Known
+from apflint.lsp.cluster_state import ClusterState
+from apflint.lsp.features.hover import Explanation, explain
 from apflint.releases import NEWEST, release
 from apflint.workspace import workspace
 
@@ -15,13 +15,15 @@ FLOW = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\n"
 
 
-def at(marked: str, known: Known | None = None, rules: tuple[str, ...] = (), *, json: bool = False) -> Hover | None:
+def at(
+    marked: str, cluster: ClusterState | None = None, rules: tuple[str, ...] = (), *, json: bool = False
+) -> Explanation | None:
     offset = marked.index("|")
-    return hover(marked.replace("|", "", 1), offset, known or Known(), json=json, rules=rules)
+    return explain(marked.replace("|", "", 1), offset, cluster or ClusterState(), json=json, rules=rules)
 
 
-def shown(marked: str, known: Known | None = None, rules: tuple[str, ...] = ()) -> str:
-    found = at(marked, known, rules)
+def shown(marked: str, cluster: ClusterState | None = None, rules: tuple[str, ...] = ()) -> str:
+    found = at(marked, cluster, rules)
     assert found is not None
     return found.markdown
 
@@ -29,7 +31,7 @@ def shown(marked: str, known: Known | None = None, rules: tuple[str, ...] = ()) 
 def test_a_field_with_its_type_default_and_meaning() -> None:
     text = f"{LEVEL}spec:\n  limited:\n    limitResponse:\n      queuing:\n        hand|Size: 12\n"
     assert shown(text) == (
-        "**handSize**: number, default `8`\n\n"
+        "**handSize**: integer, default `8`\n\n"
         "How many of the queues a flow may use: each of its requests joins the one with the least work. Not more than"
         " queues. Absent or 0 means 8. The server refuses hands for which ceil(log2(queues) \\* handSize) is above 60: with"
         " 64 queues at most 10.\n\n"
@@ -40,13 +42,13 @@ def test_a_field_with_its_type_default_and_meaning() -> None:
 @pytest.mark.parametrize(
     ("marked", "parts"),
     [
-        (f"{FLOW}spec:\n  |matchingPrecedence: 5\n", ["number, default `1000`"]),
-        (f"{FLOW}spec:\n  distinguisherMethod: {{t|ype: x}}\n", ["text, required, such as `ByUser`, `ByNamespace`"]),
+        (f"{FLOW}spec:\n  |matchingPrecedence: 5\n", ["integer, default `1000`"]),
+        (f"{FLOW}spec:\n  distinguisherMethod: {{t|ype: x}}\n", ["string, required, such as `ByUser`, `ByNamespace`"]),
         (f"{FLOW}spec:\n  rules:\n  - subje|cts:\n    - kin", ["**subjects**: list, required"]),
         (f"{LEVEL.replace('/v1', '/v1beta2')}spec:\n  limited:\n    assured|ConcurrencyShares: 1\n",
          ["default `30`", "of PriorityLevelConfiguration v1beta2"]),
-        (f"{FLOW}metadata:\n  |name: x\n", ["**name**: text, required"]),
-        (f"{FLOW}metadata:\n  name: |x\n", ["**name**: text, required", "`metadata.name` of"]),
+        (f"{FLOW}metadata:\n  |name: x\n", ["**name**: string, required"]),
+        (f"{FLOW}metadata:\n  name: |x\n", ["**name**: string, required", "`metadata.name` of"]),
         (f"{FLOW}spec:\n  rules:\n  - resourceRules:\n    - verbs: [get, li|st]\n",
          ["**verbs**: list, required", "`spec.rules[0].resourceRules[0].verbs` of"]),
     ],
@@ -83,24 +85,26 @@ def test_priority_levels() -> None:
         f" limitResponse: {{type: Queue, queuing: {{}}}}}}}}\n---\n{FLOW}metadata: {{name: jobs}}\n"
         "spec: {priorityLevelConfiguration: {name: batch}}\n"
     )
-    known = Known(NEWEST, workspace([load("a.yaml", manifests.encode())], NEWEST))
-    text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: ba|tch\n", known)
-    assert "`batch`: Limited, 10 shares. Requests that find no free seat wait in a queue." in text
-    limits = known.workspace.limits.level("batch") if known.workspace is not None else None
+    cluster = ClusterState(NEWEST, workspace([load("a.yaml", manifests.encode())], NEWEST))
+    text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: ba|tch\n", cluster)
+    assert "`batch`: Limited, 10 shares. Requests without a free seat wait in a queue." in text
+    limits = cluster.workspace.limits.level("batch") if cluster.workspace is not None else None
     assert limits is not None
-    assert f"{limits.nominal} seats of the 600 of one API server; never less than {limits.minimum}" in text
-    assert "64 queues of 50 requests; a flow may use 8 of them." in text
+    assert f"{limits.nominal} seats of the 600 of one API server; at least {limits.minimum}" in text
+    assert "64 queues of 50 requests each; a flow uses up to 8 of them." in text
     assert "FlowSchemas: `jobs`." in text
-    assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", known)
-    assert "is known" in shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: nob|ody\n", known)
-    built_in = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: workload|-low\n", known)
-    assert built_in.endswith("Every API server of Kubernetes 1.37 creates it by itself.")
-    assert "Exempt, its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", known)
+    assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", cluster)
+    assert "Unknown priority level `nobody`" in shown(
+        f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: nob|ody\n", cluster
+    )
+    built_in = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: workload|-low\n", cluster)
+    assert built_in.endswith("Every API server of Kubernetes 1.37 creates it automatically.")
+    assert "Exempt. Its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", cluster)
     # Before anything was checked, and in a release that has it not.
-    assert "creates it by itself" in shown(f"{LEVEL}metadata:\n  name: exempt|\n")
+    assert "creates it automatically" in shown(f"{LEVEL}metadata:\n  name: exempt|\n")
     high, old = f"{LEVEL}metadata:\n  name: node-hi|gh\n", release("1.20")
-    assert shown(high, Known(old)) == "Priority level `node-high`. The manifests have not been read yet."
-    assert shown(high, Known(old, workspace([], old))).startswith("No priority level `node-high` is known")
+    assert shown(high, ClusterState(old)) == "Priority level `node-high`. The manifests have not been read yet."
+    assert shown(high, ClusterState(old, workspace([], old))).startswith("Unknown priority level `node-high`")
 
 
 def test_names_are_no_markup() -> None:

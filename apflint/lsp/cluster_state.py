@@ -1,4 +1,4 @@
-"""What is known of the cluster while somebody types: the target release, and the last configuration that was read."""
+"""The cluster as far as known while a user types: the target release, and the configuration of the last check."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ if TYPE_CHECKING:
     from apflint.releases import Release
     from apflint.workspace import Workspace
 
+_MAX_FLOW_SCHEMAS = 8
+"""Maximum number of FlowSchemas that the description of a priority level names."""
 
-class Known(NamedTuple):
-    """The release, and the manifests as they were when they were last checked; None before that."""
+
+class ClusterState(NamedTuple):
+    """The target release, and the manifests as last checked."""
 
     release: Release = NEWEST
     workspace: Workspace | None = None
+    """None before the first check."""
 
-    def levels(self) -> list[str]:
-        """The names of all priority levels: the user's own first, then the built-in ones."""
+    def level_names(self) -> list[str]:
+        """Return the names of all priority levels, user-defined ones first."""
         own: set[str] = set()
         if self.workspace is not None:
             own = {level.name for level in self.workspace.priority_levels if level.name}
@@ -30,19 +34,19 @@ class Known(NamedTuple):
         built_in = builtin.names(self.release, "PriorityLevelConfiguration")
         return [*sorted(own - built_in), *sorted(own & built_in | built_in)]
 
-    def level(self, name: str) -> str:
-        """A priority level in Markdown: its type, seats and queues, who uses it, where it comes from."""
-        built_in = name in builtin.names(self.release, "PriorityLevelConfiguration")
-        origin = f"Every API server of Kubernetes {self.release.name} creates it by itself." if built_in else ""
+    def describe_level(self, name: str) -> str:
+        """Describe a priority level in Markdown: its type, seats, queues and FlowSchemas, and whether it is built in."""
+        is_built_in = name in builtin.names(self.release, "PriorityLevelConfiguration")
+        origin = f"Every API server of Kubernetes {self.release.name} creates it automatically." if is_built_in else ""
         limits = self.workspace.limits.level(name) if self.workspace is not None else None
         if limits is None:
-            if built_in:
+            if is_built_in:
                 return f"Priority level {code(name)}. {origin}"
             if self.workspace is None:
                 return f"Priority level {code(name)}. The manifests have not been read yet."
             return (
-                f"No priority level {code(name)} is known: none of the manifests here defines it, and Kubernetes"
-                f" {self.release.name} has none of this name built in."
+                f"Unknown priority level {code(name)}: no manifest here defines it, and it is not built into Kubernetes"
+                f" {self.release.name}."
             )
         assert self.workspace is not None, "there are limits"
         seats = self.workspace.limits.server_concurrency
@@ -50,16 +54,16 @@ class Known(NamedTuple):
             f"Priority level {code(name)}: {_type(limits)}",
             _seats(limits, seats),
             _queues(limits),
-            _users(limits),
+            _flow_schemas(limits),
         ]
         return "\n\n".join(part for part in (*parts, origin) if part)
 
 
 def _type(limits: LevelLimits) -> str:
     if limits.type == "Exempt":
-        return "Exempt, its requests are never held back."
-    full = "wait in a queue" if limits.response == "Queue" else "get HTTP 429 at once"
-    return f"{limits.type}, {counted(limits.shares, 'share')}. Requests that find no free seat {full}."
+        return "Exempt. Its requests are never queued or rejected."
+    overflow = "wait in a queue" if limits.response == "Queue" else "are rejected with HTTP 429 at once"
+    return f"{limits.type}, {counted(limits.shares, 'share')}. Requests without a free seat {overflow}."
 
 
 def _seats(limits: LevelLimits, server: int) -> str:
@@ -67,7 +71,7 @@ def _seats(limits: LevelLimits, server: int) -> str:
         return ""
     text = f"{counted(limits.nominal, 'seat')} of the {server} of one API server"
     if limits.minimum != limits.nominal or limits.attainable != limits.nominal:
-        text += f"; never less than {limits.minimum}, and {limits.attainable} while no other level needs any"
+        text += f"; at least {limits.minimum}, and up to {limits.attainable} while other levels are idle"
     return f"{text}."
 
 
@@ -75,14 +79,14 @@ def _queues(limits: LevelLimits) -> str:
     if limits.response != "Queue" or limits.queues is None:
         return ""
     return (
-        f"{counted(limits.queues, 'queue')} of {counted(limits.queue_length_limit or 0, 'request')}; a flow may use"
+        f"{counted(limits.queues, 'queue')} of {counted(limits.queue_length_limit or 0, 'request')} each; a flow uses up to"
         f" {limits.hand_size} of them."
     )
 
 
-def _users(limits: LevelLimits) -> str:
+def _flow_schemas(limits: LevelLimits) -> str:
     if not limits.flow_schemas:
-        return "No FlowSchema names it."
-    shown = ", ".join(code(name) for name in limits.flow_schemas[:8])
-    more = len(limits.flow_schemas) - 8
-    return f"FlowSchemas: {shown}{f' and {more} more' if more > 0 else ''}."
+        return "No FlowSchema references it."
+    names = ", ".join(code(name) for name in limits.flow_schemas[:_MAX_FLOW_SCHEMAS])
+    more = len(limits.flow_schemas) - _MAX_FLOW_SCHEMAS
+    return f"FlowSchemas: {names}{f' and {more} more' if more > 0 else ''}."

@@ -1,4 +1,4 @@
-"""Folders as the server sees them, held against `apflint check` in them."""
+"""Checks of open directories, compared with `apflint check`."""
 
 from __future__ import annotations
 
@@ -7,41 +7,42 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from shell import LEVEL
 
 from apflint.cli.app import run
-from apflint.lsp import project
-from apflint.lsp.addresses import path, uri
-from apflint.lsp.folders import Folders, Open, Round
+from apflint.lsp import workspace
+from apflint.lsp.convert import path_from_uri, uri_from_path
+from apflint.lsp.workspace import DirectoryChecker, OpenDocuments, WorkspaceChecker, WorkspaceResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from apflint.lsp.diagnostics import Diagnostic
+    from lsprotocol.types import Diagnostic
 
 SEVERITIES = ("error", "warning", "info")
 
 
 @pytest.fixture(autouse=True)
-def _same_folder_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+def _restore_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(os.curdir)
 
 
-def looked(*folders: Path, documents: Mapping[str, str] | None = None) -> Round:
-    wanted = Open(tuple(map(str, folders)), documents or {}, {})
-    return Folders().check(wanted, "utf-32", again=True)
+def check_folders(*folders: Path, documents: Mapping[str, str] | None = None) -> WorkspaceResult:
+    wanted = OpenDocuments(tuple(map(str, folders)), documents or {}, {})
+    return WorkspaceChecker().check(wanted, "utf-32", reread=True)
 
 
-def told(folder: Path, found: Mapping[str, list[Diagnostic]]) -> list[tuple[Any, ...]]:
+def findings_of(folder: Path, found: Mapping[str, list[Diagnostic]]) -> list[tuple[Any, ...]]:
     """The diagnostics as the command line's findings."""
     return sorted(
         (
-            os.path.relpath(path(address) or address, folder),
-            *(place + 1 for end in one.range for place in end),
-            one.rule,
-            one.severity,
+            os.path.relpath(path_from_uri(address) or address, folder),
+            *(place + 1 for end in (one.range.start, one.range.end) for place in (end.line, end.character)),
+            one.code,
+            SEVERITIES[int(one.severity or 0) - 1],
             one.message.partition("\nkube-apiserver rejects this object: ")[0],
-            len(one.related),
+            len(one.related_information or ()),
         )
         for address, diagnostics in found.items()
         for one in diagnostics
@@ -63,10 +64,10 @@ def test_what_is_found_is_what_the_command_line_finds(
     folder = (root / "fixtures/stories" / story).resolve()
     expected = checked(folder, capsys, monkeypatch)
     assert len(expected) > 5
-    assert told(folder, looked(folder).diagnostics) == expected
+    assert findings_of(folder, check_folders(folder).diagnostics) == expected
     # The same with every file open and the disk empty-handed: the texts count.
-    texts = {uri(str(file)): file.read_text("utf-8") for file in folder.rglob("*.yaml")}
-    assert told(folder, looked(folder, documents=texts).diagnostics) == expected
+    texts = {uri_from_path(str(file)): file.read_text("utf-8") for file in folder.rglob("*.yaml")}
+    assert findings_of(folder, check_folders(folder, documents=texts).diagnostics) == expected
 
 
 def test_settings_count_as_on_the_command_line(
@@ -86,8 +87,8 @@ def test_settings_count_as_on_the_command_line(
         expected = checked(folder, capsys, monkeypatch)
         assert {"APF702", "APF101"} <= {one[5] for one in expected}
         # An open file that is excluded is excluded.
-        documents = {uri(str(tmp_path / "sub/skipped.yaml")): text}
-        assert told(folder, looked(folder, documents=documents).diagnostics) == expected
+        documents = {uri_from_path(str(tmp_path / "sub/skipped.yaml")): text}
+        assert findings_of(folder, check_folders(folder, documents=documents).diagnostics) == expected
 
 
 def test_a_file_belongs_to_the_innermost_folder(tmp_path: Path) -> None:
@@ -98,9 +99,9 @@ def test_a_file_belongs_to_the_innermost_folder(tmp_path: Path) -> None:
     (inner / "apflint.toml").write_text("select = ['APF101']\n")
     (tmp_path / "apflint.toml").write_text("select = ['APF2']\n")
     for folders in ([tmp_path, inner], [inner, tmp_path]):
-        found = looked(*folders).diagnostics
-        assert [(address, [one.rule for one in some]) for address, some in found.items()] == [
-            (uri(str(inner / "a.yaml")), ["APF101"])
+        found = check_folders(*folders).diagnostics
+        assert [(address, [one.code for one in some]) for address, some in found.items()] == [
+            (uri_from_path(str(inner / "a.yaml")), ["APF101"])
         ]
 
 
@@ -110,59 +111,32 @@ def test_links_are_what_they_lead_to(tmp_path: Path) -> None:
     real.mkdir()
     (real / "a.yaml").write_text(text)
     (tmp_path / "link").symlink_to(real)
-    opened = uri(str(tmp_path / "link/a.yaml"))
-    found = looked(tmp_path / "link", documents={opened: text.replace("x: 1", "y: 1, z: 1")})
+    opened = uri_from_path(str(tmp_path / "link/a.yaml"))
+    found = check_folders(tmp_path / "link", documents={opened: text.replace("x: 1", "y: 1, z: 1")})
     assert list(found.diagnostics) == [opened]
-    assert [one.rule for one in found.diagnostics[opened]].count("APF101") == 2
+    assert [one.code for one in found.diagnostics[opened]].count("APF101") == 2
 
 
 def test_what_is_wrong_with_a_folder_is_a_note(tmp_path: Path) -> None:
     (tmp_path / "apflint.toml").write_text("kubernetes = '1.99'\n")
     os.mkfifo(tmp_path / "pipe.yaml")
-    found = looked(tmp_path, tmp_path / "gone")
+    found = check_folders(tmp_path, tmp_path / "gone")
     assert len(found.notes) == 3
     assert [note for note in found.notes if "pipe.yaml: It is a named pipe" in note]
     assert [note for note in found.notes if note.startswith("the settings are not used: apflint.toml: kubernetes: ")]
     assert [note for note in found.notes if note.endswith("gone: No such file or directory")]
 
 
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("file:///a/b%20c/%C3%BC.yaml", "/a/b c/\u00fc.yaml"),
-        ("file:///a/b;c?d#e.yaml", "/a/b;c?d#e.yaml"),
-        ("file://localhost/a", "/a"),
-        ("file://elsewhere/a", None),
-        ("file:///%FF", None),
-        ("file:///a%00", None),
-        ("untitled:Untitled-1", None),
-        ("git:/a/b.yaml?%7B%7D", None),
-        ("", None),
-        ("http://[", None),
-    ],
-)
-def test_addresses(address: str, expected: str | None) -> None:
-    assert path(address) == expected
-    assert expected is None or path(uri(expected)) == expected
-
-
-def test_an_address_of_windows_has_its_drive_or_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "name", "nt")
-        found = [path(address) for address in ("file:///C:/a%20b.yaml", "file://host/share/a.yaml")]
-    assert found == ["C:/a b.yaml", "//host/share/a.yaml"]
-
-
 def test_of_very_many_files_some_are_left_to_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project, "MOST_FILES", 2)
+    monkeypatch.setattr(workspace, "MAX_FILES", 2)
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     for name in "abc":
         (tmp_path / f"{name}.yaml").write_text(text.replace("name: a", f"name: {name}"))
-    found = looked(tmp_path)
+    found = check_folders(tmp_path)
     assert found.notes == (f"{tmp_path} has more than 2 manifests: the others are checked when they are open",)
-    assert sorted(found.diagnostics) == [uri(str(tmp_path / f"{name}.yaml")) for name in "ab"]
-    opened = uri(str(tmp_path / "c.yaml"))
-    more = looked(tmp_path, documents={opened: text})
+    assert sorted(found.diagnostics) == [uri_from_path(str(tmp_path / f"{name}.yaml")) for name in "ab"]
+    opened = uri_from_path(str(tmp_path / "c.yaml"))
+    more = check_folders(tmp_path, documents={opened: text})
     assert opened in more.diagnostics
 
 
@@ -170,38 +144,38 @@ def test_a_file_that_has_gone_is_no_news(tmp_path: Path) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     (tmp_path / "a.yaml").write_text(text)
     (tmp_path / "b.yaml").write_text("kind: ConfigMap\n")
-    folders, wanted = Folders(), Open((str(tmp_path),), {}, {})
-    assert folders.check(wanted, "utf-32", again=True).diagnostics
+    folders, wanted = WorkspaceChecker(), OpenDocuments((str(tmp_path),), {}, {})
+    assert folders.check(wanted, "utf-32", reread=True).diagnostics
     (tmp_path / "a.yaml").unlink()
-    assert folders.check(wanted, "utf-32", again=True).diagnostics == {}
-    own = folders._projects[str(tmp_path), False]
-    assert own._input("a.yaml", str(tmp_path / "gone.yaml"), {}, []) is None
+    assert folders.check(wanted, "utf-32", reread=True).diagnostics == {}
+    own = folders._checkers[str(tmp_path), False]
+    assert own._load("a.yaml", str(tmp_path / "gone.yaml"), {}, []) is None
 
 
 def test_documents_of_no_file_are_checked_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     for home in (tmp_path, tmp_path / "gone"):
         monkeypatch.setenv("HOME", str(home))
-        found = looked(documents={"untitled:a": text})
-        assert [one.rule for one in found.diagnostics["untitled:a"]].count("APF101") == 1
+        found = check_folders(documents={"untitled:a": text})
+        assert [one.code for one in found.diagnostics["untitled:a"]].count("APF101") == 1
         assert found.first is not None
-        assert found.first.folder == (str(home) if home == tmp_path else "/")
+        assert found.first.directory == (str(home) if home == tmp_path else "/")
 
 
 def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec:\n  matchingPrecedence: '5'\n"
-    opened = uri(str(tmp_path / "a.yaml"))
-    folders = Folders()
+    opened = uri_from_path(str(tmp_path / "a.yaml"))
+    folders = WorkspaceChecker()
 
-    def mended(written: str) -> str | None:
-        found = folders.check(Open((str(tmp_path),), {opened: written}, {}), "utf-32", again=True)
-        home = found.homes[opened]
-        assert folders.mended(home._replace(name="nowhere.yaml")) is None
-        return folders.mended(home)
+    def fixed(written: str) -> str | None:
+        found = folders.check(OpenDocuments((str(tmp_path),), {opened: written}, {}), "utf-32", reread=True)
+        home = found.documents[opened]
+        assert folders.fix(home._replace(name="nowhere.yaml")) is None
+        return folders.fix(home)
 
-    assert mended(text) == text.replace("'5'", "5")
-    assert mended(text.replace("'5'", "5")) is None
-    assert mended(f"{text}# \ud800\n") is None  # no file can hold that
+    assert fixed(text) == text.replace("'5'", "5")
+    assert fixed(text.replace("'5'", "5")) is None
+    assert fixed(f"{text}# \ud800\n") is None  # no file can hold that
 
 
 def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
@@ -211,13 +185,31 @@ def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "a.yaml").write_text(text)
     (inside / "b.yaml").write_text(text)
-    folders = Folders()
-    both = folders.check(Open((str(inside),), {uri(str(outside / "a.yaml")): text}, {}), "utf-32", again=True)
-    assert sorted(both.diagnostics) == [uri(str(inside / name)) for name in ("a.yaml", "b.yaml")] + [
-        uri(str(outside / "a.yaml"))
+    folders = WorkspaceChecker()
+    both = folders.check(
+        OpenDocuments((str(inside),), {uri_from_path(str(outside / "a.yaml")): text}, {}), "utf-32", reread=True
+    )
+    assert sorted(both.diagnostics) == [uri_from_path(str(inside / name)) for name in ("a.yaml", "b.yaml")] + [
+        uri_from_path(str(outside / "a.yaml"))
     ]
-    assert sorted(folders._projects) == [(str(inside), False), (str(outside), True)]
+    assert sorted(folders._checkers) == [(str(inside), False), (str(outside), True)]
     (inside / "b.yaml").unlink()
-    less = folders.check(Open((str(inside),), {}, {}), "utf-32", again=True)
-    assert list(less.diagnostics) == [uri(str(inside / "a.yaml"))]
-    assert [list(project._read) for project in folders._projects.values()] == [["a.yaml"]]
+    less = folders.check(OpenDocuments((str(inside),), {}, {}), "utf-32", reread=True)
+    assert list(less.diagnostics) == [uri_from_path(str(inside / "a.yaml"))]
+    assert [list(checker._files) for checker in folders._checkers.values()] == [["a.yaml"]]
+
+
+BAD = LEVEL.replace("queues: 64", "queues: 4")
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_patches_and_context_have_no_findings(is_open: bool, tmp_path: Path) -> None:
+    for name in ("platform.yaml", "overlay/patch.yaml", "own.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(BAD, encoding="utf-8")
+    (tmp_path / "overlay" / "kustomization.yaml").write_text("patches: [{path: patch.yaml}]\n", encoding="utf-8")
+    (tmp_path / "apflint.toml").write_text('context = ["platform.yaml"]\nselect = ["APF305"]\n', encoding="utf-8")
+    folder = os.path.realpath(tmp_path)
+    texts = {os.path.join(folder, name): BAD for name in ("platform.yaml", "overlay/patch.yaml")} if is_open else {}
+    (checked,) = DirectoryChecker(folder).check(texts, {}, reread=True)
+    assert {finding.file for finding in checked.report.findings} == {"own.yaml"}

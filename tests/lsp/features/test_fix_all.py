@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apflint.lsp import actions, outline
-from apflint.lsp.addresses import uri as address
-
-from .client import Editor, apply, edit, span
-from .texts import FLOW
+from apflint.lsp.convert import uri_from_path as address
+from apflint.lsp.features.code_actions import MAX_FINDINGS_WITH_ACTIONS
+from apflint.lsp.partial_yaml import MAX_DOCUMENT_CHARACTERS
+from lsp.client import Editor, apply, edit, span
+from lsp.texts import FLOW
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def test_an_action_names_what_it_is_about_as_it_was_shown(folder: Path) -> None:
 
 @pytest.mark.parametrize("range_", [span(0, 0, 0, 10**5), span(9, 12, 12)])
 def test_of_many_findings_the_first_have_actions(folder: Path, range_: dict[str, Any]) -> None:
-    count = actions.MOST + 10
+    count = MAX_FINDINGS_WITH_ACTIONS + 10
     flow = address(str(folder / "flow.yaml"))
     text = "".join(f"---\n{FLOW.replace('name: batch', f'name: b-{number}', 1)}" for number in range(count))
     with Editor(folder) as editor:
@@ -89,14 +89,14 @@ def test_of_many_findings_the_first_have_actions(folder: Path, range_: dict[str,
         found = offered(editor, flow, {**range_, "end": {"line": range_["end"]["line"] + 1, "character": 0}})
         whole = apply(text, found[ALL]["edit"]["changes"][flow])
         assert whole == text.replace("byUser", "ByUser")
-        assert 0 < len(found) <= 2 * actions.MOST + 1
+        assert 0 < len(found) <= 2 * MAX_FINDINGS_WITH_ACTIONS + 1
         assert editor.leave() == 0
 
 
 def test_all_of_a_huge_document_is_a_job_for_the_command_line(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
-        editor.open(flow, FLOW + "#" * outline.LONGEST)
+        editor.open(flow, FLOW + "#" * MAX_DOCUMENT_CHARACTERS)
         # The comment would be looked for in too long a text, too.
         assert list(offered(editor, flow, span(9, 12, 12))) == ['Change "byUser" to "ByUser"']
         assert editor.leave() == 0

@@ -1,4 +1,4 @@
-"""The shape of half-typed documents, held against the tree of those that parse."""
+"""Structure of documents that are being typed, compared with the YAML parser for those that are valid."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from apflint.load.node import Mapping, Scalar, Sequence
 from apflint.load.yaml_text import compose
-from apflint.lsp.flow import Scan
-from apflint.lsp.outline import LONGEST, Piece, outline, piece, texts
-from apflint.lsp.spot import spot
+from apflint.lsp.cursor import insertion_point
+from apflint.lsp.partial_yaml import (
+    MAX_DOCUMENT_CHARACTERS,
+    DocumentExtent,
+    FlowScan,
+    document_at,
+    read_entries,
+    scalars_by_path,
+)
 
 HALF_TYPED = """\
 # a comment
@@ -45,9 +51,9 @@ spec:
 
 
 def test_a_half_typed_document() -> None:
-    entries = outline(HALF_TYPED, Piece(0, len(HALF_TYPED)))
+    entries = read_entries(HALF_TYPED, DocumentExtent(0, len(HALF_TYPED)))
     rule: tuple[Any, ...] = ("spec", "rules", 0)
-    assert texts(entries) == {
+    assert scalars_by_path(entries) == {
         ("kind",): "FlowSchema",
         ("metadata",): "",
         ("metadata", "name"): "a b",
@@ -128,7 +134,7 @@ TREES = st.recursive(
 def test_where_a_document_parses_the_outline_is_its_tree(value: dict[str, Any], deeper: bool) -> None:
     text = _block(value, 0, deeper=deeper).lstrip("\n")
     tree = _scalars(compose(text, 0, len(text)))
-    entries = outline(text, Piece(0, len(text)))
+    entries = read_entries(text, DocumentExtent(0, len(text)))
     assert {entry.path: entry.value for entry in entries if entry.text} == tree
 
 
@@ -136,14 +142,14 @@ def test_where_a_document_parses_the_outline_is_its_tree(value: dict[str, Any], 
     st.text(alphabet=st.sampled_from(list("ab:-#[]{},'\"| \n\t\r>*&!?\u00e9\U0001f600\ud800\0%")), max_size=60),
     st.integers(0, 60),
 )
-def test_any_text_has_an_outline_and_a_spot(text: str, offset: int) -> None:
-    whole = Piece(0, len(text))
-    for entry in outline(text, whole):
+def test_any_text_has_an_outline_and_a_insertion_point(text: str, offset: int) -> None:
+    whole = DocumentExtent(0, len(text))
+    for entry in read_entries(text, whole):
         assert 0 <= entry.key[0] <= entry.key[1] <= len(text)
         assert 0 <= entry.value[0] <= entry.value[1] <= len(text)
     offset = min(offset, len(text))
     for json in (False, True):
-        here = spot(text, offset, json=json)
+        here = insertion_point(text, offset, json=json)
         assert here is None or here.start <= here.end <= len(text)
         assert here is None or here.start <= offset <= here.end
 
@@ -163,13 +169,13 @@ def test_any_text_has_an_outline_and_a_spot(text: str, offset: int) -> None:
 def test_where_a_text_in_brackets_breaks_off(
     text: str, path: tuple[str | int, ...], is_key: bool, word: str, quote: str
 ) -> None:
-    inside = Scan(text, 0, len(text), ()).inside
-    assert inside is not None
+    unclosed = FlowScan(text, 0, len(text), ()).unclosed
+    assert unclosed is not None
     assert (
-        inside.path,
-        inside.is_key,
-        text[inside.start :].removeprefix(quote).removeprefix("# [b"),
-        inside.quote,
+        unclosed.path,
+        unclosed.is_key,
+        text[unclosed.start :].removeprefix(quote).removeprefix("# [b"),
+        unclosed.quote,
     ) == (
         path,
         is_key,
@@ -180,7 +186,7 @@ def test_where_a_text_in_brackets_breaks_off(
 
 def test_documents_of_a_stream() -> None:
     text = "a: 1\n---\nb: 2\n--- # c\nd: ---\n---x: 3\n"
-    found = {text[slice(*part)] for offset in range(len(text)) if (part := piece(text, offset))}
+    found = {text[slice(*part)] for offset in range(len(text)) if (part := document_at(text, offset))}
     assert found == {"a: 1\n", "---\nb: 2\n", "--- # c\nd: ---\n---x: 3\n"}
-    assert piece("---\na: 1", 8) == Piece(0, 8)
-    assert piece("x" * (LONGEST + 1), 5) is None
+    assert document_at("---\na: 1", 8) == DocumentExtent(0, 8)
+    assert document_at("x" * (MAX_DOCUMENT_CHARACTERS + 1), 5) is None

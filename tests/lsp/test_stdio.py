@@ -1,4 +1,4 @@
-"""How the server behaves as a server: towards editors that ask for what it does not have, that go, that are none."""
+"""The server process: invalid messages, unknown methods, editors that disconnect, terminals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apflint.lsp.addresses import uri as address
+from apflint.lsp.convert import uri_from_path as address
 
 from .client import TIMEOUT, Editor, codes, edit, span
 from .texts import FLOW
@@ -127,7 +127,10 @@ def test_words_are_plain_where_an_editor_shows_no_markdown(folder: Path, formats
     with Editor(folder, textDocument=able) as editor:
         editor.open(flow, FLOW)
         shown = editor.at("hover", flow, 7, 4)["contents"]
-        head = {"plaintext": "matchingPrecedence: number, default 1000\n", "markdown": "**matchingPrecedence**: number"}
+        head = {
+            "plaintext": "matchingPrecedence: integer, default 1000\n",
+            "markdown": "**matchingPrecedence**: integer",
+        }
         assert (shown["kind"], shown["value"].startswith(head[kind])) == (kind, True)
         proposal = editor.at("completion", flow, 6, 10)["items"][0]["documentation"]
         assert (proposal["kind"], "`" in proposal["value"]) == (kind, kind == "markdown")

@@ -1,0 +1,225 @@
+"""Conversion between apflint's values and those of the protocol: URIs, positions, ranges, edits, Markdown.
+
+apflint counts code points from 1. The protocol counts lines and characters from 0, the characters in UTF-16 code units
+unless client and server agree on UTF-8 or UTF-32 (LSP 3.17, `PositionEncodingKind`). Lines end as in `Source`: with LF,
+CRLF or CR.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from difflib import SequenceMatcher
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from lsprotocol import types
+from pygls import uris
+from pygls.workspace import PositionCodec
+
+from apflint.finding import Edit
+from apflint.load.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from apflint.finding import Span
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_MAX_COMPARED_LINES = 1000
+"""Lines that are compared one by one: SequenceMatcher takes quadratic time."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MARKUP = re.compile(
+    r"""\\(?P<character>[\\`*_<>\[\]#|~]) | (?P<fence>`+)[ ]?(?P<code>.+?)[ ]?(?P=fence) | \*\*
+    | \[(?P<text>[^\]]*)\]\((?P<url>[^)]*)\)""",
+    re.VERBOSE,
+)
+
+
+# URIs
+
+
+def path_from_uri(uri: str) -> str | None:
+    """Return the path of a `file:` URI, or None for another scheme, another host and an invalid URI."""
+    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # in names; some clients do not escape them
+        uri = uri.replace(character, escape)
+    try:
+        path = uris.to_fs_path(uri.replace("file://localhost/", "file:///", 1))
+    except ValueError:
+        return None
+    if path is None or "\0" in path or "\N{REPLACEMENT CHARACTER}" in path:
+        return None
+    if os.name != "nt" and (not path.startswith("/") or path.startswith("//")):  # //host/share
+        return None
+    return os.path.normpath(path)
+
+
+def uri_from_path(path: str) -> str:
+    """Return the `file:` URI of a path. Unlike `pygls.uris`, pathlib accepts file names that are not valid UTF-8."""
+    return Path(os.path.abspath(path)).as_uri()
+
+
+def is_untitled(uri: str) -> bool:
+    """Return whether a document has no file yet."""
+    return uri.startswith("untitled:")
+
+
+# Positions
+
+
+def position_at(source: Source, offset: int, encoding: Encoding) -> types.Position:
+    """Return the position of an offset in code points. An offset outside of the text becomes its nearest end."""
+    offset = min(max(offset, 0), len(source.text))
+    line, column = source.position(offset)
+    return types.Position(line - 1, _count_units(source.text[offset - column + 1 : offset], encoding))
+
+
+def offset_at(source: Source, position: types.Position, encoding: Encoding) -> int:
+    """Return the offset of a position. A position behind the end of its line, or of the text, becomes that end."""
+    if position.line < 0:
+        return 0
+    if position.line >= len(source.line_starts):
+        return len(source.text)
+    line, units = source.line(position.line + 1), max(position.character, 0)
+    if line.isascii():
+        column = min(units, len(line))
+    elif units >= _count_units(line, encoding):  # where PositionCodec returns the column before the end
+        column = len(line)
+    else:
+        codec = PositionCodec(encoding)
+        column = codec.position_from_client_units([line], types.Position(0, units)).character
+    return source.line_starts[position.line] + column
+
+
+def range_at(source: Source, start: int, end: int, encoding: Encoding) -> types.Range:
+    """Return the range of `text[start:end]`."""
+    return types.Range(position_at(source, start, encoding), position_at(source, end, encoding))
+
+
+def range_of_span(source: Source, span: Span, encoding: Encoding) -> types.Range:
+    """Return the range of a span, which counts code points from 1."""
+    return range_at(source, *offsets_of_span(source, span), encoding)
+
+
+def offsets_of_span(source: Source, span: Span) -> tuple[int, int]:
+    """Return start and end of a span as offsets. A span outside of the text becomes its end."""
+    starts, last = source.line_starts, len(source.text)
+    start, end = (
+        min(starts[line - 1] + column - 1, last) if line <= len(starts) else last
+        for line, column in (span[:2], span[2:])
+    )
+    return start, max(start, end)
+
+
+def _count_units(text: str, encoding: Encoding) -> int:
+    # PositionCodec counts the characters one by one in Python: seconds for findings in JSON of one long line.
+    if text.isascii() or encoding == "utf-32":
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+# Edits
+
+
+def text_edits(source: Source, edits: Iterable[Edit], encoding: Encoding) -> list[types.TextEdit]:
+    """Return edits of a text as those of the protocol."""
+    return [types.TextEdit(range_at(source, edit.start, edit.end, encoding), edit.new) for edit in edits]
+
+
+def line_edits(old: str, new: str) -> tuple[Edit, ...]:
+    """Return edits of whole lines that turn one text into another: few of them, but not always the fewest."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, before))]
+    return tuple(
+        Edit(starts[first], starts[last], "".join(after[new_first:new_last]))
+        for first, last, new_first, new_last in _differing_lines(before, after)
+    )
+
+
+def _differing_lines(before: list[str], after: list[str]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield start and end of differing lines in both texts."""
+    if len(before) == len(after):  # most fixes change a line in place
+        for number in range(len(before)):
+            if before[number] != after[number]:
+                yield number, number + 1, number, number + 1
+        return
+    shorter = min(len(before), len(after))
+    head = next((n for n in range(shorter) if before[n] != after[n]), shorter)
+    tail = next((n for n in range(shorter - head) if before[-1 - n] != after[-1 - n]), shorter - head)
+    last, new_last = len(before) - tail, len(after) - tail
+    if last - head > _MAX_COMPARED_LINES:
+        yield head, last, head, new_last
+        return
+    matcher = SequenceMatcher(None, before[head:last], after[head:new_last], autojunk=False)
+    for tag, *lines in matcher.get_opcodes():
+        if tag != "equal":
+            yield lines[0] + head, lines[1] + head, lines[2] + head, lines[3] + head
+
+
+def apply_changes(
+    source: Source, changes: Iterable[types.TextDocumentContentChangeEvent], encoding: Encoding
+) -> Source:
+    """Return the text after the changes of an editor, each of which refers to the result of the previous one."""
+    for change in changes:
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            start, end = (offset_at(source, at, encoding) for at in (change.range.start, change.range.end))
+            source = _replace(source, start, max(start, end), change.text)
+        else:
+            source = Source(source.name, _join_surrogates(change.text))
+    return source
+
+
+def _replace(source: Source, start: int, end: int, new: str) -> Source:
+    """Return the source with `new` in place of `text[start:end]`.
+
+    Only the lines that the change touches are split again: for a text of megabytes that makes every key press cheap.
+    """
+    starts = source.line_starts
+    # From the previous line, whose CR may be followed by a new LF, to the next line, whose LF may follow a new CR.
+    first = max(bisect_right(starts, start) - 2, 0)
+    last = min(bisect_right(starts, end) + 1, len(starts))
+    from_, to = starts[first], starts[last] if last < len(starts) else len(source.text)
+    middle = Source(source.name, _join_surrogates(source.text[from_:start] + new + source.text[end:to]))
+    result = Source(source.name, source.text[:from_] + middle.text + source.text[to:])
+    growth = len(result.text) - len(source.text)
+    touched = middle.line_starts if last == len(starts) else middle.line_starts[:-1]
+    result.line_starts = [*starts[:first], *(from_ + at for at in touched), *(at + growth for at in starts[last:])]
+    return result
+
+
+def _join_surrogates(text: str) -> str:
+    """Join the halves of surrogate pairs, which may arrive in two changes, to one character."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+# Markdown
+
+
+def markup(markdown: str, formats: Sequence[types.MarkupKind] | None) -> types.MarkupContent:
+    """Return Markdown, or plain text if the editor reports `formats` without Markdown."""
+    if formats is None or types.MarkupKind.Markdown in formats:
+        return types.MarkupContent(types.MarkupKind.Markdown, markdown)
+    return types.MarkupContent(types.MarkupKind.PlainText, plain_text(markdown))
+
+
+def escape_markdown(text: str) -> str:
+    """Return plain text as Markdown, with all characters escaped that have a meaning there."""
+    return re.sub(r"([\\`*_<>\[\]#|~])", r"\\\1", text)
+
+
+def plain_text(markdown: str) -> str:
+    """Remove the markup from Markdown written by apflint: escapes, code, bold text and links."""
+    return _MARKUP.sub(_remove_markup, markdown)
+
+
+def _remove_markup(match: re.Match[str]) -> str:
+    if match["url"]:
+        return f"{match['text']} ({match['url']})"
+    return match["character"] or match["code"] or ""

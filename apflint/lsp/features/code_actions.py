@@ -1,0 +1,184 @@
+"""Code actions: apply the fix of a finding, apply all safe fixes of a file, suppress a finding with a comment."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from lsprotocol import types
+
+from apflint.finding import Edit
+from apflint.load.comments import comments
+from apflint.load.source import Source
+from apflint.lsp.convert import offset_at, offsets_of_span, text_edits
+from apflint.lsp.diagnostics import findings_between
+from apflint.lsp.partial_yaml import MAX_DOCUMENT_CHARACTERS, document_at
+from apflint.lsp.server import Server, server
+from apflint.suppression import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.finding import Finding
+    from apflint.lsp.session import CurrentResult
+
+MAX_FINDINGS_WITH_ACTIONS = 50
+"""Maximum number of findings that get actions at once: a longer menu is of no use."""
+FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.apflint"
+_FIX_ALL_TITLE = "Fix all safe problems in this file"
+_QUICK_FIX = types.CodeActionKind.QuickFix.value
+_IGNORE = re.compile(r"#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\n]*)\]")
+
+
+class Action(NamedTuple):
+    """Edits of a text, and the findings that they are about."""
+
+    title: str
+    is_safe: bool
+    """Whether editors may prefer it: the edits do not change the meaning of an object."""
+    edits: tuple[Edit, ...]
+    findings: tuple[Finding, ...]
+
+
+@server.feature(
+    types.TEXT_DOCUMENT_CODE_ACTION,
+    types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True),
+)
+async def list_code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """Return the actions for the findings in a range, and the action that applies all safe fixes of the file."""
+    current = await ls.session.checked_result(params.text_document.uri)
+    if current is None:
+        return []
+    actions: list[types.CodeAction] = []
+    if _is_requested(params, _QUICK_FIX):
+        start, end = (
+            offset_at(current.source, at, ls.session.encoding) for at in (params.range.start, params.range.end)
+        )
+        touched = findings_between(current.findings, current.source, start, end)
+        findings = [*islice(touched, MAX_FINDINGS_WITH_ACTIONS)]
+        quick = (*quick_fixes(findings), *suppression_comments(current.source, findings))
+        actions += [_code_action(ls, current, action) for action in quick]
+    is_manual = params.context.trigger_kind != types.CodeActionTriggerKind.Automatic
+    if _is_requested(params, FIX_ALL) and (is_manual or params.context.only) and _has_safe_fixes(current):
+        fix_all = types.CodeAction(_FIX_ALL_TITLE, kind=FIX_ALL, data=current.document.uri)
+        if _resolves_edits(ls) or (await resolve_code_action(ls, fix_all)).edit is not None:
+            actions.append(fix_all)
+    return actions
+
+
+@server.feature(types.CODE_ACTION_RESOLVE)
+async def resolve_code_action(ls: Server, action: types.CodeAction) -> types.CodeAction:
+    """Add the edit to the action that applies all safe fixes, which takes longer than listing it."""
+    current = await ls.session.checked_result(str(action.data))
+    if current is not None and _has_safe_fixes(current) and (edits := await ls.session.fix_document(current)):
+        action.edit = _workspace_edit(ls, current, edits)
+    return action
+
+
+def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
+    """Return the fixes of findings that the text permits. A fix shared by several findings is one action."""
+    from apflint.edit.fix import edits
+
+    actions: dict[tuple[Edit, ...], Action] = {}
+    for finding in findings:
+        if finding.fix is None:
+            continue
+        try:
+            changes = edits(finding)
+        except ValueError:
+            continue
+        if changes in actions:
+            action = actions[changes]
+            actions[changes] = action._replace(findings=(*action.findings, finding))
+        elif changes:
+            note = "" if finding.fix.safe else " (may change what the object means)"
+            title = f"{finding.fix.title[:1].upper()}{finding.fix.title[1:]}{note}"
+            actions[changes] = Action(title, finding.fix.safe, changes, (finding,))
+    return list(actions.values())
+
+
+def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterator[Action]:
+    """Yield an action for each rule and line that adds a comment to suppress the rule, if a comment is possible there."""
+    by_rule: dict[tuple[str, int], list[Finding]] = {}
+    for finding in findings:
+        by_rule.setdefault((finding.rule, finding.span.line), []).append(finding)
+    for (rule, line), of_rule in by_rule.items():
+        if rule in RULES or source.name.endswith(".json"):
+            continue
+        edit = _add_to_comment(source, rule, line)
+        at, _ = offsets_of_span(source, of_rule[0].span)
+        if edit is not None and _suppresses(source, edit, rule, at):
+            yield Action(f"Ignore {rule} for this line", False, (edit,), tuple(of_rule))
+
+
+def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
+    """Return the edit that adds a rule to the comment of a line, or a comment to a line without one."""
+    start = source.line_starts[line - 1]
+    text = source.line(line)
+    if (comment := _IGNORE.search(text)) is not None:
+        at = start + comment.end("ids")
+        return Edit(at, at, f", {rule}" if comment["ids"].strip() else rule)
+    if re.search(r"(?:^|\s)#", text):
+        return None  # it would become a part of the other comment
+    return Edit(start + len(text.rstrip()), start + len(text), f"  # apflint: ignore[{rule}]")
+
+
+def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
+    """Return whether the edit makes a comment that applies to offset `at`. Within a block scalar it would be text."""
+    document = document_at(source.text, edit.start)
+    if document is None:
+        return False
+    text = source.text[document.start : edit.start] + edit.new + source.text[edit.end : document.end]
+    end = edit.start + len(edit.new) - document.start
+    return any(
+        comment.start <= end <= comment.end
+        and rule in comment.text
+        and comment.scope[0] <= at - document.start < comment.scope[1]
+        for comment in comments(Source(source.name, text), "apflint:")
+    )
+
+
+def _is_requested(params: types.CodeActionParams, kind: str) -> bool:
+    """Return whether the editor wants actions of a kind: all kinds by default, and `source` includes `source.fixAll`."""
+    only = params.context.only
+    return only is None or any(f"{kind}.".startswith(f"{getattr(one, 'value', one)}.") for one in only)
+
+
+def _resolves_edits(ls: Server) -> bool:
+    """Return whether the editor requests the edit of an action only after the user has chosen it."""
+    client = ls.client_capabilities.text_document
+    actions = client.code_action if client is not None else None
+    return bool(
+        actions and actions.data_support and actions.resolve_support and "edit" in actions.resolve_support.properties
+    )
+
+
+def _has_safe_fixes(current: CurrentResult) -> bool:
+    return len(current.source.text) <= MAX_DOCUMENT_CHARACTERS and any(
+        finding.fix is not None and finding.fix.safe for finding in current.findings
+    )
+
+
+def _code_action(ls: Server, current: CurrentResult, action: Action) -> types.CodeAction:
+    shown = zip(current.findings, current.diagnostics, strict=False)
+    diagnostics = [diagnostic for finding, diagnostic in shown if any(finding is one for one in action.findings)]
+    return types.CodeAction(
+        title=action.title,
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=diagnostics or None,
+        is_preferred=action.is_safe or None,
+        edit=_workspace_edit(ls, current, action.edits),
+    )
+
+
+def _workspace_edit(ls: Server, current: CurrentResult, changes: Iterable[Edit]) -> types.WorkspaceEdit:
+    """Return edits of a document, with the version they apply to if the editor supports versions."""
+    edits = text_edits(current.source, changes, ls.session.encoding)
+    uri, version = current.document.uri, current.document.version
+    workspace = ls.client_capabilities.workspace
+    support = workspace.workspace_edit if workspace is not None else None
+    if support is None or not support.document_changes:
+        return types.WorkspaceEdit(changes={uri: edits})
+    document = types.OptionalVersionedTextDocumentIdentifier(uri, version)
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, edits)])
