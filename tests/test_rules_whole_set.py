@@ -915,6 +915,14 @@ def test_the_server_deletes_what_has_none_of_its_names() -> None:
     assert "FlowSchema" in found.message
 
 
+def test_a_leftover_of_an_earlier_release_that_the_server_deletes_may_be_removed() -> None:
+    leftover = flow_schema("endpoint-controller")
+    leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "true"}
+    (found,) = findings(leftover, only="APF405")
+    assert "servers up to 1.33 created it" in found.message
+    assert found.message.endswith('Remove it from your files, or write "false" to keep it as your own')
+
+
 def test_what_takes_the_place_of_a_protected_flow_schema_is_no_capture() -> None:
     """An own object of that name is a change of it; what it lets go is taken by nobody of ours."""
     for name, subject in (("system-nodes", group("system:nodes")), ("probes", user("nobody"))):

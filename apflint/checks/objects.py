@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.load.document import Document
+    from apflint.releases import Release
     from apflint.workspace import Workspace
 
 _NAME: Path = ("metadata", "name")
@@ -68,19 +69,36 @@ def suggested_object_overwritten(workspace: Workspace) -> Iterator[Problem]:
 def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
     """APF405."""
     release = workspace.release
-    if not release.maintains_objects:
-        return
     for found in objects(workspace):
-        value = found.metadata.annotations.get(builtin.AUTOUPDATE)
-        if value in _TRUE and found.name and found.name not in builtin.names(release, found.document.kind):
-            message = (
-                f"the server of Kubernetes {release.name} deletes this {found.document.kind}: with"
-                f" {builtin.AUTOUPDATE}: {quote(value)} it takes the object for an outdated one of its own,"
-                ' because it has none of this name. Write "false", or leave the annotation out'
-            )
-            # Of an object that servers had once, nobody knows whether it is to stay: perhaps it is a copy, and may go.
-            own = builtin.lifetime(found.document.kind, found.name) is None
-            yield Problem(Place(found.document, _ANNOTATION), message, fix=_kept(found.document, safe=own))
+        if not _is_deleted_by_server(release, found.document):
+            continue
+        kind, value = found.document.kind, found.metadata.annotations[builtin.AUTOUPDATE]
+        life = builtin.lifetime(kind, found.name)
+        if life is not None and builtin.is_retired(release, kind, found.name):
+            why = f"servers up to {life[1].name} created it, and the object has the annotation"
+            # Nobody knows whether such an object is to stay: perhaps it is a copy, and may go.
+            advice = 'Remove it from your files, or write "false" to keep it as your own'
+        else:
+            why = f"{release.name} has no built-in object of this name, and the object has the annotation"
+            advice = 'Write "false", or leave the annotation out'
+        yield Problem(
+            Place(found.document, _ANNOTATION),
+            f"the server of Kubernetes {release.name} deletes this {kind}: {why} {builtin.AUTOUPDATE}: {quote(value)}, which"
+            f" marks the server's own objects. {advice}",
+            fix=_kept(found.document, safe=life is None),
+        )
+
+
+def _is_deleted_by_server(release: Release, document: Document) -> bool:
+    """Whether the server takes an object for an outdated one of its own."""
+    value = document.at(*_ANNOTATION)
+    return (
+        release.maintains_objects
+        and isinstance(value, str)
+        and value in _TRUE
+        and bool(document.name)
+        and document.name not in builtin.names(release, document.kind)
+    )
 
 
 def _kept(document: Document, *, safe: bool = True) -> Fix:

@@ -219,6 +219,6 @@ def default_object_gone(workspace: Workspace) -> Iterator[Problem]:
         yield Problem(
             Place(document, _NAME),
             f"servers up to Kubernetes {last.name} created a {document.kind} {quote(document.name)} and"
-            f" {workspace.release.name} does not: nothing is left to be tuned here, and this one is yours alone to keep."
-            " Leave it out, or give it a name of your own",
+            f" {workspace.release.name} does not: this manifest no longer changes a built-in object, but creates one of your"
+            " own. Remove it, or give it a name of your own",
         )
