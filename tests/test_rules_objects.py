@@ -638,9 +638,9 @@ def test_what_goes_with_another_type_is_removed_when_asked_for() -> None:
     assert told.fix is not None
     assert told.fix.safe is False
     assert told.field == "spec.limited"
-    assert told.message == '"limited" goes with type Limited, and this level is Exempt: nothing limits it'
+    assert told.message == '"limited" is not allowed in a priority level of type Exempt. Remove it'
     (other,) = found("APF302", manifest("PriorityLevelConfiguration", spec | {"type": "Exempt"}))
-    assert other.message == '"limited" goes with type Limited: write that'
+    assert other.message == '"limited" is not allowed in a priority level of type Exempt. Change the type to Limited'
     assert [operation.path for operation in told.fix.operations] == [("spec", "limited")]
 
 

@@ -937,7 +937,10 @@ def test_a_level_that_takes_seats_from_nobody_is_not_told() -> None:
 
 def test_why_a_distinguisher_is_idle() -> None:
     (found,) = findings(flow_schema("a", "exempt", by="ByUser"), only="APF511")
-    assert found.message == 'distinguisherMethod ByUser has no effect: no request waits at "exempt", which is exempt'
+    assert (
+        found.message
+        == 'distinguisherMethod ByUser has no effect: no request waits at "exempt", which is exempt. Remove it'
+    )
 
 
 def test_names_of_levels_are_compared_word_for_word() -> None:

@@ -79,7 +79,8 @@ def critical_level_lends(workspace: Workspace) -> Iterator[Problem]:
         if level.name in _CRITICAL and 50 < limited.lendable_percent <= 100:
             message = (
                 f"{quote(level.name)} lends {limited.lendable_percent}% of its seats. It gets them back up to 10 seconds after it"
-                " needs them, and the requests that wait meanwhile keep the cluster alive: leases, nodes, the control plane"
+                " needs them, and the requests that wait meanwhile keep the cluster alive: leases, nodes, the control plane."
+                " Lower lendablePercent to 50 or less"
             )
             yield Problem(Place(level.document, (*_LIMITED, "lendablePercent")), message)
 
@@ -159,7 +160,8 @@ def single_seat_level(workspace: Workspace) -> Iterator[Problem]:
             seats = "one request" if limits.nominal == 1 else "two requests"
             message = (
                 f"{limited.shares} of {share_sum} shares are {limits.nominal} of"
-                f" {workspace.world.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow"
+                f" {workspace.world.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow."
+                " Give it more shares if it serves more than one client"
             )
             yield Problem(Place(level.document, shares_path(level.document)), message)
 
@@ -171,6 +173,6 @@ def oversized_queues(workspace: Workspace) -> Iterator[Problem]:
         if waiting > _WAITING:
             message = (
                 f"{queuing.queues:,} queues of {queuing.queue_length_limit:,} let {waiting:,} requests wait, each with its memory;"
-                " by default none waits longer than 15 seconds, so most of them wait for a 429"
+                " by default none waits longer than 15 seconds, so most of them wait for a 429. Lower queues or queueLengthLimit"
             )
             yield Problem(Place(level.document, _QUEUING, key=True), message)

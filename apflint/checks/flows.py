@@ -99,7 +99,7 @@ def idle_distinguisher(workspace: Workspace) -> Iterator[Problem]:
             fix = None  # ByUser may have been intended
         else:
             continue
-        message = f"distinguisherMethod {method} has no effect: {why}"
+        message = f"distinguisherMethod {method} has no effect: {why}" + (". Remove it" if fix else "")
         yield Problem(Place(schema.document, _DISTINGUISHER, key=True), message, fix=fix)
 
 

@@ -84,16 +84,16 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
             yield _problem(level, _TYPE, "NotSupported", message, fix=_type_fix(level))
         elif spec.type == "Limited":
             if spec.exempt is not None:
-                message = '"exempt" goes with type Exempt, and this level is Limited'
+                message = '"exempt" is not allowed in a priority level of type Limited. Remove it'
                 fix = _removal(("spec", "exempt"), safe=False) if spec.limited is not None else None
                 yield _problem(level, ("spec", "exempt"), "Forbidden", message, key=True, fix=fix)
             if spec.limited is None:
-                message = "a level of type Limited says its limits under `limited`, which is missing"
+                message = "priority level of type Limited has no `limited`. Add `limited` with shares and limitResponse"
                 yield _problem(level, ("spec", "limited"), "Required", message)
         elif spec.limited is not None:
-            message = '"limited" goes with type Limited, and this level is Exempt: nothing limits it'
+            message = '"limited" is not allowed in a priority level of type Exempt. Remove it'
             if level.name != "exempt":
-                message = '"limited" goes with type Limited: write that'
+                message = '"limited" is not allowed in a priority level of type Exempt. Change the type to Limited'
             fix = _limited_instead(level) or _removal(("spec", "limited"), safe=False)
             yield _problem(level, ("spec", "limited"), "Forbidden", message, key=True, fix=fix)
 
@@ -150,9 +150,7 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
         if limited is not None and limited.shares < least:
             path: Path = ("spec", "limited", shares_field(level.document.version))
             if limited.shares:
-                message = (
-                    f"{limited.shares} shares: a number below 0 is refused. For the default of 30 leave the field out"
-                )
+                message = f"{limited.shares} shares: a negative value is rejected. Use 0 or more, or omit the field for the default of 30"
             else:
                 message = f"0 shares: Kubernetes {workspace.release.name} refuses a level without shares; from 1.30 on it may have none"
             yield _problem(level, path, "Invalid", message)
@@ -171,13 +169,11 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
         exempt = level.spec.exempt if level.spec.type == "Exempt" else None
         for member, part in (("limited", limited), ("exempt", exempt)):
             if part is not None and not 0 <= part.lendable_percent <= 100:
-                message = f"lendablePercent {part.lendable_percent} is not from 0 to 100: it is the part of its seats that a level lends"
+                message = f"lendablePercent {part.lendable_percent} is not between 0 and 100. Use the percentage of its seats that the level lends"
                 yield _problem(level, ("spec", member, "lendablePercent"), "Invalid", message)
         borrowing = limited.borrowing_limit_percent if limited is not None else None
         if borrowing is not None and borrowing < 0:
-            message = (
-                f"borrowingLimitPercent {borrowing} is less than 0; without it the level may borrow all that is lent"
-            )
+            message = f"borrowingLimitPercent {borrowing} is less than 0. Use 0 or more; without it the level may borrow all seats that others lend"
             yield _problem(level, ("spec", "limited", "borrowingLimitPercent"), "Invalid", message)
 
 
@@ -198,7 +194,7 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
         if mine != theirs:
             message = (
                 f"the level {quote(level.name)} is fixed in every cluster, and this one differs in"
-                f" {differences(mine, theirs, level.document.version)}.{free} Labels and annotations are free"
+                f" {differences(mine, theirs, level.document.version)}.{free} Restore the spec, or remove the object: the server creates it on its own. Labels and annotations can be changed"
             )
             yield _problem(level, ("spec",), "Invalid", message, key=True)
 

@@ -46,7 +46,7 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
     for level, queuing in _queuing(workspace):
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             hand, deck = _said(level, "handSize", queuing.hand_size), _said(level, "queues", queuing.queues)
-            message = f"{hand} is more than {deck}: mend queues first"
+            message = f"{hand} is greater than {deck}. Set queues to 1 or more first"
             if queuing.queues > 0:
                 message = (
                     f"{hand} is more than {deck}: each flow is dealt a hand of different queues."
@@ -77,21 +77,21 @@ def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for level, queuing in _queuing(workspace):
         if not 1 <= queuing.queues <= MAX_QUEUES:
             yield _problem(
-                level, "queues", f"queues {queuing.queues:,} is not from 1 to {MAX_QUEUES:,}.{_none(queuing.queues)}"
+                level,
+                "queues",
+                f"queues {queuing.queues:,} is not between 1 and {MAX_QUEUES:,}. Use a value in this range.{_none(queuing.queues)}",
             )
 
 
 def _none(queues: int) -> str:
-    return " For no queues write limitResponse type Reject" if queues < 1 else ""
+    return " For a level without queues, use limitResponse type Reject" if queues < 1 else ""
 
 
 def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF308."""
     for level, queuing in _queuing(workspace):
         if queuing.queue_length_limit < 1:
-            message = (
-                f"queueLengthLimit {queuing.queue_length_limit} is less than 1: nothing could wait. The default is 50"
-            )
+            message = f"queueLengthLimit {queuing.queue_length_limit} is less than 1: no request could wait. Use 1 or more; the default is 50"
             yield _problem(level, "queueLengthLimit", message)
 
 
@@ -102,5 +102,5 @@ def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
             yield _problem(
                 level,
                 "handSize",
-                f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in. The default is 8",
+                f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in. Use 1 or more; the default is 8",
             )

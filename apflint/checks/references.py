@@ -155,7 +155,7 @@ def unused_priority_level(workspace: Workspace) -> Iterator[Problem]:
         hint = "" if workspace.world.complete else " If one is defined elsewhere, name its file with --context"
         yield Problem(
             Place(level.document, _NAME),
-            f"no FlowSchema leads to the level {quote(level.name)}: its seats are taken from the others for nothing.{hint}",
+            f"priority level {quote(level.name)} is not referenced by any FlowSchema, but takes seats from the other levels. Remove it, or reference it in a FlowSchema.{hint}",
             severity="warning" if workspace.world.complete else None,
         )
 

@@ -33,13 +33,13 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
     for manifest in workspace.manifests:
         document = manifest.document
         for duplicate in document.duplicates:
-            how = "this key is here twice"
+            how = "duplicate key"
             if duplicate.merged:
                 how = "the merge key `<<` brings this key as well, and the API server takes an override for a duplicate"
             effect = (
-                "The API server refuses the object; kubectl keeps the last one without a word"
+                "The API server rejects the object; kubectl silently keeps the last one. Remove one of them"
                 if strict
-                else f"Kubernetes {workspace.release.name} keeps the last one without a word"
+                else f"Kubernetes {workspace.release.name} silently keeps the last one. Remove one of them"
             )
             yield Problem(
                 Place(document, duplicate.path, key=True, offsets=(duplicate.key.start, duplicate.key.end)),

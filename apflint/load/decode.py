@@ -160,7 +160,8 @@ class _Decoder:
         self.aliased += 1
         if self.aliased > 100 and self.decoded > 1000 and self.aliased / self.decoded > _allowed(self.decoded):
             raise DecodeError(
-                f"aliases blow this document up to more than {self.decoded:,} values: kube-apiserver refuses it",
+                f"aliases expand this document to more than {self.decoded:,} values, and kube-apiserver rejects it. Write the"
+                " values instead of aliases",
                 node,
                 "server",
             )
