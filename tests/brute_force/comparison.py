@@ -137,7 +137,7 @@ def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding
     decisive = {server.precedence_of(schemas[name]) for pair in harmful for name in pair}
     for pair, witness in ties.items():
         a, b = (schemas[name] for name in pair)
-        is_copy = server.rules_of(a) == server.rules_of(b)
+        is_copy = _without_order(server.rules_of(a)) == _without_order(server.rules_of(b))
         if pair in harmful or not (is_copy or server.precedence_of(a) in decisive):
             severity = "warning" if pair in harmful else "info"
             if not any(pair <= names and finding.severity == severity for finding, names in reported):
@@ -154,6 +154,13 @@ def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding
     for number, count in numbers.items():
         if count > 1:
             yield Difference("APF503", "false claim", f"{count} findings about matchingPrecedence {number}")
+
+
+def _without_order(value: object) -> object:
+    """A value whose lists are sets: neither the order nor the repetition of rules and their items has an effect."""
+    if isinstance(value, dict):
+        return frozenset((key, _without_order(item)) for key, item in value.items())
+    return frozenset(map(_without_order, value)) if isinstance(value, list) else value
 
 
 def _captures(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
