@@ -1,4 +1,4 @@
-"""An editor: starts `apflint lsp` as a process, and speaks the protocol with it. Every wait has an end."""
+"""A client that starts `apflint lsp` as a process. Every wait has a timeout."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TIMEOUT = 60.0
-"""Seconds for an answer. It takes a fraction of one; the machine may be busy."""
+"""Seconds to wait for an answer, which takes a fraction of a second on an idle machine."""
 
 
 class Editor:
-    """Use it in a `with`: at the end the server is told to shut down, or is killed."""
+    """An editor as a context manager, which kills the server at the end unless `leave` has ended it."""
 
     def __init__(
         self, *folders: Path, encodings: list[str] | None = None, cwd: Path | None = None, **capabilities: Any
@@ -70,23 +70,23 @@ class Editor:
                 pipe.close()
 
     def leave(self) -> int:
-        """Says goodbye; the exit status."""
+        """End the session and return the exit status."""
         self.ask("shutdown")
         self.tell("exit")
         return self.process.wait(TIMEOUT)
 
     def tell(self, method: str, **params: Any) -> None:
-        """Sends a notification."""
+        """Send a notification."""
         self._send({"method": method, "params": params})
 
     def ask(self, method: str, **params: Any) -> Any:
-        """The result of a request."""
+        """Send a request and return its result."""
         answer = self.answer(method, **params)
         assert "error" not in answer, answer
         return answer.get("result")
 
     def answer(self, method: str, **params: Any) -> dict[str, Any]:
-        """The answer to a request, which may be an error."""
+        """Send a request and return the response, which may be an error."""
         self.number += 1
         number = self.number
         self._send({"id": number, "method": method, **({"params": params} if params else {})})
@@ -96,15 +96,15 @@ class Editor:
                 return message
 
     def open(self, uri: str, text: str, language: str = "yaml") -> None:
-        """Opens a document, as version 1."""
+        """Open a document as version 1."""
         self.tell("textDocument/didOpen", textDocument={"uri": uri, "languageId": language, "version": 1, "text": text})
 
     def change(self, uri: str, version: int, *changes: dict[str, Any]) -> None:
-        """Changes a document."""
+        """Change a document."""
         self.tell("textDocument/didChange", textDocument={"uri": uri, "version": version}, contentChanges=list(changes))
 
     def burst(self, uri: str, first: int, changes: list[dict[str, Any]]) -> None:
-        """Changes a document as fast as can be: one message for each change, the versions counting from `first`."""
+        """Send one message for each change at once, with versions from `first`."""
         self._send(
             *(
                 {
@@ -116,19 +116,19 @@ class Editor:
         )
 
     def found(self, uri: str, version: int | None = None) -> list[Any]:
-        """The diagnostics that are shown of a document; of a version of it that may have been shown already or will be."""
+        """Wait for diagnostics of a document, or of one version of it, and return them."""
         while (uri, version) not in self.shown if version is not None else uri not in self.diagnostics:
             self._next()
         return self.diagnostics[uri]
 
     def until(self, uri: str, rules: list[str]) -> list[Any]:
-        """Waits until a document has these findings and no others."""
+        """Wait until a document has findings of exactly these rules."""
         while uri not in self.diagnostics or [one["code"] for one in self.diagnostics[uri]] != rules:
             self._next()
         return self.diagnostics[uri]
 
     def at(self, method: str, uri: str, line: int, character: int, **more: Any) -> Any:
-        """The answer to a question about a place."""
+        """Send a request about a position and return its result."""
         place = {"line": line, "character": character}
         return self.ask(f"textDocument/{method}", textDocument={"uri": uri}, position=place, **more)
 
@@ -142,7 +142,7 @@ class Editor:
         try:
             message = self.inbox.get(timeout=TIMEOUT)
         except Empty:
-            raise AssertionError(f"no answer; it logged {self.logs}, and wrote {self.errors!r}") from None
+            raise AssertionError(f"no answer; the server logged {self.logs}, and wrote {self.errors!r}") from None
         assert message is not None, f"the server ended; it logged {self.logs}, and wrote {self.errors!r}"
         if "method" in message and "id" in message:  # a request of the server: all right
             self._send({"id": message["id"], "result": None})
@@ -180,7 +180,7 @@ def edit(text: str, line: int, start: int, end: int) -> dict[str, Any]:
 
 
 def apply(text: str, edits: list[dict[str, Any]]) -> str:
-    """The text with the edits of a server made, as an editor makes them: all count on the text as it was."""
+    """Apply the edits of the server as an editor does: all of them refer to the original text."""
     changes = [
         TextDocumentContentChangePartial(
             Range(*(Position(**edit["range"][at]) for at in ("start", "end"))), edit["newText"]

@@ -1,4 +1,4 @@
-"""What the tests of sessions share."""
+"""Fixtures for sessions with the language server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with one FlowSchema, which has a mistake, and its level; the settings keep others out of the way."""
+    """Return a directory with a FlowSchema with one mistake, its priority level, and settings that ignore other findings."""
     (tmp_path / "apflint.toml").write_text("complete = true\nignore = ['APF512', 'APF603']\n")
     (tmp_path / "flow.yaml").write_text(FLOW)
     (tmp_path / "level.yaml").write_text(LEVEL)

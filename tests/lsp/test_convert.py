@@ -116,6 +116,13 @@ def test_changes(text: str, new: str, start: int, length: int, encoding: Encodin
     assert made.line_starts == Source("", expected).line_starts
 
 
+def test_positions_behind_the_end_of_a_line() -> None:
+    for text in ("abc", "\u00e9bc", "abc\n", "\u00e9bc\r\n"):
+        for character in (3, 4, 2**31 - 1):
+            assert offset_at(Source("", text), Position(0, character), "utf-16") == 3
+    assert offset_at(Source("", "\u00e9"), Position(7, 0), "utf-16") == 1
+
+
 def test_halves_of_a_surrogate_pair_are_joined() -> None:
     end = Position(0, 1)
     whole = TextDocumentContentChangeWholeDocument("\ud83d")

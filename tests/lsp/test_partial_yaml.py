@@ -50,7 +50,7 @@ spec:
 """
 
 
-def test_a_half_typed_document() -> None:
+def test_incomplete_document() -> None:
     entries = read_entries(HALF_TYPED, DocumentExtent(0, len(HALF_TYPED)))
     rule: tuple[Any, ...] = ("spec", "rules", 0)
     assert scalars_by_path(entries) == {
@@ -131,7 +131,7 @@ TREES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, TREES, min_size=1, max_size=4), st.booleans())
-def test_where_a_document_parses_the_outline_is_its_tree(value: dict[str, Any], deeper: bool) -> None:
+def test_entries_of_a_valid_document_equal_its_tree(value: dict[str, Any], deeper: bool) -> None:
     text = _block(value, 0, deeper=deeper).lstrip("\n")
     tree = _scalars(compose(text, 0, len(text)))
     entries = read_entries(text, DocumentExtent(0, len(text)))
@@ -142,7 +142,7 @@ def test_where_a_document_parses_the_outline_is_its_tree(value: dict[str, Any], 
     st.text(alphabet=st.sampled_from(list("ab:-#[]{},'\"| \n\t\r>*&!?\u00e9\U0001f600\ud800\0%")), max_size=60),
     st.integers(0, 60),
 )
-def test_any_text_has_an_outline_and_a_insertion_point(text: str, offset: int) -> None:
+def test_any_text_can_be_read(text: str, offset: int) -> None:
     whole = DocumentExtent(0, len(text))
     for entry in read_entries(text, whole):
         assert 0 <= entry.key[0] <= entry.key[1] <= len(text)
@@ -166,7 +166,7 @@ def test_any_text_has_an_outline_and_a_insertion_point(text: str, offset: int) -
         ("[a, # [b", (1,), False, "", ""),
     ],
 )
-def test_where_a_text_in_brackets_breaks_off(
+def test_end_of_unclosed_flow_collections(
     text: str, path: tuple[str | int, ...], is_key: bool, word: str, quote: str
 ) -> None:
     unclosed = FlowScan(text, 0, len(text), ()).unclosed

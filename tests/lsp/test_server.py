@@ -81,7 +81,7 @@ def test_a_session(folder: Path) -> None:
         assert editor.errors == b""
 
 
-def test_an_edit_in_one_file_shows_in_another(folder: Path) -> None:
+def test_a_change_updates_diagnostics_of_other_files(folder: Path) -> None:
     flow, level = address(str(folder / "flow.yaml")), address(str(folder / "level.yaml"))
     (folder / "flow.yaml").write_text(FLOW.replace("byUser", "ByUser"))
     with Editor(folder) as editor:
@@ -102,7 +102,7 @@ def test_an_edit_in_one_file_shows_in_another(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_the_settings_of_the_folder_and_comments_count(folder: Path) -> None:
+def test_settings_of_the_directory_apply(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.open(flow, FLOW)
@@ -145,7 +145,7 @@ def test_a_burst_of_changes_is_one_check(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("encoding", "units"), [("utf-8", 4), ("utf-16", 2), ("utf-32", 1)])
-def test_positions_in_the_units_that_were_agreed_on(folder: Path, encoding: str, units: int) -> None:
+def test_position_encodings(folder: Path, encoding: str, units: int) -> None:
     flow = address(str(folder / "flow.yaml"))
     text = FLOW.replace(
         "  distinguisherMethod:\n    type: byUser", '  "distinguisherMethod": {"\U0001f600": 1, type: byUser}'
@@ -164,7 +164,7 @@ def test_positions_in_the_units_that_were_agreed_on(folder: Path, encoding: str,
         assert editor.leave() == 0
 
 
-def test_documents_of_other_kinds_get_nothing(folder: Path) -> None:
+def test_other_documents_get_no_answers(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     others = {
         address(str(folder / "deployment.yaml")): "kind: Deployment\napiVersion: apps/v1\nmetadata:\n  \n",
@@ -191,7 +191,7 @@ def test_documents_of_other_kinds_get_nothing(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_documents_without_a_file_and_files_outside_of_the_folders(
+def test_untitled_documents_and_files_outside_of_the_directories(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("somewhere else, \u00e9t\u00e9 %41 #1") / "a \u00fc.yaml"
@@ -212,7 +212,7 @@ def test_documents_without_a_file_and_files_outside_of_the_folders(
         assert editor.leave() == 0
 
 
-def test_what_an_editor_can_do_is_made_use_of(folder: Path) -> None:
+def test_capabilities_of_the_editor_are_used(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     able = {"workspaceEdit": {"documentChanges": True}, "didChangeWatchedFiles": {"dynamicRegistration": True}}
     with Editor(folder, workspace=able) as editor:
@@ -238,7 +238,7 @@ def test_what_an_editor_can_do_is_made_use_of(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_folders_come_and_go(folder: Path) -> None:
+def test_directories_are_opened_and_closed(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor() as editor:
         there = {"uri": address(str(folder)), "name": "f"}
@@ -284,7 +284,7 @@ def test_hostile_texts_and_places(folder: Path, text: str) -> None:
         assert editor.leave() == 0
 
 
-def test_a_document_of_5_megabytes_keeps_nobody_from_typing(folder: Path) -> None:
+def test_a_document_of_5_megabytes_does_not_block_requests(folder: Path) -> None:
     flow, big = address(str(folder / "flow.yaml")), address(str(folder / "big.yaml"))
     text = "".join(f"---\n{FLOW.replace('name: batch', f'name: b-{number}', 1)}" for number in range(13_000))
     assert len(text) > 5_000_000
@@ -301,7 +301,7 @@ def test_a_document_of_5_megabytes_keeps_nobody_from_typing(folder: Path) -> Non
         assert editor.leave() == 0  # it does not wait for a check that nobody needs any more
 
 
-def test_no_other_command_pays_for_it(folder: Path) -> None:
+def test_check_does_not_import_pygls(folder: Path) -> None:
     program = (
         "import sys, json; from apflint.cli.app import run; run(['check', '--format', 'json', 'flow.yaml']);"
         "print(); print(json.dumps([name for name in sys.modules if name.split('.')[0] in ('pygls', 'lsprotocol', 'asyncio')]))"
@@ -329,7 +329,7 @@ def test_a_document_that_is_emptied_hides_its_file(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_a_document_may_be_opened_with_another_text_than_its_file(folder: Path) -> None:
+def test_document_opened_with_a_text_different_from_its_file(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.until(flow, ["APF203"])
@@ -341,7 +341,7 @@ def test_a_document_may_be_opened_with_another_text_than_its_file(folder: Path) 
         assert editor.leave() == 0
 
 
-def test_an_editor_may_spell_addresses_otherwise(folder: Path) -> None:
+def test_uris_spelled_differently_by_the_editor(folder: Path) -> None:
     (folder / "flow.yaml").rename(folder / "a!b.yaml")
     ours = address(str(folder / "a!b.yaml"))
     theirs = ours.replace("%21", "!")
@@ -362,7 +362,7 @@ def test_an_editor_may_spell_addresses_otherwise(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_findings_tell_of_other_files(folder: Path) -> None:
+def test_related_information_in_other_files(folder: Path) -> None:
     flow, other = address(str(folder / "flow.yaml")), address(str(folder / "z.yaml"))
     text = FLOW.replace("byUser", "ByUser")
     (folder / "flow.yaml").write_text(text)

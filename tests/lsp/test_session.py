@@ -112,7 +112,7 @@ def test_a_failed_check_is_logged_and_the_next_one_counts(monkeypatch: pytest.Mo
     assert [(uri, version, "APF101" in rules) for uri, version, rules in editor.published] == [(UNTITLED, 2, True)]
 
 
-def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_wait_for_a_check_at_most_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "MAX_WAIT_SECONDS", 0.01)
     go = threading.Event()
 
@@ -132,7 +132,7 @@ def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [version for _, version, _ in played(play).published] == [1]
 
 
-def test_what_changed_during_a_check_is_shown_after_the_next_one() -> None:
+def test_changes_during_a_check_are_published_after_the_next_one() -> None:
     entered, go = threading.Event(), threading.Event()
 
     async def play(own: Session) -> None:
@@ -158,7 +158,7 @@ def test_what_changed_during_a_check_is_shown_after_the_next_one() -> None:
     assert [version for _, version, _ in played(play).published] == [2, 3]
 
 
-def test_what_is_not_ours_is_not_checked() -> None:
+def test_documents_without_apf_objects_are_not_checked() -> None:
     async def play(own: Session) -> None:
         own.open_document("untitled:a", "python", 1, TEXT)
         own.change_document("untitled:a", 2, [TextDocumentContentChangeWholeDocument(TEXT)])

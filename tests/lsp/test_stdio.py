@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_wrong_messages_end_nothing(folder: Path) -> None:
+def test_invalid_messages_do_not_end_the_server(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         for uri in ("", "x", "file:", "file:///", "file:///%FF%00", "untitled:", "\ud800", "http://[", flow + "x"):
@@ -37,7 +37,7 @@ def test_wrong_messages_end_nothing(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_an_editor_that_just_goes() -> None:
+def test_editor_disconnects() -> None:
     with Editor() as editor:
         assert editor.process.stdin is not None
         editor.process.stdin.close()
@@ -51,7 +51,7 @@ def test_exit_without_shutdown() -> None:
         assert editor.process.wait(TIMEOUT) == 1
 
 
-def test_what_is_not_known(folder: Path) -> None:
+def test_unknown_methods(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         for params in ({}, {"a": 1}):
@@ -71,7 +71,7 @@ def test_what_is_not_known(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_what_is_cancelled_is_answered(folder: Path) -> None:
+def test_cancelled_requests_are_answered(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.open(flow, FLOW)
@@ -85,7 +85,7 @@ def test_what_is_cancelled_is_answered(folder: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_nothing_is_done_after_shutdown(folder: Path) -> None:
+def test_requests_after_shutdown_are_rejected(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.open(flow, FLOW)
@@ -99,7 +99,7 @@ def test_nothing_is_done_after_shutdown(folder: Path) -> None:
         assert editor.errors == b""
 
 
-def test_somebody_who_starts_it_by_hand_is_told_and_can_end_it() -> None:
+def test_start_in_a_terminal_prints_a_note_and_ctrl_c_ends_it() -> None:
     outer, inner = pty.openpty()
     command = [sys.executable, "-m", "apflint", "lsp"]
     process = subprocess.Popen(command, stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -118,7 +118,7 @@ def test_somebody_who_starts_it_by_hand_is_told_and_can_end_it() -> None:
 
 
 @pytest.mark.parametrize(("formats", "kind"), [(["plaintext"], "plaintext"), (["plaintext", "markdown"], "markdown")])
-def test_words_are_plain_where_an_editor_shows_no_markdown(folder: Path, formats: list[str], kind: str) -> None:
+def test_plain_text_for_editors_without_markdown(folder: Path, formats: list[str], kind: str) -> None:
     flow = address(str(folder / "flow.yaml"))
     able = {
         "hover": {"contentFormat": formats},

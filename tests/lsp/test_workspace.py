@@ -58,7 +58,7 @@ def checked(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 
 @pytest.mark.parametrize("story", ["small-cluster", "."])
-def test_what_is_found_is_what_the_command_line_finds(
+def test_findings_equal_those_of_the_command_line(
     root: Path, story: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = (root / "fixtures/stories" / story).resolve()
@@ -70,7 +70,7 @@ def test_what_is_found_is_what_the_command_line_finds(
     assert findings_of(folder, check_folders(folder, documents=texts).diagnostics) == expected
 
 
-def test_settings_count_as_on_the_command_line(
+def test_settings_apply_as_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1beta3\nkind: FlowSchema\nmetadata: {name: A}\nspec: {x: 1}\n"
@@ -105,7 +105,7 @@ def test_a_file_belongs_to_the_innermost_folder(tmp_path: Path) -> None:
         ]
 
 
-def test_links_are_what_they_lead_to(tmp_path: Path) -> None:
+def test_links_are_resolved(tmp_path: Path) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     real = tmp_path / "real"
     real.mkdir()
@@ -117,7 +117,7 @@ def test_links_are_what_they_lead_to(tmp_path: Path) -> None:
     assert [one.code for one in found.diagnostics[opened]].count("APF101") == 2
 
 
-def test_what_is_wrong_with_a_folder_is_a_note(tmp_path: Path) -> None:
+def test_problems_of_a_directory_are_notes(tmp_path: Path) -> None:
     (tmp_path / "apflint.toml").write_text("kubernetes = '1.99'\n")
     os.mkfifo(tmp_path / "pipe.yaml")
     found = check_folders(tmp_path, tmp_path / "gone")
@@ -127,7 +127,7 @@ def test_what_is_wrong_with_a_folder_is_a_note(tmp_path: Path) -> None:
     assert [note for note in found.notes if note.endswith("gone: No such file or directory")]
 
 
-def test_of_very_many_files_some_are_left_to_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "MAX_FILES", 2)
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     for name in "abc":
@@ -140,7 +140,7 @@ def test_of_very_many_files_some_are_left_to_be_opened(tmp_path: Path, monkeypat
     assert opened in more.diagnostics
 
 
-def test_a_file_that_has_gone_is_no_news(tmp_path: Path) -> None:
+def test_removed_files_are_ignored(tmp_path: Path) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     (tmp_path / "a.yaml").write_text(text)
     (tmp_path / "b.yaml").write_text("kind: ConfigMap\n")
@@ -152,7 +152,7 @@ def test_a_file_that_has_gone_is_no_news(tmp_path: Path) -> None:
     assert own._load("a.yaml", str(tmp_path / "gone.yaml"), {}, []) is None
 
 
-def test_documents_of_no_file_are_checked_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_untitled_documents_are_checked_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     for home in (tmp_path, tmp_path / "gone"):
         monkeypatch.setenv("HOME", str(home))
@@ -178,7 +178,7 @@ def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
     assert fixed(f"{text}# \ud800\n") is None  # no file can hold that
 
 
-def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
+def test_closed_directories_are_forgotten(tmp_path: Path) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     inside, outside = tmp_path / "in", tmp_path / "out"
     for folder in (inside, outside):

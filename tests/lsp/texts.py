@@ -1,4 +1,4 @@
-"""A FlowSchema with one mistake (`byUser`, on line 9), and the level that it names."""
+"""A FlowSchema with one mistake (`byUser` in line 10), and the priority level that it references."""
 
 from __future__ import annotations
 

@@ -32,23 +32,23 @@ spec:
 """
 
 
-def found(text: str, name: str = "a.yaml") -> tuple[Source, list[Finding]]:
+def find(text: str, name: str = "a.yaml") -> tuple[Source, list[Finding]]:
     report = check([(name, text.encode())])
     return report.sources[name], list(report.findings)
 
 
 def test_quick_fixes_remove_their_findings() -> None:
-    source, findings = found(FLOW)
+    source, findings = find(FLOW)
     actions = quick_fixes(findings)
     assert [action.title for action in actions if action.is_safe] == ['Change "byUser" to "ByUser"']
     for action in actions:
-        _, left = found(apply(source.text, action.edits))
+        _, left = find(apply(source.text, action.edits))
         assert not {one.rule for one in action.findings} & {one.rule for one in left}
 
 
 def test_one_fix_of_two_findings_is_offered_once() -> None:
     subject = "rules: [{subjects: [{kind: ServiceAccount, name: runner, namespace: ci}]}]"
-    source, findings = found(FLOW.replace("rules: []", subject))
+    source, findings = find(FLOW.replace("rules: []", subject))
     unknown = [one for one in findings if one.rule == "APF101"]
     assert len(unknown) == 2
     [action] = quick_fixes(unknown)
@@ -56,12 +56,12 @@ def test_one_fix_of_two_findings_is_offered_once() -> None:
     assert "serviceAccount: {" in apply(source.text, action.edits)
 
 
-def test_no_fix_is_offered_that_would_change_another_place() -> None:
+def test_no_fix_that_would_change_another_place() -> None:
     text = FLOW.replace("name: batch", "name: batch\n  labels: {flows: &flows byUser}")
-    _, findings = found(text.replace("type: byUser", "type: *flows"))
+    _, findings = find(text.replace("type: byUser", "type: *flows"))
     assert "APF203" in {one.rule for one in findings if one.fix is not None}
     assert "APF203" not in {one.rule for action in quick_fixes(findings) for one in action.findings}
-    _, findings = found(text)  # the anchor is there, and nothing uses it
+    _, findings = find(text)  # the anchor is there, and nothing uses it
     assert "APF203" in {one.rule for action in quick_fixes(findings) for one in action.findings}
 
 
@@ -79,28 +79,28 @@ def test_no_fix_is_offered_that_would_change_another_place() -> None:
 )
 def test_suppression_comment_of_a_line(old: str, line: str, new: str | None) -> None:
     text = FLOW.replace("type: byUser", line)
-    source, findings = found(text)
+    source, findings = find(text)
     actions = [action for action in suppression_comments(source, findings) if action.findings[0].rule == "APF203"]
     assert len(actions) == (new is not None)
     for action in actions:
         edited = apply(text, action.edits)
         assert new is not None
         assert edited == FLOW.replace(old, new)
-        assert "APF203" not in [one.rule for one in found(edited)[1]]
-        assert "APF902" not in [one.rule for one in found(edited)[1]]
+        assert "APF203" not in [one.rule for one in find(edited)[1]]
+        assert "APF902" not in [one.rule for one in find(edited)[1]]
 
 
 def test_no_suppression_where_a_comment_is_impossible() -> None:
-    source, findings = found('{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema"}', "a.json")
+    source, findings = find('{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema"}', "a.json")
     assert findings
     assert list(suppression_comments(source, findings)) == []
-    source, findings = found(f"{FLOW}# apflint: ignore[APF203]\n")
+    source, findings = find(f"{FLOW}# apflint: ignore[APF203]\n")
     assert "APF901" in [one.rule for one in findings]
     assert "Ignore APF901 for this line" not in [action.title for action in suppression_comments(source, findings)]
 
 
 def test_findings_between_offsets() -> None:
-    source, findings = found(FLOW)
+    source, findings = find(FLOW)
     at = FLOW.index("byUser")
     for start, end in [(at, at), (at + 6, at + 6), (at + 2, at + 3), (0, len(FLOW))]:
         assert "APF203" in [one.rule for one in findings_between(findings, source, start, end)]

@@ -75,7 +75,7 @@ def result(marked: str, label: str, *, is_json: bool = False) -> str:
         (f"{HEAD}spec:\n  two words|", []),
     ],
 )  # fmt: skip
-def test_what_is_proposed(marked: str, labels: list[str]) -> None:
+def test_proposals(marked: str, labels: list[str]) -> None:
     assert [item.label for item in at(marked)] == labels
 
 
@@ -101,7 +101,7 @@ def test_what_is_proposed(marked: str, labels: list[str]) -> None:
         (f"{HEAD}# apf|", "apflint: ignore[", f"{HEAD}# apflint: ignore["),
     ],
 )  # fmt: skip
-def test_what_a_proposal_makes_of_the_text(marked: str, label: str, wanted: str) -> None:
+def test_text_after_accepting_a_proposal(marked: str, label: str, wanted: str) -> None:
     assert result(marked, label) == wanted
 
 
@@ -115,12 +115,12 @@ def test_what_a_proposal_makes_of_the_text(marked: str, label: str, wanted: str)
         ('{"spec": {"type":"|"}}', "Limited", '"Limited"}}'),
     ],
 )
-def test_json(marked: str, label: str, wanted: str) -> None:
+def test_proposals_in_json(marked: str, label: str, wanted: str) -> None:
     head = '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration", '
     assert result(head + marked[1:], label, is_json=True).endswith(wanted)
 
 
-def test_objects_in_lists() -> None:
+def test_proposals_in_items_of_a_list() -> None:
     text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: flowcontrol.apiserver.k8s.io/v1\n  kind: FlowSchema\n  spec:\n    distinguisherMethod:\n      type: |"
     assert [item.label for item in at(text)] == ["ByUser", "ByNamespace"]
     assert at("apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  apiVersion: v1\n  spec:\n    |") == []
@@ -134,7 +134,7 @@ def test_priority_levels_of_the_workspace_and_built_in_ones() -> None:
     assert "30 shares" in items[0].documentation
 
 
-def test_the_target_release_decides() -> None:
+def test_proposals_depend_on_the_target_release() -> None:
     old = ClusterState(release("1.25"))
     assert [item.label for item in at("apiVersion: |", old)] == [
         f"flowcontrol.apiserver.k8s.io/{version}" for version in ("v1beta2", "v1beta1")
@@ -188,7 +188,7 @@ RULES = ("spec", "rules", 0)
         ("PriorityLevelConfiguration", ("spec", "limited", "limitResponse"), "type", "type: Queue, ", ""),
     ],
 )
-def test_required_is_what_the_server_requires(
+def test_required_fields_are_those_that_the_server_requires(
     kind: str, path: tuple[str | int, ...], field: str, old: str, new: str
 ) -> None:
     """Each field that is said to be required is rejected where it is absent, in a manifest that is accepted with it."""
@@ -266,7 +266,7 @@ def _words() -> list[tuple[int, int, str]]:
 
 
 @pytest.mark.parametrize(("start", "end", "word"), [*_words()], ids=str)
-def test_whatever_is_typed_next_is_proposed(start: int, end: int, word: str) -> None:
+def test_the_next_word_is_proposed(start: int, end: int, word: str) -> None:
     """In a document that ends where the cursor is, and in one that goes on behind it."""
     for length in {0, 1, len(word) // 2, len(word)}:
         cursor = min(start + length, end)
@@ -278,7 +278,7 @@ def test_whatever_is_typed_next_is_proposed(start: int, end: int, word: str) -> 
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("number", [0, 1])
-def test_whatever_is_typed_next_is_proposed_in_json(number: int, indent: int | None) -> None:
+def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> None:
     documents = [load("a.yaml", TYPED.encode()).documents[number].value for _ in range(2)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}, indent=indent)
     for entry in read_entries(text, DocumentExtent(0, len(text))):
@@ -296,7 +296,7 @@ def test_whatever_is_typed_next_is_proposed_in_json(number: int, indent: int | N
                     assert word in labels, typed[max(0, cursor - 60) : cursor] + "|" + typed[cursor : cursor + 30]
 
 
-def test_every_place_of_every_beginning_has_an_answer() -> None:
+def test_no_request_fails_at_any_offset() -> None:
     """Nothing that somebody could type on the way fails, and what is proposed replaces a piece around the cursor."""
     for cursor in range(len(TYPED) + 1):
         for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[cursor + 7 :]):

@@ -1,4 +1,4 @@
-"""Code actions in a session: what is offered, to whom, and of which text."""
+"""Code actions in a session with the server process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def offered(editor: Editor, uri: str, range_: dict[str, Any], **context: Any) ->
     return {action["title"]: action for action in editor.ask("textDocument/codeAction", **asked)}
 
 
-def test_the_edit_of_all_fixes_is_asked_for_once_it_is_chosen(folder: Path) -> None:
+def test_fix_all_is_resolved_after_it_is_chosen(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder, workspace=VERSIONS, textDocument=RESOLVES) as editor:
         assert editor.server["codeActionProvider"]["resolveProvider"] is True
@@ -46,7 +46,7 @@ def test_the_edit_of_all_fixes_is_asked_for_once_it_is_chosen(folder: Path) -> N
         assert editor.leave() == 0
 
 
-def test_a_text_that_changes_meanwhile_is_not_edited_as_it_was(folder: Path) -> None:
+def test_fix_all_of_a_changed_document_has_no_stale_edit(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder, workspace=VERSIONS, textDocument=RESOLVES) as editor:
         editor.open(flow, FLOW)
@@ -65,7 +65,7 @@ def test_a_text_that_changes_meanwhile_is_not_edited_as_it_was(folder: Path) -> 
         assert editor.leave() == 0
 
 
-def test_an_action_names_what_it_is_about_as_it_was_shown(folder: Path) -> None:
+def test_actions_refer_to_published_diagnostics(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     subject = "    - {kind: ServiceAccount, name: a, namespace: b}\n"
     text = FLOW.replace("  - subjects:\n", f"  - subjects:\n{subject}")
@@ -80,7 +80,7 @@ def test_an_action_names_what_it_is_about_as_it_was_shown(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("range_", [span(0, 0, 0, 10**5), span(9, 12, 12)])
-def test_of_many_findings_the_first_have_actions(folder: Path, range_: dict[str, Any]) -> None:
+def test_number_of_findings_with_actions_is_limited(folder: Path, range_: dict[str, Any]) -> None:
     count = MAX_FINDINGS_WITH_ACTIONS + 10
     flow = address(str(folder / "flow.yaml"))
     text = "".join(f"---\n{FLOW.replace('name: batch', f'name: b-{number}', 1)}" for number in range(count))
@@ -93,7 +93,7 @@ def test_of_many_findings_the_first_have_actions(folder: Path, range_: dict[str,
         assert editor.leave() == 0
 
 
-def test_all_of_a_huge_document_is_a_job_for_the_command_line(folder: Path) -> None:
+def test_fix_all_is_not_offered_in_a_huge_document(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.open(flow, FLOW + "#" * MAX_DOCUMENT_CHARACTERS)

@@ -28,7 +28,7 @@ def shown(marked: str, cluster: ClusterState | None = None, rules: tuple[str, ..
     return found.markdown
 
 
-def test_a_field_with_its_type_default_and_meaning() -> None:
+def test_field_with_type_default_and_description() -> None:
     text = f"{LEVEL}spec:\n  limited:\n    limitResponse:\n      queuing:\n        hand|Size: 12\n"
     assert shown(text) == (
         "**handSize**: integer, default `8`\n\n"
@@ -58,7 +58,7 @@ def test_fields(marked: str, parts: list[str]) -> None:
     assert [part for part in parts if part not in text] == []
 
 
-def test_json_and_lists() -> None:
+def test_hover_in_json() -> None:
     found = at('{"kind": "List", "items": [{"kind": "FlowSchema", "spec": {"ru|les": []}}]}', json=True)
     assert found is not None
     assert found.markdown.startswith("**rules**: list")
@@ -75,7 +75,7 @@ def test_json_and_lists() -> None:
         f"{FLOW}metadata:\n  annotations:\n    a: |\n".replace("|", "> \n      ki|nd: FlowSchema", 1),
     ],
 )
-def test_nothing(marked: str) -> None:
+def test_no_hover(marked: str) -> None:
     assert at(marked) is None
 
 
@@ -107,12 +107,12 @@ def test_priority_levels() -> None:
     assert shown(high, ClusterState(old, workspace([], old))).startswith("Unknown priority level `node-high`")
 
 
-def test_names_are_no_markup() -> None:
+def test_names_are_escaped() -> None:
     text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: 'x`[a](http://b)<b>|'\n")
     assert "``x`[a](http://b)<b>``" in text
 
 
-def test_rules_in_comments_and_of_findings() -> None:
+def test_rules_of_comments_and_findings() -> None:
     rule = catalogue.rule("APF203")
     for comment in (
         "ignore[APF203|] why",
