@@ -100,13 +100,13 @@ class _BlockCollection:
 
 
 class _BlockReader:
-    """Reads a document line by line. `levels` are the collections that contain the current line, outermost first."""
+    """Reads a document line by line. `open` are the collections that contain the current line, outermost first."""
 
     def __init__(self, text: str, document: DocumentExtent) -> None:
         self.text = text
         self.end = document.end
         self.entries: list[Entry] = []
-        self.levels: list[_BlockCollection] = []
+        self.open: list[_BlockCollection] = []
         self.skip = document.start
         self.scalar_column: int | None = None
         """Column of the key of the current block scalar, or None outside of block scalars."""
@@ -136,38 +136,33 @@ class _BlockReader:
         if key is not None:
             name_end = at + len(key.group()[:-1].rstrip())
             path = self._add_key(at - start, unquote(self.text[at:name_end]))
-            self._add_value(
-                Entry(path, (at, name_end), (0, 0), ""), _skip_spaces(self.text, key.end(), end), end, at - start
-            )
-        elif self.entries and self.levels and self.levels[-1].is_list and self.levels[-1].column < at - start:
-            item = self.entries[-1]
-            if item.path == self.levels[-1].last:
-                self._add_value(self.entries.pop(), at, end, self.levels[-1].column)
+            entry = Entry(path, (at, name_end), (0, 0), "")
+            self._add_value(entry, _skip_spaces(self.text, key.end(), end), end, at - start)
+        elif self.entries and self.open and self.open[-1].is_list and self.open[-1].column < at - start:
+            if self.entries[-1].path == self.open[-1].last:
+                self._add_value(self.entries.pop(), at, end, self.open[-1].column)
         elif not self.entries and self.text[at] in "{[":
             self._add_value(Entry((), (at, at), (0, 0), ""), at, end, -1)
 
     def _add_item(self, column: int, at: int) -> None:
-        while self.levels and self.levels[-1].column > column:
-            self.levels.pop()
-        if not self.levels or not self.levels[-1].is_list or self.levels[-1].column < column:
-            path = self.levels[-1].last if self.levels else ()
-            self.levels.append(_BlockCollection(column, path, is_list=True))
-        level = self.levels[-1]
-        level.index += 1
-        level.last = (*level.path, level.index)
-        self.entries.append(Entry(level.last, (at, at + 1), (at + 1, at + 1), None))
+        collection = self._enter(column, is_list=True)
+        collection.index += 1
+        collection.last = (*collection.path, collection.index)
+        self.entries.append(Entry(collection.last, (at, at + 1), (at + 1, at + 1), None))
 
     def _add_key(self, column: int, name: str) -> Path:
-        while self.levels and (
-            self.levels[-1].column > column or (self.levels[-1].is_list and self.levels[-1].column == column)
-        ):
-            self.levels.pop()
-        if not self.levels or self.levels[-1].column < column:
-            path = self.levels[-1].last if self.levels else ()
-            self.levels.append(_BlockCollection(column, path, is_list=False))
-        level = self.levels[-1]
-        level.last = (*level.path, name)
-        return level.last
+        collection = self._enter(column, is_list=False)
+        collection.last = (*collection.path, name)
+        return collection.last
+
+    def _enter(self, column: int, *, is_list: bool) -> _BlockCollection:
+        """Return the collection with keys or dashes at a column. Dashes may be below the first letter of their key."""
+        stack = self.open
+        while stack and (stack[-1].column > column or (stack[-1].column == column and stack[-1].is_list > is_list)):
+            stack.pop()
+        if not stack or stack[-1].column < column or stack[-1].is_list != is_list:
+            stack.append(_BlockCollection(column, stack[-1].last if stack else (), is_list=is_list))
+        return stack[-1]
 
     def _add_value(self, entry: Entry, at: int, end: int, column: int) -> None:
         """Add an entry whose value starts at `at`, with a key or dash at `column`."""

@@ -8,17 +8,17 @@ from apflint.cli.manual.phrases import ANSWER, USAGE
 PAGES = {
     "lsp": Page(
         about=(
-            "Speaks the Language Server Protocol on standard input and output; an editor starts it. Findings appear while"
-            " you type, with what can be fixed, and fields and rules are explained where the pointer rests. In the folder"
-            " that is open it finds what `apflint check` finds, with the settings of apflint.toml."
+            "Speaks the Language Server Protocol on standard input and output; an editor starts it. Findings and their fixes"
+            " appear while you type, and hovering over a field or a rule explains it. The findings in an open directory are"
+            " those of `apflint check`, with the settings of apflint.toml."
             "\n\nTell the editor to run `apflint lsp` for YAML and JSON. Neovim: vim.lsp.config('apflint', {cmd ="
             " {'apflint', 'lsp'}, filetypes = {'yaml', 'json'}}). Emacs: (add-to-list 'eglot-server-programs '(yaml-mode ."
-            ' ("apflint" "lsp"))). docs/language-server.md has more, for VS Code and Helix too.'
+            ' ("apflint" "lsp"))). For VS Code and Helix, see docs/language-server.md.'
         ),
         examples=(Example("what an editor runs; it waits for the editor's messages", "apflint lsp"),),
         exit_status=(
             ("0", "The editor ended the session."),
-            ("1", "The editor went away without a word."),
+            ("1", "The editor disconnected without ending the session."),
             USAGE,
         ),
     ),
