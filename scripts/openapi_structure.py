@@ -1,4 +1,4 @@
-"""Reads the structure of the flowcontrol kinds out of Kubernetes' OpenAPI documents: fields and their types, no prose.
+"""Read the structure of the flowcontrol kinds from Kubernetes' OpenAPI documents: fields and their types, no prose.
 
 A type is written as Go would: `string`, `boolean`, `int32`, `int64`, `date-time`, `any`, `[]string`,
 `map[string]string`, or the name of a type that has fields: `FlowSchemaSpec`, `[]Subject`.
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 KINDS = ("FlowSchema", "FlowSchemaList", "PriorityLevelConfiguration", "PriorityLevelConfigurationList")
 Types = dict[str, dict[str, str]]
-"""The type of each field by the name of its type, then by its own."""
+"""Name of a type -> name of a field -> type of the field."""
 
 
 class StructureError(ValueError):
-    """A document that is not what this script knows how to read, said in a sentence."""
+    """A document that this script cannot read. The message says why."""
 
 
 class Structure(NamedTuple):
-    """What one document says of one version of the API."""
+    """Structure of one API version in one release, from one document."""
 
     release: int
     """Minor release: 36 for Kubernetes 1.36."""
@@ -37,7 +37,7 @@ class Structure(NamedTuple):
 
 
 def read(path: Path) -> Structure:
-    """The structure in an OpenAPI document (v2 or v3), or in an extract of one. Raises StructureError, OSError."""
+    """Read an OpenAPI document (v2 or v3) or an extract. Raises StructureError, OSError."""
     document = json.loads(path.read_text("utf-8"))
     if "flowcontrol" in document:
         return Structure(
@@ -45,21 +45,21 @@ def read(path: Path) -> Structure:
         )
     definitions = document.get("definitions") or document.get("components", {}).get("schemas")
     if not definitions:
-        raise StructureError(f"{path} has no definitions: it is no OpenAPI document of an API group")
+        raise StructureError(f"{path} is not an OpenAPI document of an API group: it has no definitions")
     reader = _Reader(definitions)
     versions = set()
     for name, definition in definitions.items():
         for gvk in definition.get("x-kubernetes-group-version-kind", ()):
             if gvk["group"] == GROUP and gvk["kind"] in KINDS:
                 versions.add(gvk["version"])
-                reader.take(name)
+                reader.record(name)
     if len(versions) != 1:
-        raise StructureError(f"{path} should describe one version of {GROUP}, and has {sorted(versions)}")
+        raise StructureError(f"{path} describes {len(versions)} versions of {GROUP}, not one: {sorted(versions)}")
     return Structure(_release(document["info"]["version"], path), versions.pop(), reader.flowcontrol, reader.meta)
 
 
 def render(structure: Structure) -> str:
-    """The text of an extract."""
+    """Return the text of an extract."""
     document = {
         "release": f"1.{structure.release}",
         "version": structure.version,
@@ -70,7 +70,7 @@ def render(structure: Structure) -> str:
 
 
 def _release(text: str, path: Path) -> int:
-    """Servers say `v1.29.1` or `1.36`; some say `unversioned`, and then the name of the file must tell."""
+    """Return the minor release: from `v1.29.1` or `1.36`, or from the file name if a server reports `unversioned`."""
     match = re.match(r"v?1\.(\d+)", text) or re.match(r"1\.(\d+)", path.name)
     if not match:
         raise StructureError(f"{path} does not say which release it is from: name it like 1.36-v1.json")
@@ -83,8 +83,8 @@ class _Reader:
         self.flowcontrol: Types = {}
         self.meta: Types = {}
 
-    def take(self, name: str) -> None:
-        """Notes the fields of a type, and of all types below it."""
+    def record(self, name: str) -> None:
+        """Record the fields of a type, and of all types below it."""
         short = name.rsplit(".", 1)[-1]
         types = self.meta if ".apimachinery." in name else self.flowcontrol
         if short in types:
@@ -94,13 +94,13 @@ class _Reader:
             fields[field] = self.shape(schema, f"{short}.{field}")
 
     def shape(self, schema: dict[str, Any], where: str) -> str:
-        """The type that a schema describes."""
+        """Return the type that a schema describes."""
         # OpenAPI v3.0 wraps a reference into allOf, so that it can stand beside a default.
         reference = schema.get("$ref") or next(
             (part["$ref"] for part in schema.get("allOf", ()) if "$ref" in part), None
         )
         if reference:
-            return self.referred(reference.rsplit("/", 1)[-1], where)
+            return self.resolve(reference.rsplit("/", 1)[-1], where)
         match schema:
             case {"type": "array", "items": items}:
                 return "[]" + self.shape(items, where)
@@ -112,16 +112,16 @@ class _Reader:
                 return "date-time"
             case {"type": "string" | "boolean" as plain}:
                 return str(plain)
-        raise StructureError(f"{where} is of a form that this script does not know: {schema}")
+        raise StructureError(f"{where} has an unsupported schema: {schema}")
 
-    def referred(self, name: str, where: str) -> str:
-        """The type behind a reference: its name where it has fields."""
+    def resolve(self, name: str, where: str) -> str:
+        """Return the type behind a reference: its name if it has fields."""
         definition = self.definitions[name]
         if "properties" in definition:
-            self.take(name)
+            self.record(name)
             return name.rsplit(".", 1)[-1]
         if definition["type"] == "object":
-            # FieldsV1. It decodes itself, and keeps the bytes of any value whatever (FieldsV1.UnmarshalJSON in
+            # FieldsV1. It decodes itself, and keeps the bytes of any value (FieldsV1.UnmarshalJSON in
             # k8s.io/apimachinery/pkg/apis/meta/v1/fields_proto.go), unlike what OpenAPI says.
             return "any"
         return self.shape(definition, where)
