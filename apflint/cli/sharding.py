@@ -9,7 +9,7 @@ from apflint.cli import shards as tables
 from apflint.cli.terminal import style
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, documented_table, sharding
 from apflint.report.json_text import to_json
-from apflint.report.terminal import Paint
+from apflint.report.terminal import Paint, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +110,17 @@ def _pair_of_level(asked: Asked) -> tuple[int, int]:
         )
     if not level.queues or not level.hand_size:
         raise ValueError(f'the priority level "{level.name}" of FlowSchema "{name}" has no queues, so there is no hand')
+    method = schema.spec.distinguisher_method
+    if method is None and asked.distinguisher:
+        sys.stderr.write(
+            f'apflint: FlowSchema "{visible(schema.name)}" has no distinguisherMethod, so all of its requests are one flow: that'
+            " without --distinguisher\n"
+        )
+    elif method == "ByUser" and not asked.distinguisher:
+        sys.stderr.write(
+            f'apflint: FlowSchema "{visible(schema.name)}" has the distinguisherMethod ByUser: name the user with'
+            " --distinguisher\n"
+        )
     return level.hand_size, level.queues
 
 

@@ -41,6 +41,29 @@ def test_a_flow_schema_of_the_manifests(folder: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
+    ("method", "distinguisher", "note"),
+    [
+        (None, "alice", 'FlowSchema "batch" has no distinguisherMethod, so all of its requests are one flow'),
+        (None, "", ""),
+        ("ByUser", "", 'FlowSchema "batch" has the distinguisherMethod ByUser: name the user with --distinguisher'),
+        ("ByUser", "alice", ""),
+        ("ByNamespace", "", ""),  # the flow of requests without a namespace
+    ],
+)
+def test_a_distinguisher_that_the_flow_schema_does_not_use(
+    method: str | None, distinguisher: str, note: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "  distinguisherMethod: {type: ByUser}\n"
+    assert line in SCHEMA
+    changed = SCHEMA.replace(line, line.replace("ByUser", method) if method else "")
+    (folder / "a.yaml").write_text(f"{LEVEL}---\n{changed}", encoding="utf-8")
+    assert run(["shards", "--flow-schema", "batch", "--distinguisher", distinguisher]) == 0
+    printed = capsys.readouterr()
+    assert note in printed.err
+    assert bool(note) is bool(printed.err)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("--flow-schema nope", 'unknown FlowSchema "nope" in Kubernetes'),
