@@ -309,6 +309,7 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         url=rule.url,
         document=document,
         covered=problem.covered,
+        involves=problem.involves,
     )
 
 

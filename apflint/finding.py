@@ -30,6 +30,10 @@ LONGEST_NAME = 400
 """Characters of a name or a key that are shown; the longest key that a server takes has 317 (253, a slash, 63)."""
 
 
+ObjectKey = tuple[str, str]
+"""Kind and name of an object."""
+
+
 def clipped(name: str) -> str:
     """A name as findings bear it: a huge one would be in each of them."""
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
@@ -143,6 +147,8 @@ class Problem(NamedTuple):
     """Where it differs from the severity on the rule's page."""
     covered: bool = False
     """Whether another problem of the rule reports this one, too. It is left out then unless all are to be fixed."""
+    involves: tuple[ObjectKey, ...] | None = None
+    """The other objects that this one is about, built-in ones included; None if they are not known."""
 
 
 class ObjectRef(NamedTuple):
@@ -180,6 +186,8 @@ class Finding(NamedTuple):
     """The object's manifest; None where the finding is about text that is no object."""
     covered: bool = False
     """`Problem.covered`."""
+    involves: tuple[ObjectKey, ...] | None = None
+    """`Problem.involves`."""
     more: int = 0
     """How many of its kind in its file are left out of the report beside it, at least: the message says so, too."""
 

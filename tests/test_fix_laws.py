@@ -21,7 +21,7 @@ from odd_manifests import Generated, text
 from apflint.checks import VALIDATION
 from apflint.edit import operations
 from apflint.edit.files import decode
-from apflint.edit.fix import mend
+from apflint.edit.fix import apply_fixes
 from apflint.engine import Options, check
 from apflint.load import load
 from apflint.model import flow_schema, priority_level
@@ -30,7 +30,7 @@ from apflint.releases import NEWEST
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.edit.fix import Mending
+    from apflint.edit.fix import FixResult
     from apflint.finding import Edit, Report
     from apflint.load.document import Document
 
@@ -49,8 +49,8 @@ def generated(random: Random, *, count: int = 1, anchors: bool = True) -> dict[s
     return {f"{tag}.yaml": text(random, tag, anchors=anchors) for tag in "abc"[:count]}
 
 
-def fixed(files: Mapping[str, Generated], *, unsafe: bool = False) -> Mending:
-    return mend({name: one.data for name, one in files.items()}, judge, unsafe=unsafe)
+def fixed(files: Mapping[str, Generated], *, unsafe: bool = False) -> FixResult:
+    return apply_fixes({name: one.data for name, one in files.items()}, judge, unsafe=unsafe)
 
 
 def comments(data: bytes) -> list[str]:
@@ -75,8 +75,8 @@ def bare(report: Report) -> list[Any]:
 def test_to_fix_twice_is_to_fix_once(random: Random, unsafe: bool) -> None:
     once = fixed(generated(random, count=2), unsafe=unsafe)
     assert bare(once.report) == bare(judge(once.inputs))
-    again = mend(once.inputs, judge, unsafe=unsafe)
-    assert (again.made, again.inputs) == ((), once.inputs)
+    again = apply_fixes(once.inputs, judge, unsafe=unsafe)
+    assert (again.fixed, again.inputs) == ((), once.inputs)
 
 
 @EVERY
@@ -85,7 +85,7 @@ def test_every_comment_stays(random: Random, unsafe: bool) -> None:
     files = generated(random)
     outcome = fixed(files, unsafe=unsafe)
     # Fields that move into a mapping together take their comments along, past those of fields that stood between.
-    moved = any(one.what == "nest" for found in outcome.made if found.fix for one in found.fix.operations)
+    moved = any(one.what == "nest" for found in outcome.fixed if found.fix for one in found.fix.operations)
     in_order = sorted if moved else list
     for name, one in files.items():
         assert in_order(comments(outcome.inputs[name])) == in_order(comments(one.data))
@@ -111,20 +111,20 @@ def test_the_other_lines_stay(random: Random) -> None:
     outcome = fixed(files)
     for name, one in files.items():
         source, _ = decode(one.data)
-        if any(found.document and found.document.source.text != source for found in outcome.made):
+        if any(found.document and found.document.source.text != source for found in outcome.fixed):
             return  # one fix after another: the lines are those of the text between
         touched: set[int] = set()
         for edit in _together(outcome):
             touched |= set(range(source.count("\n", 0, edit.start), source.count("\n", 0, edit.end) + 1))
         lines, after = source.splitlines(keepends=True), iter(decode(outcome.inputs[name])[0].splitlines(keepends=True))
         assert all(line in after for number, line in enumerate(lines) if number not in touched)
-        if not outcome.made:
+        if not outcome.fixed:
             assert outcome.inputs[name] == one.data
 
 
-def _together(outcome: Mending) -> list[Edit]:
+def _together(outcome: FixResult) -> list[Edit]:
     """All edits at once: two entries that go one after the other are one edit."""
-    documents = {id(found.document): found.document for found in outcome.made if found.document}
+    documents = {id(found.document): found.document for found in outcome.fixed if found.document}
     return [
         edit
         for number, document in documents.items()
@@ -132,7 +132,7 @@ def _together(outcome: Mending) -> list[Edit]:
             document,
             [
                 one
-                for found in outcome.made
+                for found in outcome.fixed
                 if id(found.document) == number and found.fix
                 for one in found.fix.operations
             ],
@@ -142,19 +142,19 @@ def _together(outcome: Mending) -> list[Edit]:
 
 @EVERY
 @given(RANDOM, st.booleans())
-def test_what_was_mended_is_gone_and_nothing_new_came(random: Random, unsafe: bool) -> None:
+def test_what_was_fixed_is_gone_and_nothing_new_came(random: Random, unsafe: bool) -> None:
     files = generated(random, count=2)
     before = judge({name: one.data for name, one in files.items()})
     outcome = fixed(files, unsafe=unsafe)
     was, now = (Counter((found.rule, found.file) for found in report.findings) for report in (before, outcome.report))
-    rejected = {found.file for found in outcome.made if found.apiserver}
-    unread = {found.file for found in outcome.made if found.apiserver and found.apiserver.reason == "BadRequest"}
-    unread |= {found.file for found in outcome.made if found.rule in {"APF207", "APF302", "APF303"}}  # wrong types
+    rejected = {found.file for found in outcome.fixed if found.apiserver}
+    unread = {found.file for found in outcome.fixed if found.apiserver and found.apiserver.reason == "BadRequest"}
+    unread |= {found.file for found in outcome.fixed if found.rule in {"APF207", "APF302", "APF303"}}  # wrong types
     for rule, file in now:
         if now[rule, file] > was[rule, file]:
             assert rejected if rule not in VALIDATION else file in unread, (rule, file)
-    assert len({id(found) for found in outcome.made}) == len(outcome.made)
-    for found in outcome.made:
+    assert len({id(found) for found in outcome.fixed}) == len(outcome.fixed)
+    for found in outcome.fixed:
         assert found.fix is not None
         assert found.fix.safe or unsafe
 
@@ -198,7 +198,7 @@ def test_the_order_of_files_does_not_matter(random: Random) -> None:
     reverse = dict(reversed(files.items()))
     one, other = fixed(files), fixed(reverse)
     assert one.inputs == other.inputs
-    assert sorted(found.message for found in one.made) == sorted(found.message for found in other.made)
+    assert sorted(found.message for found in one.fixed) == sorted(found.message for found in other.fixed)
 
 
 def test_most_of_what_is_generated_can_be_fixed() -> None:
@@ -208,7 +208,7 @@ def test_most_of_what_is_generated_can_be_fixed() -> None:
     for number in range(120):
         files = generated(Random(number), anchors=number % 2 == 0)
         outcome = fixed(files)
-        made.update(found.rule for found in outcome.made)
+        made.update(found.rule for found in outcome.fixed)
         refused += len(outcome.refused)
         whole += all(same(read(outcome.inputs[name]), one.wanted) for name, one in files.items())
     assert set(made) >= {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apflint import catalogue, engine
 from apflint.checks.repair import meant
 from apflint.checks.requests import VERBS
-from apflint.edit.fix import Mending, mend
+from apflint.edit.fix import FixResult, apply_fixes
 from apflint.finding import Cause
 from apflint.load import load
 from apflint.model import flow_schema, priority_level
@@ -75,7 +75,7 @@ QUIET = ("APF403", "APF603")
 
 
 class Case(NamedTuple):
-    """`old` of a manifest without a mistake is written as `bad`, and mended to `good`."""
+    """`old` of a manifest without a mistake is written as `bad`, and fixed to `good`."""
 
     rule: str
     base: str
@@ -288,8 +288,8 @@ def judge(inputs: Mapping[str, bytes]) -> Report:
     return engine.check(list(inputs.items()), engine.Options(ignore=QUIET))
 
 
-def mended(text: str, *, unsafe: bool = False, name: str = "a.yaml") -> tuple[Mending, str]:
-    done = mend({name: text.encode()}, judge, unsafe=unsafe)
+def fixed(text: str, *, unsafe: bool = False, name: str = "a.yaml") -> tuple[FixResult, str]:
+    done = apply_fixes({name: text.encode()}, judge, unsafe=unsafe)
     return done, done.inputs[name].decode()
 
 
@@ -298,20 +298,20 @@ def rules(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.bad[:30].strip()}")
-def test_what_is_wrong_is_mended_and_nothing_else(case: Case) -> None:
+def test_what_is_wrong_is_fixed_and_nothing_else(case: Case) -> None:
     assert case.base.count(case.old) == 1, "the case would change more than it shows"
     before = case.base.replace(case.old, case.bad)
     report = judge({"a.yaml": before.encode()})
     assert {case.rule, *case.left} <= set(rules(report))
     assert all(found.fix.safe is case.safe for found in report.findings if found.rule == case.rule and found.fix)
 
-    done, after = mended(before, unsafe=not case.safe)
+    done, after = fixed(before, unsafe=not case.safe)
 
     assert after == case.base.replace(case.old, case.good)
-    assert case.rule in {found.rule for found in done.made} <= {case.rule, *BESIDE.get(case.rule, ())}
+    assert case.rule in {found.rule for found in done.fixed} <= {case.rule, *BESIDE.get(case.rule, ())}
     assert not done.refused
     assert rules(done.report) == list(case.left)
-    assert mended(after, unsafe=True)[1] == after
+    assert fixed(after, unsafe=True)[1] == after
 
 
 @pytest.mark.parametrize(
@@ -319,8 +319,8 @@ def test_what_is_wrong_is_mended_and_nothing_else(case: Case) -> None:
 )
 def test_what_may_change_the_meaning_is_asked_for(case: Case) -> None:
     before = case.base.replace(case.old, case.bad)
-    done, after = mended(before)
-    assert (after, done.made, done.refused) == (before, (), ())
+    done, after = fixed(before)
+    assert (after, done.fixed, done.refused) == (before, (), ())
 
 
 # Styles of writing. The case table has block and flow style, comments and quotes.
@@ -328,7 +328,7 @@ def test_what_may_change_the_meaning_is_asked_for(case: Case) -> None:
 
 def test_lines_end_as_they_did() -> None:
     before = SCHEMA.replace("  matchingPrecedence: 1500\n", "").replace(NAME, "  name: probes\n").replace("\n", "\r\n")
-    _, after = mended(before)
+    _, after = fixed(before)
     wanted = SCHEMA.replace("1500", "1000").replace(NAME, f'  name: probes\n  annotations:\n    {KEPT}: "false"\n')
     assert after == wanted.replace("\n", "\r\n")
 
@@ -340,7 +340,7 @@ def test_json_stays_json() -> None:
     value["spec"]["rules"][0]["resourceRules"][0]["apiGroups"] = ["", "*", "apps"]
     for indent in (None, 2, "\t"):
         text = json.dumps(value, indent=indent)
-        done, after = mended(text, name="a.json")
+        done, after = fixed(text, name="a.json")
         assert not done.refused
         wanted = json.loads(text)
         wanted["spec"]["rules"][0]["resourceRules"][0]["apiGroups"] = ["*"]
@@ -350,15 +350,15 @@ def test_json_stays_json() -> None:
         assert len(after.splitlines()) == len(text.splitlines()) + (0 if indent is None else -1)
 
 
-def test_an_object_in_a_list_is_mended_there() -> None:
+def test_an_object_in_a_list_is_fixed_there() -> None:
     item = "".join(f"    {line}" for line in SCHEMA.replace("ByUser", "byUser").splitlines(keepends=True))
     before = f"apiVersion: v1\nkind: List\nitems:\n  -\n{item}  - {{kind: Other, apiVersion: v1, type: byUser}}\n"
-    assert mended(before)[1] == before.replace("    type: byUser\n", "    type: ByUser\n")
+    assert fixed(before)[1] == before.replace("    type: byUser\n", "    type: ByUser\n")
 
 
 def test_several_mistakes_in_one_object() -> None:
     before = WIDE.replace("ByUser", "byuser").replace(VERBS_LINE, 'verbs: [GET, "*"]').replace("[get]", "[GET]")
-    done, after = mended(before)
+    done, after = fixed(before)
     assert not done.refused
     assert after == WIDE.replace(VERBS_LINE, 'verbs: ["*"]')
 
@@ -373,7 +373,7 @@ def test_what_is_put_in_where_something_goes() -> None:
         return judge(inputs)
 
     before = SCHEMA.replace(NAME, "  name: probes\n  namespace: x\n")
-    done = mend({"a.yaml": before.encode()}, counting)
+    done = apply_fixes({"a.yaml": before.encode()}, counting)
     after = SCHEMA.replace(NAME, f'  name: probes\n  annotations:\n    {KEPT}: "false"\n')
     assert done.inputs["a.yaml"].decode() == after
     assert calls == 2
@@ -385,23 +385,23 @@ def test_what_is_put_in_where_something_goes() -> None:
 def test_a_value_that_others_share_is_left() -> None:
     """An anchor: what is written for the type would be written into the annotation as well."""
     before = SCHEMA.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
-    done, after = mended(before)
+    done, after = fixed(before)
     assert after == before
     assert [refusal.finding.rule for refusal in done.refused] == ["APF203"]
     assert "something else would change as well (an anchor, perhaps)" in done.refused[0].reason
 
 
-def test_a_value_that_others_share_is_mended_where_all_are_wrong() -> None:
+def test_a_value_that_others_share_is_fixed_where_all_are_wrong() -> None:
     before = WIDE.replace('namespaces: ["*"]', 'namespaces: &all ["*", /ci]').replace("[/version, '/metrics']", "*all")
-    assert mended(before)[1] == before.replace('["*", /ci]', '["*"]')
+    assert fixed(before)[1] == before.replace('["*", /ci]', '["*"]')
 
 
-def test_a_value_that_others_share_is_mended_beside_one_that_cannot_be() -> None:
+def test_a_value_that_others_share_is_fixed_beside_one_that_cannot_be() -> None:
     before = WIDE.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
     before = before.replace('namespaces: ["*"]', 'namespaces: &all ["*", /ci]').replace(
         "[/version, '/metrics']", "*all"
     )
-    done, after = mended(before)
+    done, after = fixed(before)
     assert after == before.replace('["*", /ci]', '["*"]')
     assert [refusal.finding.rule for refusal in done.refused] == ["APF203"]
 
@@ -410,7 +410,7 @@ def test_a_field_that_comes_through_a_merge_key_is_left() -> None:
     before = LEVEL.replace(f"type: Queue\n{QUEUING}", "<<: *response\n      type: Reject\n").replace(
         "spec:", "x-response: &response\n  queuing: {queues: 64, handSize: 6}\nspec:"
     )
-    done, after = mended(before)
+    done, after = fixed(before)
     assert after == before
     assert [refusal.finding.rule for refusal in done.refused] == ["APF303"]
     assert "comes from another place through a merge key" in done.refused[0].reason
@@ -425,7 +425,7 @@ def test_a_field_that_comes_through_a_merge_key_is_left() -> None:
     ],
 )  # fmt: skip
 def test_what_a_type_keeps_from_being_looked_at_was_there_before(base: str, bad: str, good: str, left: str) -> None:
-    done, after = mended(base.replace(good, bad))
+    done, after = fixed(base.replace(good, bad))
     assert after == base
     assert not done.refused
     assert [found.rule for found in done.report.findings if found.severity == "error"] == [left]
@@ -433,7 +433,7 @@ def test_what_a_type_keeps_from_being_looked_at_was_there_before(base: str, bad:
 
 def test_a_type_that_does_not_go_with_what_is_there_is_left() -> None:
     before = LEVEL.replace(f"type: Queue\n{QUEUING}", "type: queue\n")
-    done, after = mended(before)
+    done, after = fixed(before)
     assert after == before
     [refusal] = done.refused
     assert refusal.reason.startswith("then there would be APF303 in line ")
@@ -442,7 +442,7 @@ def test_a_type_that_does_not_go_with_what_is_there_is_left() -> None:
 def test_what_would_bring_another_finding_is_left() -> None:
     """The user whom the service account is taken for has a FlowSchema of the server's own, which comes first."""
     before = SCHEDULER.replace("1500", "850")
-    done, after = mended(before, unsafe=True)
+    done, after = fixed(before, unsafe=True)
     assert after == before
     assert [refusal.finding.rule for refusal in done.refused] == ["APF512"]
     assert done.refused[0].reason.startswith("then there would be APF501")
@@ -450,7 +450,7 @@ def test_what_would_bring_another_finding_is_left() -> None:
 
 def test_an_account_becomes_the_user_that_was_meant() -> None:
     before = SCHEDULER.replace("1500", "700").replace("workload-low", "workload-high")
-    done, after = mended(before, unsafe=True)
+    done, after = fixed(before, unsafe=True)
     assert not done.refused
     user = "        - kind: User\n          user:\n            # the\n            name: system:kube-scheduler # one\n"
     assert after == before.replace(before[before.index("        - kind") : before.index("      resource")], user)
@@ -528,16 +528,16 @@ def test_a_level_is_not_renamed_to_its_sibling() -> None:
         ("[Get, put, exec, GET]", "[get, put, exec]", "[get, update, exec]", 1),
     ],
 )
-def test_a_misspelt_verb_is_mended_whatever_is_beside_it(verbs: str, safe: str, unsafe: str, left: int) -> None:
+def test_a_misspelt_verb_is_fixed_whatever_is_beside_it(verbs: str, safe: str, unsafe: str, left: int) -> None:
     before = SCHEMA.replace(VERBS_LINE, f"verbs: {verbs}")
     report = judge({"a.yaml": before.encode()})
     path = "spec.rules[0].resourceRules[0].verbs"
     assert {found.apiserver for found in report.findings} == {Cause("FieldValueNotSupported", path)}
-    assert mended(before)[1] == SCHEMA.replace(VERBS_LINE, f"verbs: {safe}")
-    done, after = mended(before, unsafe=True)
+    assert fixed(before)[1] == SCHEMA.replace(VERBS_LINE, f"verbs: {safe}")
+    done, after = fixed(before, unsafe=True)
     assert after == SCHEMA.replace(VERBS_LINE, f"verbs: {unsafe}")
     assert rules(done.report) == ["APF211"] * left
-    assert mended(after, unsafe=True)[1] == after
+    assert fixed(after, unsafe=True)[1] == after
 
 
 @pytest.mark.parametrize(
@@ -623,20 +623,20 @@ def manifests(draw: st.DrawFn) -> str:
 @given(manifests())
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_safe_fixes_keep_what_the_server_accepted(text: str) -> None:
-    """An object that the server accepts means the same to it before and after; what it rejects is mended for good."""
+    """An object that the server accepts means the same to it before and after; what it rejects is fixed for good."""
 
     def check(inputs: Mapping[str, bytes]) -> Report:
         return engine.check(list(inputs.items()), engine.Options(kubernetes="1.31"))
 
     before = check({"a.yaml": text.encode()})
-    done = mend({"a.yaml": text.encode()}, check)
+    done = apply_fixes({"a.yaml": text.encode()}, check)
 
     assert not done.refused
     assert not [found for found in done.report.findings if found.fix is not None and found.fix.safe]
     after = done.inputs["a.yaml"]
     rejected = {found.object.kind for found in before.findings if found.apiserver and found.object}
     assert _specs(text.encode(), rejected) == _specs(after, rejected)
-    assert mend(done.inputs, check).inputs == done.inputs
+    assert apply_fixes(done.inputs, check).inputs == done.inputs
 
 
 def _specs(data: bytes, rejected: set[str]) -> list[Any]:

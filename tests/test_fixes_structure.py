@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from apflint import engine
-from apflint.edit.fix import Mending, mend
+from apflint.edit.fix import FixResult, apply_fixes
 from apflint.load import load
 from apflint.releases import NEWEST
 
@@ -71,7 +71,7 @@ spec:
 
 
 class Case(NamedTuple):
-    """`old` of a manifest without a mistake is written as `bad`, and mended to `good`: `old` again if that is empty."""
+    """`old` of a manifest without a mistake is written as `bad`, and fixed to `good`: `old` again if that is empty."""
 
     rule: str
     base: str
@@ -279,26 +279,26 @@ NONE = [
 ]
 
 
-def mended(text: str, *, unsafe: bool = False, kubernetes: str = NEWEST.name, name: str = "a.yaml") -> Mending:
+def fixed(text: str, *, unsafe: bool = False, kubernetes: str = NEWEST.name, name: str = "a.yaml") -> FixResult:
     def judge(inputs: Mapping[str, bytes]) -> Report:
         return engine.check(inputs.items(), engine.Options(kubernetes))
 
-    return mend({name: text.encode()}, judge, unsafe=unsafe)
+    return apply_fixes({name: text.encode()}, judge, unsafe=unsafe)
 
 
-def text_of(mending: Mending) -> str:
-    return next(iter(mending.inputs.values())).decode()
+def text_of(result: FixResult) -> str:
+    return next(iter(result.inputs.values())).decode()
 
 
 @pytest.mark.parametrize("case", SAFE, ids=lambda case: f"{case.rule} {case.bad}")
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_safe_fixes(case: Case, end: str) -> None:
     before, after = (text.replace("\n", end) for text in (case.before, case.after))
-    mending = mended(before, kubernetes=case.kubernetes)
-    assert text_of(mending) == after
-    assert case.rule in {found.rule for found in mending.made}
-    assert not mending.refused
-    assert not [found.message for found in mending.report.findings if found.fix and found.fix.safe]
+    result = fixed(before, kubernetes=case.kubernetes)
+    assert text_of(result) == after
+    assert case.rule in {found.rule for found in result.fixed}
+    assert not result.refused
+    assert not [found.message for found in result.report.findings if found.fix and found.fix.safe]
 
 
 @pytest.mark.parametrize(
@@ -309,26 +309,26 @@ def test_safe_fixes(case: Case, end: str) -> None:
 def test_safe_fixes_of_json(case: Case) -> None:
     before, after = (load("a.yaml", text.encode()).documents[0].value for text in (case.before, case.after))
     for indent in (2, None):
-        mending = mended(json.dumps(before, indent=indent), kubernetes=case.kubernetes, name="a.json")
-        assert json.loads(text_of(mending)) == after
+        result = fixed(json.dumps(before, indent=indent), kubernetes=case.kubernetes, name="a.json")
+        assert json.loads(text_of(result)) == after
 
 
 @pytest.mark.parametrize("case", UNSAFE, ids=lambda case: f"{case.rule} {case.bad}")
 def test_unsafe_fixes_are_made_when_asked_for(case: Case) -> None:
-    cautious = mended(case.before)
+    cautious = fixed(case.before)
     assert text_of(cautious) == case.before
     assert [found for found in cautious.report.findings if found.rule == case.rule and found.fix]
-    bold = mended(case.before, unsafe=True)
+    bold = fixed(case.before, unsafe=True)
     assert text_of(bold) == case.after
-    assert case.rule in {found.rule for found in bold.made}
+    assert case.rule in {found.rule for found in bold.fixed}
 
 
 @pytest.mark.parametrize("case", NONE, ids=lambda case: f"{case.rule} {case.bad}")
 def test_what_is_not_plain_is_left(case: Case) -> None:
-    mending = mended(case.before, unsafe=True)
-    assert case.rule in {found.rule for found in mending.report.findings}
-    assert text_of(mending) == case.before
-    assert not mending.refused
+    result = fixed(case.before, unsafe=True)
+    assert case.rule in {found.rule for found in result.report.findings}
+    assert text_of(result) == case.before
+    assert not result.refused
 
 
 ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["get"]', "*verbs")
@@ -350,10 +350,10 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
     ],
 )  # fmt: skip
 def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
-    mending = mended(before)
-    assert text_of(mending) == before
-    assert {refusal.finding.rule for refusal in mending.refused} == {rule}
-    assert reason in mending.refused[0].reason
+    result = fixed(before)
+    assert text_of(result) == before
+    assert {refusal.finding.rule for refusal in result.refused} == {rule}
+    assert reason in result.refused[0].reason
 
 
 @pytest.mark.parametrize(
@@ -364,11 +364,11 @@ def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
         ('nonResourceRules:\n        - verbs: ["get"]', "nonResourceRule:\n        - verbs: [fetch]", "nonResourceRules:\n        - verbs: [fetch]", "APF211"),
     ],
 )  # fmt: skip
-def test_a_mistake_within_what_is_mended_was_there_before(old: str, bad: str, good: str, left: str) -> None:
-    mending = mended(SCHEMA.replace(old, bad))
-    assert text_of(mending) == SCHEMA.replace(old, good)
-    assert not mending.refused
-    assert [found.rule for found in mending.report.findings if found.severity == "error"] == [left]
+def test_a_mistake_within_what_is_fixed_was_there_before(old: str, bad: str, good: str, left: str) -> None:
+    result = fixed(SCHEMA.replace(old, bad))
+    assert text_of(result) == SCHEMA.replace(old, good)
+    assert not result.refused
+    assert [found.rule for found in result.report.findings if found.severity == "error"] == [left]
 
 
 @pytest.mark.parametrize(
@@ -376,32 +376,32 @@ def test_a_mistake_within_what_is_mended_was_there_before(old: str, bad: str, go
 )
 def test_a_field_that_holds_what_no_other_does_is_no_other_one_misspelt(bad: str, new: str) -> None:
     before = LEVEL.replace("limited:\n    nominalConcurrencyShares: 90", bad)
-    mending = mended(before)
-    assert text_of(mending) == before
-    assert [refusal.reason.split(":")[0] for refusal in mending.refused] == [f"then there would be {new} in line 10"]
+    result = fixed(before)
+    assert text_of(result) == before
+    assert [refusal.reason.split(":")[0] for refusal in result.refused] == [f"then there would be {new} in line 10"]
 
 
-def test_an_anchor_whose_uses_all_have_the_finding_is_mended_once() -> None:
+def test_an_anchor_whose_uses_all_have_the_finding_is_fixed_once() -> None:
     before = ANCHORED.replace("[get, update]", "[get, update, get]")
-    assert text_of(mended(before)) == ANCHORED
+    assert text_of(fixed(before)) == ANCHORED
 
 
 def test_what_an_undecodable_object_means_is_no_reason_to_refuse() -> None:
     """APF213 was there all along, but nobody could say so."""
     other = SCHEMA.replace('["ci"]', '["C_I"]')
-    mending = mended(other.replace("1500", '"1500"'))
-    assert text_of(mending) == other
-    assert [found.rule for found in mending.report.findings if found.severity == "error"] == ["APF213"]
+    result = fixed(other.replace("1500", '"1500"'))
+    assert text_of(result) == other
+    assert [found.rule for found in result.report.findings if found.severity == "error"] == ["APF213"]
 
 
 def test_one_file_in_several_documents() -> None:
     before = "---\n".join(case.before for case in SAFE[:2] + SAFE[4:8])
     after = "---\n".join(case.after for case in SAFE[:2] + SAFE[4:8])
-    assert text_of(mended(before)) == after
+    assert text_of(fixed(before)) == after
 
 
 def test_what_is_refused_at_first_is_tried_again_after_other_fixes() -> None:
     """A server that is not strict says at once that there is no name, which is misspelt."""
     after = SCHEMA.replace("io/v1", "io/v1beta1")
     before = after.replace("ServiceAccount\n", "Serviceaccount\n").replace("name: deployer\n", "NAME: deployer\n")
-    assert text_of(mended(before, kubernetes="1.21")) == after
+    assert text_of(fixed(before, kubernetes="1.21")) == after

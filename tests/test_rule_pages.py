@@ -13,7 +13,7 @@ import yaml
 from apflint import catalogue
 from apflint.catalogue import Example
 from apflint.checks import CHECKS, OFF
-from apflint.edit.fix import mend
+from apflint.edit.fix import apply_fixes
 from apflint.engine import Options, check
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ def test_bad_example_is_mended(rule_id: str, example: Example) -> None:
     judge = _judge(example)
     inputs = {example.file: example.text.encode()}
     before = [found for found in judge(inputs).findings if found.rule == rule_id]
-    mending = mend(inputs, judge, unsafe=True)
-    left = [found for found in mending.report.findings if found.rule == rule_id]
-    refused = [refusal for refusal in mending.refused if refusal.finding.rule == rule_id]
+    result = apply_fixes(inputs, judge, unsafe=True)
+    left = [found for found in result.report.findings if found.rule == rule_id]
+    refused = [refusal for refusal in result.refused if refusal.finding.rule == rule_id]
     # An unsafe fix may be at odds with what else there is, such as a FlowSchema that is shadowed as soon as it is right.
     assert all(
         not (one.finding.fix and one.finding.fix.safe) and one.reason.startswith("then there would be")
@@ -133,7 +133,7 @@ def test_bad_example_is_mended(rule_id: str, example: Example) -> None:
     )
     assert [found.message for found in left if found.fix is not None] == [one.finding.message for one in refused]
     assert len(left) < len(before)
-    assert mend(mending.inputs, judge, unsafe=True).inputs == mending.inputs
+    assert apply_fixes(result.inputs, judge, unsafe=True).inputs == result.inputs
 
 
 @pytest.mark.parametrize("rule_id", catalogue.ids())

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.reachability import given, is_treated_alike, unreachable_documents
+from apflint.checks.reachability import given, is_treated_alike, object_keys, unreachable_documents
 from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Place, Problem
 
@@ -138,7 +138,12 @@ def _about(schemas: Sequence[FlowSchema], own: set[int], message: str) -> Proble
     mine, *others = [schema for schema in schemas if id(schema) in own]
     others += [schema for schema in schemas if id(schema) not in own and not builtin.is_built_in(schema.document)]
     related = (Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence") for schema in others)
-    return Problem(Place(mine.document, _PRECEDENCE), message, related=tuple(related)[:_MAX_RELATED])
+    return Problem(
+        Place(mine.document, _PRECEDENCE),
+        message,
+        related=tuple(related)[:_MAX_RELATED],
+        involves=object_keys(schemas),
+    )
 
 
 def _shared(schemas: Sequence[FlowSchema], own: set[int]) -> str:

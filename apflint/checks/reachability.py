@@ -5,7 +5,6 @@ The proofs are `apflint.evaluate.reach`'s; this module turns each into a message
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,21 +13,18 @@ from apflint.checks import matching
 from apflint.checks.nothing import nothing
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.resolve import matching_order
-from apflint.finding import Elsewhere, Place, Problem, field_path
+from apflint.finding import Elsewhere, Place, Problem, clipped, field_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.evaluate.reach import Part
-    from apflint.finding import Path
+    from apflint.finding import ObjectKey, Path
     from apflint.model import FlowSchema
     from apflint.workspace import Workspace
 
-UNNAMED = "is captured by earlier FlowSchemas"
-"""In a message that names none of them."""
 _NAMED = 100
 """Maximum number of findings of each rule for which it is worked out what comes first: each takes milliseconds."""
-_MORE = re.compile(r" and [\d,]+ (?:more|others?)\b")
 _LISTED = 12
 """Maximum number of FlowSchemas that a finding names and points at."""
 _FIRST_PRECEDENCE = 2
@@ -48,7 +44,9 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
         elif number >= _NAMED:
             if not _is_explained(workspace, part):
                 assumed = given(workspace, *_dangling_before(workspace, schema))
-                yield _unreachable(workspace, part, f"every request it matches {UNNAMED}{assumed}")
+                yield _unreachable(
+                    workspace, part, f"every request it matches is captured by earlier FlowSchemas{assumed}", None
+                )
         elif blockers := reach.blockers(workspace.assumed, schema):
             reason = f"every request it matches is captured by {_captors(blockers)}{_advice(schema, blockers)}"
             yield _unreachable(workspace, part, reason + given(workspace, *blockers), blockers)
@@ -56,12 +54,14 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
             yield _unreachable(workspace, part, nothing(part))
 
 
-def _unreachable(workspace: Workspace, part: Part, reason: str, blockers: tuple[FlowSchema, ...] = ()) -> Problem:
+def _unreachable(workspace: Workspace, part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
+    """The finding about a FlowSchema; `blockers` is None if it is not known which FlowSchemas come first."""
     return Problem(
         Place(part.schema.document, part.path),
         f"unreachable FlowSchema: {reason}",
-        related=_elsewhere(blockers),
+        related=_elsewhere(blockers or ()),
         severity="error" if workspace.world.complete else None,
+        involves=None if blockers is None else object_keys(blockers),
     )
 
 
@@ -93,7 +93,9 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
         if number >= _NAMED:
             if not _is_explained(workspace, part):
                 assumed = given(workspace, *_dangling_before(workspace, schema))
-                yield _idle(part, f"every request it matches {UNNAMED} or rules{assumed}")
+                yield _idle(
+                    part, f"every request it matches is captured by earlier FlowSchemas or rules{assumed}", None
+                )
         elif shadows := reach.shadows(workspace.assumed, part):
             others = [shadow.schema for shadow in shadows if shadow.schema.name != schema.name]
             assumed = given(workspace, *(shadow.schema for shadow in shadows))
@@ -102,10 +104,16 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
             yield _idle(part, nothing(part))
 
 
-def _idle(part: Part, reason: str, blockers: Iterable[FlowSchema] = ()) -> Problem:
+def _idle(part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
+    """The finding about a part of a FlowSchema; `blockers` is None if it is not known what comes first."""
     what = {None: "rule", "subjects": "subject"}.get(part.member, f"entry of {part.member}")
     place = Place(part.schema.document, part.path)
-    return Problem(place, f"unreachable {what}: {reason}", related=_elsewhere(blockers))
+    return Problem(
+        place,
+        f"unreachable {what}: {reason}",
+        related=_elsewhere(blockers or ()),
+        involves=None if blockers is None else object_keys(blockers),
+    )
 
 
 def _shadowed_by(part: Part, shadows: Sequence[Part]) -> str:
@@ -197,9 +205,9 @@ def _listed(names: Sequence[str], count: int) -> str:
     return listed([*names[:_LISTED], *([f"{left_out:,} more"] if left_out else [])], "and")
 
 
-def names_all(message: str) -> bool:
-    """Whether a message names all FlowSchemas that it is about."""
-    return UNNAMED not in message and _MORE.search(message) is None
+def object_keys(schemas: Iterable[FlowSchema]) -> tuple[ObjectKey, ...]:
+    """Kinds and names of FlowSchemas, as findings bear them."""
+    return tuple((schema.document.kind, clipped(schema.name)) for schema in schemas)
 
 
 def _takers(part: Part, shadows: Iterable[Part]) -> Iterator[str]:

@@ -8,8 +8,8 @@ from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check import only_some_files, pairs, read, read_context, requested, show, status, wanted_reports
 from apflint.cli.progress import working
-from apflint.edit.consequences import identity
-from apflint.edit.fix import mend
+from apflint.edit.fix import apply_fixes
+from apflint.edit.regressions import identity
 from apflint.report.terminal import counted, visible
 
 if TYPE_CHECKING:
@@ -92,16 +92,16 @@ def _mended(request: Request, flags: Flags) -> _Outcome:
     with working(lambda: "Fixing") as start:
         start()
         first = judge(before)
-        mending = mend(before, judge, unsafe=flags.unsafe_fixes, first=first)
-    now = dict(mending.inputs)
+        result = apply_fixes(before, judge, unsafe=flags.unsafe_fixes, first=first)
+    now = dict(result.inputs)
     for name, one in inputs.items():
         after = now[name] if one.ours else one.data
         if failure := _settle(one, after, request.inputs.paths, diff=flags.diff):
             failures.append(failure)
             now[name] = before[name]
-    settled = now == mending.inputs
-    made = [found for found in mending.made if settled or now[found.file] == mending.inputs[found.file]]
-    return _Outcome(first, made, mending.refused, mending.report if settled else judge(now), failures)
+    settled = now == result.inputs
+    made = [found for found in result.fixed if settled or now[found.file] == result.inputs[found.file]]
+    return _Outcome(first, made, result.refused, result.report if settled else judge(now), failures)
 
 
 def _judge(

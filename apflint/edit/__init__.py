@@ -1,7 +1,8 @@
 """Edits of a text at exact places: what is not edited stays as it is, to the byte.
 
 `operations` makes edits of changes of an object, with `places` (keys and values), `removal`, `insertion` and `nesting`; `files`
-replaces files. `fix` mends findings; `versions`, `meaning` and `migrate` move objects from one API version to another.
+replaces files. `fix` applies the fixes of findings, and `regressions` compares the findings before and after; `versions`, `meaning` and
+`migrate` move objects from one API version to another.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ class DirectoryChecker:
 
         Fixes that cannot be applied are left out, as in `apflint fix`.
         """
-        from apflint.edit.fix import mend
+        from apflint.edit.fix import apply_fixes
 
         assert self._settings is not None, "something was checked"
         os.chdir(self.directory)
@@ -249,8 +249,8 @@ class DirectoryChecker:
             data = target.source.text.encode()
         except UnicodeEncodeError:  # half of a surrogate pair
             return None
-        fixed = mend({name: data}, judge)
-        return fixed.inputs[name].decode() if fixed.made else None
+        result = apply_fixes({name: data}, judge)
+        return result.inputs[name].decode() if result.fixed else None
 
     def _analyze(
         self, loaded: list[Loaded], context: list[Loaded], options: Options, notes: list[str]

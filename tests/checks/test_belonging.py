@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test_rules_whole_set import findings
 
-from apflint.edit.fix import edits
+from apflint.edit.fix import edits_of
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -76,4 +76,4 @@ def test_fix_of_queue(queue: Any, fixed: bool) -> None:
     finding = unknown(limited(limitResponse={"type": "Queue", "queue": queue}))
     assert (finding.fix is not None) == fixed
     if fixed:
-        assert [edit.new for edit in edits(finding)] == ["queuing"]
+        assert [edit.new for edit in edits_of(finding)] == ["queuing"]

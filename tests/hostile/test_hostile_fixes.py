@@ -8,7 +8,7 @@ import pytest
 from limited import HEAD, NEIGHBOUR, apflint
 
 from apflint.edit import fix as module
-from apflint.edit.fix import mend
+from apflint.edit.fix import apply_fixes
 from apflint.engine import Options, check
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_the_checks_do_not_grow_with_the_number_of_rejected_fixes(text: Callable
             called.append(inputs)
             return check(inputs.items(), Options())
 
-        assert len(mend({"a": text(count).encode()}, judge).refused) == count
+        assert len(apply_fixes({"a": text(count).encode()}, judge).refused) == count
         return len(called)
 
     assert checks(40) == checks(5) <= 4
@@ -89,16 +89,18 @@ def test_the_checks_do_not_grow_with_the_number_of_rejected_fixes(text: Callable
 
 def test_a_good_fix_among_shared_ones_is_made() -> None:
     text = one_object("verbs: *aN", '&aN [get, "*"]')(6).replace("verbs: *a3", 'verbs: [get, "*"]')
-    result = mend({"a": text.encode()}, lambda inputs: check(inputs.items(), Options()))
-    assert [finding.field for finding in result.made] == ["spec.rules[3].resourceRules[0].verbs[1]"]
+    result = apply_fixes({"a": text.encode()}, lambda inputs: check(inputs.items(), Options()))
+    assert [finding.field for finding in result.fixed] == ["spec.rules[3].resourceRules[0].verbs[1]"]
     assert len(result.refused) == 5
 
 
 def test_of_equally_named_objects_only_the_wrong_one_is_refused() -> None:
     good, bad = (OBJECT + RULE.replace("VERBS", verbs) % 1 for verbs in ("Verbs: [get]", "verb: [{}]"))
-    result = mend({"a": f"{good}---\n{bad}---\n{good}".encode()}, lambda inputs: check(inputs.items(), Options()))
+    result = apply_fixes(
+        {"a": f"{good}---\n{bad}---\n{good}".encode()}, lambda inputs: check(inputs.items(), Options())
+    )
     assert [finding.field for finding, _ in result.refused] == ["spec.rules[0].resourceRules[0].verb"]
-    assert len(result.made) == 2
+    assert len(result.fixed) == 2
 
 
 def test_attempts_are_bounded_where_nobody_knows_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +108,8 @@ def test_attempts_are_bounded_where_nobody_knows_the_reason(tmp_path: Path, monk
     run = apflint(tmp_path, "fix", "--isolated", "a.yaml")
     assert (run.status, run.err.count(": not fixed: APF")) == (1, 20)
     assert "apflint stops after" not in run.err
-    monkeypatch.setattr(module, "MAX_FAILED_ATTEMPTS", 3)
-    monkeypatch.setattr(module, "MAX_FAILED_BYTES", 1000)
-    result = mend({"a": merges(20).encode()}, lambda inputs: check(inputs.items(), Options()))
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 4)
+    monkeypatch.setattr(module, "MAX_ATTEMPTS_ON_LARGE_INPUTS", 0)
+    result = apply_fixes({"a": merges(20).encode()}, lambda inputs: check(inputs.items(), Options()))
     assert len(result.refused) == 20
     assert all(refusal.reason.startswith("apflint stops after 4 attempts ") for refusal in result.refused)

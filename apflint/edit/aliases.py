@@ -1,4 +1,4 @@
-"""Finds edits that change more than one place of an object, because an alias stands for the text that is edited."""
+"""Finds fixes that would change other places as well, because an alias repeats the edited text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apflint.edit.origins`: every line of an edited text that was there before is known by its old number."""
+"""`apflint.edit.original_lines`: every line of an edited text that was there before is known by its old number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.edit import apply
-from apflint.edit.origins import traced
+from apflint.edit.original_lines import map_lines
 from apflint.finding import Edit
 from apflint.load.source import Source
 
@@ -32,7 +32,7 @@ def test_lines_keep_their_numbers(
     end: str, changes: list[tuple[int, int, int]], later: list[tuple[int, int, int]]
 ) -> None:
     old, new, edits = edited(end, changes)
-    once = traced(old, new, edits, None)
+    once = map_lines(old, new, edits, None)
     assert_known(new, once)
     starts = new.line_starts
     again: list[Edit] = []
@@ -40,7 +40,7 @@ def test_lines_keep_their_numbers(
         if first <= last < len(starts) and (not again or starts[first] > again[-1].end):
             again.append(Edit(starts[first], starts[last], f"new{end}" * count))
     newest = Source("a", apply(new.text, again))
-    assert_known(newest, traced(new, newest, again, once))
+    assert_known(newest, map_lines(new, newest, again, once))
 
 
 def assert_known(source: Source, lines: list[int]) -> None:
@@ -56,4 +56,4 @@ def test_what_is_put_in_within_a_line_is_on_that_line() -> None:
     edits = [Edit(6, 6, "user:\n    "), Edit(13, 13, "\n    more: y"), Edit(14, 19, "3")]
     new = Source("a", apply(old.text, edits))
     assert new.text == "one\n  user:\n    name: x\n    more: y\n3\n"
-    assert traced(old, new, edits, None) == [1, 2, 2, 2, 3, 4]
+    assert map_lines(old, new, edits, None) == [1, 2, 2, 2, 3, 4]

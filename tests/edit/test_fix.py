@@ -1,4 +1,4 @@
-"""`apflint.edit.fix`: what goes well together is mended together, and what does not is refused alone."""
+"""`apflint.edit.fix`: fixes that succeed together are made together, and those that fail alone are refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint.edit import CannotEditError
-from apflint.edit.fix import Mending, edits, mend
+from apflint.edit.fix import FixResult, apply_fixes, edits_of
 from apflint.engine import Options, check
 from apflint.finding import Edit, Fix, Operation
 from apflint.workspace import World
@@ -57,35 +57,35 @@ def level(name: str = "a", field: str = "lendablePercent", extra: str = "") -> s
     return LEVEL.replace("NAME", name).replace("lendablePercent", field).replace("    limitR", f"{extra}    limitR")
 
 
-def mended(fix: Callable[[Finding], Fix | None], unsafe: bool = False, **files: str) -> Mending:
-    return mend({name: text.encode() for name, text in files.items()}, Judge(fix), unsafe=unsafe)
+def fixed(fix: Callable[[Finding], Fix | None], unsafe: bool = False, **files: str) -> FixResult:
+    return apply_fixes({name: text.encode() for name, text in files.items()}, Judge(fix), unsafe=unsafe)
 
 
 def test_a_fix_is_made_and_nothing_else_changes() -> None:
-    outcome = mended(rename("lendablePercent"), a="# one\n" + level(field="lendable") + "# two", b=level("b"))
+    outcome = fixed(rename("lendablePercent"), a="# one\n" + level(field="lendable") + "# two", b=level("b"))
     assert outcome.inputs == {"a": ("# one\n" + level() + "# two").encode(), "b": level("b").encode()}
-    assert [found.rule for found in outcome.made] == ["APF101"]
+    assert [found.rule for found in outcome.fixed] == ["APF101"]
     assert outcome.refused == ()
     assert "APF101" not in {found.rule for found in outcome.report.findings}
 
 
 def test_a_fix_that_changes_the_meaning_is_made_only_where_that_is_wanted() -> None:
     before = level(field="lendable")
-    assert mended(rename("lendablePercent", safe=False), a=before).inputs == {"a": before.encode()}
-    assert mended(rename("lendablePercent", safe=False), True, a=before).inputs == {"a": level().encode()}
+    assert fixed(rename("lendablePercent", safe=False), a=before).inputs == {"a": before.encode()}
+    assert fixed(rename("lendablePercent", safe=False), True, a=before).inputs == {"a": level().encode()}
 
 
 def test_a_fix_that_does_not_remove_its_finding_is_rolled_back() -> None:
-    outcome = mended(rename("stillWrong"), a=level(field="lendable"))
+    outcome = fixed(rename("stillWrong"), a=level(field="lendable"))
     assert outcome.inputs == {"a": level(field="lendable").encode()}
-    assert outcome.made == ()
+    assert outcome.fixed == ()
     [(found, reason)] = outcome.refused
     assert found.message.startswith('"lendable" is no field')
     assert reason.startswith('then there would be APF101 in line 7: "stillWrong" is no field of spec.limited')
 
 
 def test_a_fix_without_effect_is_told_as_such() -> None:
-    outcome = mended(
+    outcome = fixed(
         lambda found: Fix("x", True, (Operation("set", ("spec", "type"), "Limited"),)) if found.apiserver else None,
         a=level(field="lendable"),
     )
@@ -94,7 +94,7 @@ def test_a_fix_without_effect_is_told_as_such() -> None:
 
 
 def test_a_fix_that_brings_another_finding_is_rolled_back() -> None:
-    outcome = mended(rename("nominalConcurrencyShares"), a=level(field="shares").replace(": 5", ": -5"))
+    outcome = fixed(rename("nominalConcurrencyShares"), a=level(field="shares").replace(": 5", ": -5"))
     [(_, reason)] = outcome.refused
     assert reason.startswith("then there would be APF304 in line 7: ")
     assert outcome.inputs == {"a": level(field="shares").replace(": 5", ": -5").encode()}
@@ -105,15 +105,15 @@ def test_good_fixes_beside_a_bad_one_are_made() -> None:
         return rename("stillWrong" if "x3" in found.message else "lendablePercent")(found)
 
     text = "---\n".join(level(f"a{n}", f"x{n}") for n in range(7))
-    outcome = mended(fix, a=text, b=level("b", "x9"))
-    assert len(outcome.made) == 7
+    outcome = fixed(fix, a=text, b=level("b", "x9"))
+    assert len(outcome.fixed) == 7
     assert [found.message[:4] for found, _ in outcome.refused] == ['"x3"']
     expected = "---\n".join(level(f"a{n}", "x3" if n == 3 else "lendablePercent") for n in range(7))
     assert outcome.inputs == {"a": expected.encode(), "b": level("b").encode()}
 
 
 def test_of_two_fixes_that_make_the_same_key_one_is_made() -> None:
-    outcome = mended(rename("lendablePercent"), a=level(field="lend", extra="    lendable: 6\n"))
+    outcome = fixed(rename("lendablePercent"), a=level(field="lend", extra="    lendable: 6\n"))
     assert outcome.inputs == {"a": level(extra="    lendable: 6\n").encode()}
     [(found, reason)] = outcome.refused
     assert found.message.startswith('"lendable" is no field')
@@ -131,11 +131,11 @@ def test_what_is_refused_is_tried_again_when_another_fix_has_made_way_for_it() -
             return Fix("miss the queues", True, (Operation("set", (*limited, "limitResponse", "type"), "Queue"),))
         return rename("lendablePercent")(found)
 
-    # The third makes all fail, so the first is tried alone, and would make a key that is still there.
-    outcome = mended(fix, a=level(field="aaa", extra="    lendablePercent: 6\n    bbb: 7\n    ccc: 8\n"))
-    assert [found.message[:5] for found in outcome.made] == ['"bbb"', '"aaa"']
+    # `ccc` makes all fail, so `bbb` waits, and without it `aaa` would make a key that is still there.
+    outcome = fixed(fix, a=level(field="aaa", extra="    lendablePercent: 6\n    ccc: 8\n    bbb: 7\n"))
+    assert [found.message[:5] for found in outcome.fixed] == ['"bbb"', '"aaa"']
     assert [found.message[:5] for found, _ in outcome.refused] == ['"ccc"']
-    assert outcome.inputs == {"a": level(extra="    borrowingLimitPercent: 7\n    ccc: 8\n").encode()}
+    assert outcome.inputs == {"a": level(extra="    ccc: 8\n    borrowingLimitPercent: 7\n").encode()}
 
 
 @pytest.mark.parametrize("bad", [set(), {5}, {1, 2, 150, 299}, set(range(300))])
@@ -144,8 +144,8 @@ def test_the_checks_of_many_files_do_not_grow_with_their_number(bad: set[int]) -
         return rename("stillWrong" if int(found.file) in bad else "lendablePercent")(found)
 
     judge = Judge(fix)
-    outcome = mend({str(n): level(f"a{n}", "x").encode() for n in range(300)}, judge)
-    assert {found.file for found in outcome.made} == {str(n) for n in range(300) if n not in bad}
+    outcome = apply_fixes({str(n): level(f"a{n}", "x").encode() for n in range(300)}, judge)
+    assert {found.file for found in outcome.fixed} == {str(n) for n in range(300) if n not in bad}
     assert {found.file for found, _ in outcome.refused} == set(map(str, bad))
     assert judge.calls <= 3
 
@@ -157,8 +157,8 @@ def test_several_bad_fixes_in_each_file_take_as_many_checks_as_in_one() -> None:
     def calls(files: int) -> int:
         one = "---\n".join(level(f"NAME{n}", "bad" if n in (1, 6) else "x") for n in range(8))
         judge = Judge(fix)
-        outcome = mend({str(n): one.replace("NAME", f"l{n}-").encode() for n in range(files)}, judge)
-        assert (len(outcome.made), len(outcome.refused)) == (6 * files, 2 * files)
+        outcome = apply_fixes({str(n): one.replace("NAME", f"l{n}-").encode() for n in range(files)}, judge)
+        assert (len(outcome.fixed), len(outcome.refused)) == (6 * files, 2 * files)
         return judge.calls
 
     assert calls(20) == calls(1) <= 3
@@ -172,8 +172,8 @@ def test_the_checks_of_many_objects_do_not_grow_with_their_number(bad: set[int])
         return rename("stillWrong" if found.object and int(found.object.name[1:]) in bad else "lendablePercent")(found)
 
     judge = Judge(fix)
-    outcome = mend({"a": "---\n".join(level(f"a{n}", "x") for n in range(100)).encode()}, judge)
-    assert {found.object.name for found in outcome.made if found.object} == {
+    outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(100)).encode()}, judge)
+    assert {found.object.name for found in outcome.fixed if found.object} == {
         f"a{n}" for n in range(100) if n not in bad
     }
     assert {found.object.name for found, _ in outcome.refused if found.object} == {f"a{n}" for n in bad}
@@ -191,13 +191,13 @@ def test_an_object_that_cannot_be_edited_does_not_hinder_others() -> None:
         return made
 
     judge = Judge(unreachable)
-    outcome = mend({"a": "---\n".join(level(f"a{n}", "x") for n in range(20)).encode()}, judge)
-    assert len(outcome.made) == 19
+    outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(20)).encode()}, judge)
+    assert len(outcome.fixed) == 19
     assert [refusal.reason for refusal in outcome.refused] == ["the text cannot be edited there: it is no plain value"]
     assert judge.calls <= 2
 
 
-def test_all_that_comes_to_light_is_mended_however_many_there_are() -> None:
+def test_all_that_comes_to_light_is_fixed_however_many_there_are() -> None:
     """One misspelt field hides 30 verbs, three of which an anchor forbids to mend."""
     kind = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
     head = "metadata: {name: s, annotations: {a: &a GET, b: &b GET, c: &c GET}}\nspec:\n  RULES:\n"
@@ -209,11 +209,11 @@ def test_all_that_comes_to_light_is_mended_however_many_there_are() -> None:
         kind + head + "".join(rule.replace("X", {3: "*a", 13: "*b", 23: "*c"}.get(n, "GET")) for n in range(30)) + rest
     )
 
-    outcome = mend({"a": text.encode()}, engine_check)
+    outcome = apply_fixes({"a": text.encode()}, engine_check)
 
-    assert len(outcome.made) == 28
+    assert len(outcome.fixed) == 28
     assert len(outcome.refused) == 3
-    assert mend(outcome.inputs, engine_check).made == ()
+    assert apply_fixes(outcome.inputs, engine_check).fixed == ()
 
 
 def engine_check(inputs: Mapping[str, bytes]) -> Report:
@@ -243,14 +243,14 @@ spec:
         return level(name).replace("name: a", "namespace: nights, name: a").encode()
 
     files = {f"{n}": in_namespace(f"a{n}") for n in range(9)}
-    outcome = mend({"s": schema.encode(), **files}, Judge(fix, world=World(complete=True)))
+    outcome = apply_fixes({"s": schema.encode(), **files}, Judge(fix, world=World(complete=True)))
     assert {found.file for found, _ in outcome.refused} == {"5"}
-    assert {found.file for found in outcome.made} == set("01234678")
+    assert {found.file for found in outcome.fixed} == set("01234678")
     assert outcome.refused[0].reason.startswith("then there would be APF401 in s:5: ")
     assert outcome.inputs["5"] == files["5"]
 
 
-def test_a_misspelt_field_within_another_is_mended_with_it_and_told() -> None:
+def test_a_misspelt_field_within_another_is_fixed_with_it_and_told() -> None:
     def fix(found: Finding) -> Fix | None:
         if found.rule != "APF101":
             return None
@@ -258,9 +258,9 @@ def test_a_misspelt_field_within_another_is_mended_with_it_and_told() -> None:
         return Fix("rename", True, (Operation("rename", (*path, name), {"limmited": "limited"}.get(name, "type")),))
 
     before = level().replace("limited:", "limmited:").replace("{type", "{typ")
-    outcome = mended(fix, a=before)
+    outcome = fixed(fix, a=before)
     assert outcome.inputs == {"a": level().encode()}
-    assert [found.field for found in outcome.made] == ["spec.limmited", "spec.limited.limitResponse.typ"]
+    assert [found.field for found in outcome.fixed] == ["spec.limmited", "spec.limited.limitResponse.typ"]
 
 
 def test_what_another_place_shares_is_refused() -> None:
@@ -271,7 +271,7 @@ def test_what_another_place_shares_is_refused() -> None:
     def fix(_: Finding) -> Fix:
         return Fix("rename", True, (Operation("rename", ("metadata", "labels", "lendable"), "z"),))
 
-    outcome = mended(lambda found: fix(found) if found.rule == "APF101" else None, a=shared)
+    outcome = fixed(lambda found: fix(found) if found.rule == "APF101" else None, a=shared)
     assert outcome.inputs == {"a": shared.encode()}
     [(_, reason)] = outcome.refused
     assert reason == "the text cannot be edited there: something else would change as well (an anchor, perhaps)"
@@ -285,7 +285,7 @@ def test_what_is_not_there_is_refused(operation: Operation) -> None:
     def fix(found: Finding) -> Fix | None:
         return Fix("x", True, (operation,)) if found.rule == "APF101" else None
 
-    [(_, reason)] = mended(fix, a=level(field="lendable")).refused
+    [(_, reason)] = fixed(fix, a=level(field="lendable")).refused
     assert reason.startswith("the text cannot be edited there: ")
 
 
@@ -294,21 +294,21 @@ def test_operations_at_odds_are_refused() -> None:
         twice = (Operation("rename", ("spec", "limited", "lendable"), new) for new in ("lendablePercent", "x"))
         return Fix("twice", True, tuple(twice)) if found.rule == "APF101" else None
 
-    outcome = mended(fix, a=level(field="lendable"))
+    outcome = fixed(fix, a=level(field="lendable"))
     [(_, reason)] = outcome.refused
     assert reason.startswith("the text cannot be edited there: ")
 
 
 def test_findings_that_come_to_light_with_an_accepted_object_are_no_reason_to_refuse() -> None:
     # A level that nobody uses (APF403) is told only of objects that the server accepts.
-    outcome = mended(rename("lendablePercent"), a=level("unused", "lendable"))
+    outcome = fixed(rename("lendablePercent"), a=level("unused", "lendable"))
     assert outcome.refused == ()
 
 
 def test_the_first_report_is_not_made_again() -> None:
     judge = Judge(rename("lendablePercent"))
     inputs = {"a": level().encode()}
-    outcome = mend(inputs, judge, first=judge(inputs))
+    outcome = apply_fixes(inputs, judge, first=judge(inputs))
     assert judge.calls == 1
     assert outcome.inputs == inputs
 
@@ -317,9 +317,9 @@ def test_edits_are_those_of_the_text() -> None:
     text = level(field="lendable")
     [found] = [f for f in Judge(rename("lendablePercent"))({"a": text.encode()}).findings if f.fix]
     at = text.index("lendable")
-    assert edits(found) == (Edit(at, at + 8, "lendablePercent"),)
-    assert edits(found._replace(fix=None)) == ()
+    assert edits_of(found) == (Edit(at, at + 8, "lendablePercent"),)
+    assert edits_of(found._replace(fix=None)) == ()
     given = Fix("t", True, edits=(Edit(0, 1, "x"),))
-    assert edits(found._replace(fix=given, document=None)) == (Edit(0, 1, "x"),)
+    assert edits_of(found._replace(fix=given, document=None)) == (Edit(0, 1, "x"),)
     with pytest.raises(CannotEditError):
-        edits(found._replace(fix=Fix("t", True, (Operation("rename", ("spec", "no"), "x"),))))
+        edits_of(found._replace(fix=Fix("t", True, (Operation("rename", ("spec", "no"), "x"),))))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint.checks import reachability
-from apflint.edit.fix import Mending, mend
+from apflint.edit.fix import FixResult, apply_fixes
 from apflint.engine import Options, check
 from apflint.finding import Operation
 
@@ -58,17 +58,17 @@ def pair(number: int) -> tuple[str, str]:
     )
 
 
-def mended(*texts: str, judge: Judge | None = None) -> Mending:
+def fixed(*texts: str, judge: Judge | None = None) -> FixResult:
     """What becomes of files, one of each text."""
     files = {f"{number:04}": text.encode() for number, text in enumerate(texts)}
-    return mend(files, judge or Judge(), unsafe=True)
+    return apply_fixes(files, judge or Judge(), unsafe=True)
 
 
-def names(outcome: Mending) -> tuple[list[str], list[str]]:
-    """The objects and the words, `a000 Pods`, of what was mended, and of what was not."""
+def names(outcome: FixResult) -> tuple[list[str], list[str]]:
+    """The objects and the words, `a000 Pods`, of what was fixed, and of what was not."""
     told = [
         [f"{found.object.name} {found.message.split(chr(34))[1]}" for found in findings if found.object]
-        for findings in (outcome.made, [found for found, _ in outcome.refused])
+        for findings in (outcome.fixed, [found for found, _ in outcome.refused])
     ]
     return sorted(told[0]), sorted(told[1])
 
@@ -78,7 +78,7 @@ def names(outcome: Mending) -> tuple[list[str], list[str]]:
 def test_the_checks_do_not_grow_with_the_number_of_fixes_that_shadow(number: int, together: bool) -> None:
     judge, texts = Judge(), [text for one in range(number) for text in pair(one)]
     good = schema("good", 900, "w Services")
-    outcome = mended(
+    outcome = fixed(
         "---\n".join((*texts, good)) if together else "", *(() if together else (*texts, good)), judge=judge
     )
     assert names(outcome) == (["good Services"], [f"a{one:03} Pods" for one in range(number)])
@@ -100,12 +100,12 @@ def test_the_checks_do_not_grow_with_the_number_of_fixes_that_make_a_tie() -> No
             schema(f"b{one:02}", 1000 + one, f"u{one} pods, services"),
         )
     ]
-    assert names(mended(*texts, judge=judge)) == ([], [f"a{one:02} Pods" for one in range(30)])
+    assert names(fixed(*texts, judge=judge)) == ([], [f"a{one:02} Pods" for one in range(30)])
     assert judge.calls == 2
 
 
 def test_of_several_fixes_in_an_object_the_one_that_shadows_is_refused() -> None:
-    outcome = mended(
+    outcome = fixed(
         schema("a", 1000, "u Endpoints, Pods, Services, secrets"), schema("b", 5000, "u pods", "v pods"), *pair(0)
     )
     assert names(outcome) == (["a Endpoints", "a Services"], ["a Pods", "a000 Pods"])
@@ -113,7 +113,7 @@ def test_of_several_fixes_in_an_object_the_one_that_shadows_is_refused() -> None
 
 def test_of_two_fixes_that_shadow_together_the_first_is_made() -> None:
     first, second = schema("first", 1000, "u Pods, secrets"), schema("second", 1001, "u Services, endpoints")
-    outcome = mended(first, second, schema("third", 5000, "u pods, services", "v pods"), pair(0)[0])
+    outcome = fixed(first, second, schema("third", 5000, "u pods, services", "v pods"), pair(0)[0])
     assert names(outcome) == (["a000 Pods", "first Pods"], ["second Services"])
 
 
@@ -131,7 +131,7 @@ def test_the_checks_do_not_grow_with_the_number_of_those_that_shadow_together() 
     ]
     made = [word for one in range(20) for word in (f"a{one:02} Pods", f"d{one:02} Secrets")]
     refused = [f"b{one:02} Services" for one in range(20)]
-    assert names(mended("---\n".join(texts), judge=judge)) == (sorted(made), refused)
+    assert names(fixed("---\n".join(texts), judge=judge)) == (sorted(made), refused)
     assert judge.calls <= 4
 
 
@@ -139,21 +139,21 @@ def test_a_fix_that_shadows_only_together_with_a_refused_one_is_made() -> None:
     first, second = schema("first", 1000, "u Pods, secrets"), schema("second", 1001, "u Services, endpoints")
     both, one = schema("both", 5000, "u pods, services", "w pods"), schema("one", 900, "u secrets")
     alone = schema("alone", 4000, "u pods", "v pods").replace('"*"', "here")
-    outcome = mended(one, first, second, both, alone)
+    outcome = fixed(one, first, second, both, alone)
     assert names(outcome) == (["second Services"], ["first Pods"])
 
 
 def test_what_was_dead_before_is_nobodys_fault() -> None:
-    """Of one FlowSchema two rules: the one is dead already, because of what is mended as well, in another place."""
+    """Of one FlowSchema two rules: the one is dead already, because of what is fixed as well, in another place."""
     dead = schema("b", 5000, "w configmaps", "u pods", "v pods")
-    outcome = mended(schema("c", 900, "w configmaps, Services"), schema("a", 1000, "u Pods, secrets"), dead)
+    outcome = fixed(schema("c", 900, "w configmaps, Services"), schema("a", 1000, "u Pods, secrets"), dead)
     assert names(outcome) == (["c Services"], ["a Pods"])
 
 
 def test_a_fix_that_shadows_in_its_own_object_is_refused_at_once() -> None:
     judge = Judge()
     texts = [schema(f"a{one:02}", 1000, f"u{one} pods, Services", f"u{one} Pods") for one in range(20)]
-    outcome = mended(*texts, judge=judge)
+    outcome = fixed(*texts, judge=judge)
     assert names(outcome) == (
         sorted(f"a{one:02} Services" for one in range(20)),
         [f"a{one:02} Pods" for one in range(20)],
@@ -179,13 +179,13 @@ def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
         schema("b", 2000, "w Endpoints, configmaps", "u pods", "v pods, Services"),
         schema("d", 5000, "w endpoints", "v secrets"),
     )
-    outcome = mend({name: text.encode() for name, text in zip("abd", texts, strict=True)}, judge, unsafe=True)
+    outcome = apply_fixes({name: text.encode() for name, text in zip("abd", texts, strict=True)}, judge, unsafe=True)
     assert names(outcome) == (["a Pods", "b Services"], ["b Endpoints"])
-    assert [found.object.name for found in outcome.made if found.object] == ["b", "a"]
+    assert [found.object.name for found in outcome.fixed if found.object] == ["b", "a"]
 
 
 def test_a_fix_is_not_blamed_where_nobody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reachability, "_NAMED", 0)
     texts = schema("a", 1000, "u Pods, secrets"), schema("b", 5000, "u pods", "v pods, Services")
-    assert names(mended(*texts)) == (["b Services"], ["a Pods"])
-    assert names(mended(*reversed(texts))) == (["b Services"], ["a Pods"])
+    assert names(fixed(*texts)) == (["b Services"], ["a Pods"])
+    assert names(fixed(*reversed(texts))) == (["b Services"], ["a Pods"])
