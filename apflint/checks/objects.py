@@ -70,7 +70,7 @@ def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
     """APF405."""
     release = workspace.release
     for found in objects(workspace):
-        if not _is_deleted_by_server(release, found.document):
+        if not is_deleted_by_server(release, found.document):
             continue
         kind, value = found.document.kind, found.metadata.annotations[builtin.AUTOUPDATE]
         life = builtin.lifetime(kind, found.name)
@@ -89,7 +89,7 @@ def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
         )
 
 
-def _is_deleted_by_server(release: Release, document: Document) -> bool:
+def is_deleted_by_server(release: Release, document: Document) -> bool:
     """Whether the server takes an object for an outdated one of its own."""
     value = document.at(*_ANNOTATION)
     return (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin, names
 from apflint.checks import repair
+from apflint.checks.objects import is_deleted_by_server
 from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Fix, Path, Place, Problem
 from apflint.load import helm_templates
@@ -221,4 +222,5 @@ def default_object_gone(workspace: Workspace) -> Iterator[Problem]:
             f"servers up to Kubernetes {last.name} created a {document.kind} {quote(document.name)} and"
             f" {workspace.release.name} does not: this manifest no longer changes a built-in object, but creates one of your"
             " own. Remove it, or give it a name of your own",
+            covered=is_deleted_by_server(workspace.release, document),  # APF405 names the reason
         )

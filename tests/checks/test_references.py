@@ -1,4 +1,4 @@
-"""APF406: the order of a priority level and its FlowSchemas in a file that somebody wrote."""
+"""APF406 and APF705: the order of objects in a file, and objects that an earlier release created."""
 
 from __future__ import annotations
 
@@ -51,3 +51,12 @@ def test_order_in_a_list_is_not_reported(kind: str) -> None:
     else:
         schemas = {"kind": kind, "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "items": [DANGLING]}
         assert not in_order(schemas, UNUSED)
+
+
+@pytest.mark.parametrize(("annotation", "rule"), [("true", "APF405"), ("false", "APF705"), (None, "APF705")])
+def test_leftover_of_an_earlier_release_has_one_finding(annotation: str | None, rule: str) -> None:
+    leftover = flow_schema("endpoint-controller", "workload-high")
+    if annotation is not None:
+        leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": annotation}
+    found = findings(leftover, kubernetes="1.36")
+    assert [finding.rule for finding in found if finding.rule in ("APF405", "APF705")] == [rule]
