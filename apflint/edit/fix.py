@@ -34,8 +34,8 @@ MAX_ATTEMPTS = 1000
 
 Few bad fixes need few attempts. Thousands with unknown causes, and fixes that undo each other, only exhaust the checker.
 """
-MAX_ATTEMPTS_ON_LARGE_INPUTS = 64
-MAX_BYTES = 2 * 1024 * 1024
+MAX_ATTEMPTS_ON_LARGE_INPUTS = 40
+MAX_BYTES = 1024 * 1024
 """Inputs are large if more attempts would check more bytes than this."""
 MAX_FOLLOW_UPS = 4
 """Rounds of fixes that other fixes require, such as of a misspelled field inside a misspelled field."""
