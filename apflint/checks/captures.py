@@ -88,6 +88,12 @@ def protected_flow_schemas(workspace: Workspace) -> list[FlowSchema]:
     return [schema for schema in workspace.assumed_without_own.order if schema.name in names]
 
 
+def _protected_as_released(workspace: Workspace) -> list[FlowSchema]:
+    """Return the protected FlowSchemas as the release defines them: a redefinition may name users that are not the system's."""
+    names = builtin.protected_flow_schemas(workspace.release)
+    return [schema for schema in builtin.workspace_objects(workspace.release).flow_schemas if schema.name in names]
+
+
 @lru_cache(maxsize=1)
 def passages(workspace: Workspace) -> Passages:
     """Return the requests that go elsewhere because of the user's FlowSchemas."""
@@ -103,7 +109,7 @@ def _level_of(schema: FlowSchema) -> str:
 def _captures(workspace: Workspace, moves: Passages, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
     """Yield every pair once, with a request that proves it."""
     protected = protected_flow_schemas(workspace)
-    users = system_users(workspace.assumed.order, protected)
+    users = system_users(workspace.assumed.order, _protected_as_released(workspace))
     users_of = {
         pair: those
         for schema in candidates

@@ -331,3 +331,13 @@ def test_a_protected_flow_schema_of_the_cluster_may_come_later_than_the_built_in
     assert not findings(mine, only="APF507")
     (found,) = findings(mine, only="APF507", context=(moved,))
     assert list(proofs(found.message)) == ["system-nodes"]
+
+
+def test_users_of_a_redefined_protected_flow_schema_are_no_system_users() -> None:
+    """A FlowSchema from elsewhere has the name of a protected one, and is for a service account of a team."""
+    redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[account("ci", "runner")])
+    subjects = [account("ci", "runner"), group("system:unauthenticated")]
+    mine = flow_schema("builds", "global-default", 40, subjects=subjects)
+    assert not findings(mine, only="APF507", context=(redefined,))
+    broad = flow_schema("builds", "global-default", 40, subjects=[account("kube-system", "*")])
+    assert findings(broad, only="APF507", context=(redefined,))
