@@ -285,7 +285,7 @@ BESIDE = {"APF302": {"APF301"}, "APF504": {"APF106"}}
 
 
 def judge(inputs: Mapping[str, bytes]) -> Report:
-    return engine.check(list(inputs.items()), engine.Options(ignore=QUIET))
+    return engine.check(list(inputs.items()), engine.Options(ignore=QUIET, covered=True))  # as `apflint fix` does
 
 
 def fixed(text: str, *, unsafe: bool = False, name: str = "a.yaml") -> tuple[FixResult, str]:
