@@ -245,20 +245,21 @@ def _edit(state: _State, findings: Iterable[Finding]) -> tuple[dict[str, bytes],
             reason = "this is a part of a rendered chart, not a file"
             conflicts += (Conflict([finding], reason, extents(finding)[-1]) for finding in group)
             continue
-        text, encoding = decode(inputs[name])
-        old = Source(name, text)
-        outcome = _edit_text(old, group)
+        outcome = _edit_file(name, inputs[name], line_map.get(name), group)
         if isinstance(outcome, list):
             conflicts += outcome
         else:
-            new, edits = outcome
-            inputs[name] = encoding.encode(new.text)
-            line_map[name] = map_lines(old, new, edits, line_map.get(name))
+            inputs[name], line_map[name] = outcome
     return inputs, line_map, conflicts
 
 
-def _edit_text(source: Source, findings: list[Finding]) -> tuple[Source, list[Edit]] | list[Conflict]:
-    """Make fixes in a text, and prove that it holds what they intend, and nothing else has changed."""
+def _edit_file(
+    name: str, data: bytes, lines: list[int] | None, findings: list[Finding]
+) -> tuple[bytes, list[int]] | list[Conflict]:
+    """Make fixes in a file, and prove that it holds what they intend, and nothing else has changed.
+
+    Returns the file and the original lines of its lines; `lines` are those of `data`.
+    """
     edits = [edit for finding in findings if finding.fix is not None for edit in finding.fix.edits]
     by_document: dict[int, tuple[Document, list[Finding]]] = {}
     for finding in findings:
@@ -273,14 +274,15 @@ def _edit_text(source: Source, findings: list[Finding]) -> tuple[Source, list[Ed
             failures += [([finding], own) for finding, own in alone if own is not None] or [(group, error)]
     if not failures:
         try:
-            new = Source(source.name, apply(source.text, edits))
+            text, encoding = decode(data)
+            old = Source(name, text)
+            new = Source(name, apply(text, edits))
             wanted = {position(document): _operations(group) for document, group in by_document.values()}
-            prove(source, new.text, wanted, more=any(map(is_unrecognized, findings)))
+            prove(old, new.text, wanted, more=any(map(is_unrecognized, findings)))
+            return encoding.encode(new.text), map_lines(old, new, edits, lines)
         except ValueError as error:
             # An edit that changes other places as well fails whatever becomes of the other fixes.
             failures = [([finding], error) for finding in aliases.find_half_shared(findings)] or [(findings, error)]
-        else:
-            return new, edits
     return [
         Conflict(
             suspects,

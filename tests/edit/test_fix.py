@@ -289,6 +289,23 @@ def test_what_is_not_there_is_refused(operation: Operation) -> None:
     assert reason.startswith("the text cannot be edited there: ")
 
 
+def test_a_file_that_cannot_be_encoded_is_left() -> None:
+    before = level(field="lendable")
+    outcome = fixed(rename("lendablePercent \ud800"), a=before, b=level("b"))
+    assert outcome.inputs["a"] == before.encode()
+    [(_, reason)] = outcome.refused
+    assert reason.startswith("the text cannot be edited there: ")
+
+
+def test_a_file_that_cannot_be_decoded_is_left() -> None:
+    before = level(field="lendable").encode() + b"# \xff\n"
+    judge = Judge(rename("lendablePercent"))
+    result = apply_fixes({"a": before}, lambda inputs: judge({"a": inputs["a"].replace(b"\xff", b"?")}))
+    assert result.inputs == {"a": before}
+    [(_, reason)] = result.refused
+    assert reason.startswith("the text cannot be edited there: 'utf-8' codec can't decode byte 0xff")
+
+
 def test_operations_at_odds_are_refused() -> None:
     def fix(found: Finding) -> Fix | None:
         twice = (Operation("rename", ("spec", "limited", "lendable"), new) for new in ("lendablePercent", "x"))
