@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.budgets import MAX_COMPARED_PAIRS, MAX_TIE_PROOFS
 from apflint.checks.reachability import given, is_treated_alike, object_keys, unreachable_documents
 from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Place, Problem
@@ -28,10 +29,6 @@ _MAX_NAMED = 4
 """Maximum number of FlowSchemas that a message names."""
 _MAX_RELATED = 12
 """Maximum number of other FlowSchemas that a finding points at."""
-_MAX_PAIRS = 100_000
-"""Maximum number of pairs of FlowSchemas that are looked at; each takes microseconds."""
-_PROOFS = 30_000
-"""Maximum number of questions to the solver, divided by the number of FlowSchemas: the time of each grows with them."""
 
 
 def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
@@ -42,7 +39,7 @@ def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
     from apflint.evaluate import reach
 
     own = {id(schema) for schema in workspace.own_flow_schemas}
-    budget = reach.Budget(_MAX_PAIRS, max(5, _PROOFS // len(workspace.assumed.order)))
+    budget = reach.Budget(MAX_COMPARED_PAIRS.value, max(5, MAX_TIE_PROOFS.value // len(workspace.assumed.order)))
     for group in sorted(groups, key=len):
         problem = _problem(workspace, group, own, budget)
         if problem is not None:

@@ -6,14 +6,16 @@ The proofs are `apflint.evaluate.reach`'s; this module turns each into a message
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
 from apflint.checks import matching
-from apflint.checks.nothing import nothing
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.resolve import matching_order
 from apflint.finding import Elsewhere, Place, Problem, clipped, field_path
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema
     from apflint.workspace import Workspace
 
-_NAMED = 100
-"""Maximum number of findings of each rule for which it is worked out what comes first: each takes milliseconds."""
+_FORMULA_WORK = 50
+"""Cost of a FlowSchema in a new formula, in units of `reach.proof_work`."""
 _LISTED = 12
 """Maximum number of FlowSchemas that a finding names and points at."""
 _FIRST_PRECEDENCE = 2
@@ -36,12 +38,13 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF501."""
     from apflint.evaluate import reach
 
-    dead = [part for part in _dead(workspace) if part.rule is None]
+    dead = [part for part in _dead(workspace).parts if part.rule is None]
+    explained = _explained(workspace, dead)
     for number, part in enumerate(dead):
         schema = part.schema
         if not schema.spec.rules:
             yield _unreachable(workspace, part, "it has no rules. Add a rule, or remove the FlowSchema")
-        elif number >= _NAMED:
+        elif number >= explained:
             if not _is_explained(workspace, part):
                 assumed = given(workspace, *_dangling_before(workspace, schema))
                 yield _unreachable(
@@ -51,7 +54,13 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
             reason = f"every request it matches is captured by {_captors(blockers)}{_advice(schema, blockers)}"
             yield _unreachable(workspace, part, reason + given(workspace, *blockers), blockers)
         elif not _is_told(workspace, part):
+            from apflint.checks.nothing import nothing  # loads the proof engine
+
             yield _unreachable(workspace, part, nothing(part))
+    if skipped := _dead(workspace).not_analyzed:
+        what = "FlowSchema is" if len(skipped) == 1 else f"{len(skipped):,} FlowSchemas are"
+        message = f"{what} not completely analyzed for unreachable parts: the configuration is too large"
+        yield Problem(Place(skipped[0].document, ("metadata", "name")), message, severity="info")
 
 
 def _unreachable(workspace: Workspace, part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
@@ -87,10 +96,11 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
     """APF502."""
     from apflint.evaluate import reach
 
-    dead = [part for part in _dead(workspace) if part.rule is not None]
+    dead = [part for part in _dead(workspace).parts if part.rule is not None]
+    explained = _explained(workspace, dead)
     for number, part in enumerate(dead):
         schema = part.schema
-        if number >= _NAMED:
+        if number >= explained:
             if not _is_explained(workspace, part):
                 assumed = given(workspace, *_dangling_before(workspace, schema))
                 yield _idle(
@@ -101,6 +111,8 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
             assumed = given(workspace, *(shadow.schema for shadow in shadows))
             yield _idle(part, _shadowed_by(part, shadows) + assumed, others)
         elif not _is_told(workspace, part):  # otherwise APF504 or APF506 says why it matches nothing
+            from apflint.checks.nothing import nothing  # loads the proof engine
+
             yield _idle(part, nothing(part))
 
 
@@ -135,19 +147,38 @@ def _dangling_before(workspace: Workspace, schema: FlowSchema) -> list[FlowSchem
 @lru_cache(maxsize=2)
 def unreachable_documents(workspace: Workspace) -> frozenset[int]:
     """The ids of the documents of the user's own FlowSchemas that no request reaches."""
-    return frozenset(id(part.schema.document) for part in _dead(workspace) if part.rule is None)
+    return frozenset(id(part.schema.document) for part in _dead(workspace).parts if part.rule is None)
+
+
+class _Dead(NamedTuple):
+    """The unreachable parts of the user's own FlowSchemas."""
+
+    parts: tuple[Part, ...]
+    not_analyzed: tuple[FlowSchema, ...]
+    """FlowSchemas of which further parts may be unreachable."""
 
 
 @lru_cache(maxsize=2)
-def _dead(workspace: Workspace) -> tuple[Part, ...]:
-    """The unreachable parts of the user's own FlowSchemas, as far as these are effective at all."""
+def _dead(workspace: Workspace) -> _Dead:
+    """Find the unreachable parts of the user's own FlowSchemas, as far as these are effective at all."""
     effective = {id(schema) for schema in workspace.assumed.order}
     own = [schema for schema in workspace.own_flow_schemas if id(schema) in effective]
     if not own:
-        return ()
+        return _Dead((), ())
     from apflint.evaluate import reach
 
-    return tuple(reach.unreachable(workspace.assumed, own))
+    skipped: list[FlowSchema] = []
+    parts = tuple(reach.unreachable(workspace.assumed, own, skipped=skipped))
+    return _Dead(parts, tuple(skipped))
+
+
+def _explained(workspace: Workspace, dead: Sequence[Part]) -> int:
+    """The number of unreachable parts for which to determine what comes first."""
+    from apflint.evaluate import reach
+
+    schemas, some = len(workspace.assumed.order), dead[: MAX_EXPLAINED_SHADOWS.value]
+    work = accumulate((reach.proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)
+    return max(0, sum(spent <= MAX_EXPLAINING_WORK.value for spent in work) - 1)
 
 
 def _is_explained(workspace: Workspace, part: Part) -> bool:

@@ -8,29 +8,26 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.budgets import MAX_REDUNDANCY_PARTS, MAX_REDUNDANCY_PROOF_PARTS, MAX_REDUNDANCY_PROOFS
 from apflint.checks.wording import listed, quote, several
+from apflint.evaluate.groups import AUTHENTICATED, UNAUTHENTICATED
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import CATCH_ALL, matching_order
+from apflint.evaluate.urls import covers_urls
 from apflint.finding import Elsewhere, Place, Problem
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
-    from apflint.evaluate.reach import Trials
     from apflint.evaluate.resolve import Configuration, Resolution
-    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
     from apflint.workspace import Workspace
 
-_MAX_PROOFS = 20
-"""FlowSchemas that the solver is asked about: each takes milliseconds, and these are rarely more than a few."""
-_MAX_PARTS = 1_000
-"""Subjects and entries of a FlowSchema that is examined."""
-_PROOF_PARTS = 10_000
-"""Subjects and entries in all proofs together: a proof about 5,000 rules takes seconds."""
 _MAX_REQUESTS = 64
 """Requests tried of each rule, before the solver is asked."""
 _MAX_NAMED = 3
+_EVERYBODY = {AUTHENTICATED, UNAUTHENTICATED}
 _ANYTHING = (
     ResourcePolicyRule((ALL,), (ALL,), (ALL,), cluster_scope=True, namespaces=(ALL,)),
     NonResourcePolicyRule((ALL,), (ALL,)),
@@ -65,12 +62,22 @@ def _method_captor(
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
         if not methods or set(part.verbs) <= set(methods) or matching_order(taker) > matching_order(schema):
             continue
-        from apflint.evaluate import reach
-
-        narrowed = rule._replace(resource_rules=(), non_resource_rules=(part._replace(verbs=methods),))
-        if reach.trials(workspace.assumed).captures_all(taker, narrowed):
+        if any(
+            _includes_all(other.subjects, rule.subjects)
+            and any(
+                (entry.verbs == (ALL,) or {*methods} <= {*entry.verbs})
+                and covers_urls(entry.non_resource_urls, part.non_resource_urls)
+                for entry in other.non_resource_rules
+            )
+            for other in taker.spec.rules
+        ):
             return taker, methods
     return None
+
+
+def _includes_all(subjects: Sequence[Subject], others: Sequence[Subject]) -> bool:
+    """Whether the first subjects surely include the others. Every request has one of the two groups of `_EVERYBODY`."""
+    return {subject.group for subject in subjects} >= _EVERYBODY or {*others} <= {*subjects}
 
 
 @lru_cache(maxsize=2)
@@ -89,13 +96,24 @@ def _captors(workspace: Workspace) -> tuple[tuple[FlowSchema, tuple[str, ...]], 
 def redundant_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF516. All FlowSchemas with a finding can be removed at once: each is compared without those found before."""
     removed: set[int] = set()
-    parts = 0
-    for schema in islice(
-        (each for each in workspace.own_flow_schemas if _may_be_redundant(workspace, each)), _MAX_PROOFS
-    ):
+    skipped: list[FlowSchema] = []
+    proofs = parts = 0
+    for schema in workspace.own_flow_schemas:
+        if not _has_peers(workspace, schema):
+            continue
+        if _parts(schema) > MAX_REDUNDANCY_PARTS.value:
+            skipped.append(schema)
+            continue
+        if not _no_effect_seen(workspace, schema):
+            continue
+        if proofs >= MAX_REDUNDANCY_PROOFS.value:
+            skipped.append(schema)
+            continue
+        proofs += 1
         with_it, without_it = _compared(workspace, schema, removed)
         size = sum(map(_parts, with_it.order))
-        if parts + size > _PROOF_PARTS:
+        if parts + size > MAX_REDUNDANCY_PROOF_PARTS.value:
+            skipped.append(schema)
             continue
         parts += size
         takers = _takers(workspace, schema, with_it, without_it)
@@ -116,32 +134,42 @@ def redundant_flow_schema(workspace: Workspace) -> Iterator[Problem]:
                 if not builtin.is_built_in(taker.document)
             ),
         )
+    if skipped:
+        yield _not_analyzed(skipped)
 
 
-def _may_be_redundant(workspace: Workspace, schema: FlowSchema) -> bool:
-    """Whether no request that is tried shows an effect. Cheap: the solver is not loaded."""
+def _not_analyzed(skipped: Sequence[FlowSchema]) -> Problem:
+    what = "FlowSchema is" if len(skipped) == 1 else f"{len(skipped):,} FlowSchemas are"
+    return Problem(
+        Place(skipped[0].document, ("metadata", "name")),
+        f"{what} not analyzed for redundancy: apflint proves it for at most {MAX_REDUNDANCY_PROOFS.value} FlowSchemas of up to"
+        f" {MAX_REDUNDANCY_PARTS.value:,} subjects and entries",
+        severity="info",
+    )
+
+
+def _has_peers(workspace: Workspace, schema: FlowSchema) -> bool:
+    """Whether another FlowSchema treats requests alike, so that this one may be redundant."""
     level = workspace.configuration.levels.get(schema.spec.priority_level_configuration)
     if level is None or schema.name in builtin.names(workspace.release, "FlowSchema"):
-        return False
-    if _parts(schema) > _MAX_PARTS:
         return False
     flows = _flows_matter(workspace, schema)
     # In another FlowSchema the requests of a namespace would be a flow with those of others, and so would all requests.
     if flows and schema.spec.distinguisher_method != "ByUser":
         return False
-    if _alike(workspace)[_kind(schema, flows=flows)] <= 1:
-        return False
+    return _alike(workspace)[_kind(schema, flows=flows)] > 1
+
+
+def _no_effect_seen(workspace: Workspace, schema: FlowSchema) -> bool:
+    """Whether no request that is tried shows an effect. Cheap: the solver is not loaded."""
     from apflint.evaluate import reach
 
+    flows = _flows_matter(workspace, schema)
     trials = reach.trials(workspace.assumed)
     try:
         position = trials.position(schema)
     except ValueError:
         return False
-    return _no_effect_seen(trials, schema, position, flows=flows)
-
-
-def _no_effect_seen(trials: Trials, schema: FlowSchema, position: int, *, flows: bool) -> bool:
     captured = 0
     for rule in schema.spec.rules:
         for corner in (0, 1):

@@ -21,8 +21,10 @@ from test_rules_whole_set import (
     user,
 )
 
-from apflint.checks.reachability import _LISTED, _NAMED
+from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_REACHABILITY_WORK
+from apflint.checks.reachability import _LISTED
 from apflint.engine import Options, check
+from apflint.evaluate.reach import order
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -48,11 +50,14 @@ def about(found: list[Finding], name: str) -> list[Finding]:
 
 
 def test_after_the_first_hundred_findings_the_captors_are_not_named() -> None:
-    found = findings(FIRST, *shadowed(_NAMED + 3), only="APF501")
+    found = findings(FIRST, *shadowed(MAX_EXPLAINED_SHADOWS.value + 3), only="APF501")
     messages = [finding.message for finding in found]
-    assert sum('is captured by the FlowSchema "first" (precedence 1000)' in message for message in messages) == _NAMED
+    assert (
+        sum('is captured by the FlowSchema "first" (precedence 1000)' in message for message in messages)
+        == MAX_EXPLAINED_SHADOWS.value
+    )
     unnamed = "unreachable FlowSchema: every request it matches is captured by earlier FlowSchemas"
-    assert messages.count(unnamed) == len(messages) - _NAMED == 3
+    assert messages.count(unnamed) == len(messages) - MAX_EXPLAINED_SHADOWS.value == 3
 
 
 @pytest.mark.parametrize(("world", "severity"), [(OPEN, "warning"), (CLOSED, "error")])
@@ -62,7 +67,7 @@ def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_
     first = flow_schema("first", "workload-high", 1000, subjects=[user("*")], resources=[ALL])
     last = flow_schema("last", precedence=5000, subjects=[user("alice")], resources=[NOT_A_GROUP])
     nothing = flow_schema("nothing", precedence=5001, subjects=[user("bob")], resources=[NOTHING])
-    found = findings(first, *shadowed(_NAMED + 1), last, nothing, only="APF50", world=world)
+    found = findings(first, *shadowed(MAX_EXPLAINED_SHADOWS.value + 1), last, nothing, only="APF50", world=world)
     assert [(each.rule, each.severity) for each in about(found, "last") if each.rule == "APF501"] == [
         ("APF501", severity)
     ]
@@ -73,10 +78,14 @@ def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_
 
 def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_rule() -> None:
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
-    rules = [rule, *[rule] * _NAMED, {**rule, "resourceRules": [{**READ_PODS, "apiGroups": ["", "batch/v1"]}]}]
+    rules = [
+        rule,
+        *[rule] * MAX_EXPLAINED_SHADOWS.value,
+        {**rule, "resourceRules": [{**READ_PODS, "apiGroups": ["", "batch/v1"]}]},
+    ]
     mine = flow_schema("mine", precedence=850)
     found = findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
-    assert found[-1].field == f"spec.rules[{_NAMED + 1}]"
+    assert found[-1].field == f"spec.rules[{MAX_EXPLAINED_SHADOWS.value + 1}]"
 
 
 def test_many_flow_schemas_that_partition_the_requests_are_bounded() -> None:
@@ -178,3 +187,13 @@ def test_other_flow_schemas_keep_their_findings() -> None:
     reachable = flow_schema("fine", precedence=None, subjects=[account("ci", "x")])
     assert "APF509" in ids(findings(POOR_STYLE, reachable))
     assert not about(findings(POOR_STYLE, reachable, only="APF509"), "mine")
+
+
+def test_flow_schemas_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "MAX_REACHABILITY_WORK", MAX_REACHABILITY_WORK._replace(value=50))
+    found = findings(FIRST, *shadowed(5), only="APF501")
+    proven = [each for each in found if each.message.startswith("unreachable FlowSchema")]
+    (other,) = (each for each in found if each not in proven)
+    assert 1 <= len(proven) < 5
+    assert other.severity == "info"
+    assert other.message.startswith(f"{5 - len(proven)} FlowSchemas are not completely analyzed")

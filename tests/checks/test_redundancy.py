@@ -24,6 +24,7 @@ from test_rules_whole_set import (
     user,
 )
 
+from apflint.budgets import MAX_REDUNDANCY_PARTS, MAX_REDUNDANCY_PROOF_PARTS, MAX_REDUNDANCY_PROOFS
 from apflint.checks import redundancy
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.groups import effective_groups
@@ -216,21 +217,35 @@ def test_the_solver_is_loaded_for_candidates_only(tmp_path: Path) -> None:
     assert loads_solver(everything("mine"))
 
 
-@pytest.mark.parametrize(("count", "found"), [(998, True), (999, False)])
-def test_very_large_flow_schemas_are_not_examined(count: int, found: bool) -> None:
-    """Subjects and two entries: 1,000 at most."""
-    many = everything("mine", subjects=[account("ci", f"bot-{number}") for number in range(count)])
-    assert redundant(many) == ["mine"] * found
+def test_very_large_flow_schemas_are_not_analyzed() -> None:
+    def many(count: int) -> dict[str, Any]:
+        return everything("mine", subjects=[account("ci", f"bot-{number}") for number in range(count)])
+
+    most = MAX_REDUNDANCY_PARTS.value - 2  # two entries
+    (found,) = findings(many(most), only="APF516")
+    assert found.message.startswith("FlowSchema has no effect")
+    (found,) = findings(many(most + 1), only="APF516")
+    assert found.message.startswith("FlowSchema is not analyzed for redundancy")
+
+
+def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOFS", MAX_REDUNDANCY_PROOFS._replace(value=1))
+    first, second = findings(
+        *(everything(f"mine-{number}", subjects=[account(f"ci-{number}", "*")]) for number in range(3)), only="APF516"
+    )
+    assert first.message.startswith("FlowSchema has no effect")
+    assert second.message.startswith("2 FlowSchemas are not analyzed for redundancy")
 
 
 def test_a_large_one_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof about the user of the first has too many rules, that about the second has few."""
-    monkeypatch.setattr(redundancy, "_PROOF_PARTS", 200)
+    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOF_PARTS", MAX_REDUNDANCY_PROOF_PARTS._replace(value=200))
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS], "nonResourceRules": [PATHS]}
     large = flow_schema("large", "workload-high", 3000, subjects=[user("alice")])
     large["spec"]["rules"] = [rule] * 100
     first = everything("first", "global-default", subjects=[user("alice")], precedence=2500)
-    assert redundant(first, everything("second"), large) == ["second"]
+    found = findings(first, everything("second"), large, only="APF516")
+    assert [each.object.name for each in found if each.object and "has no effect" in each.message] == ["second"]
 
 
 USERS = [

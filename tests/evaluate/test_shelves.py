@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from apflint.evaluate import classifier, index, shelves
 from apflint.evaluate.match import match_policy_rule_non_resource_url
-from apflint.evaluate.reach.cover import _taken_beside, path_within, resource_within
 from apflint.evaluate.resolve import classify, configuration
 from apflint.evaluate.shelves import MANY, laid_out, picked
 
@@ -147,23 +146,6 @@ def test_entries_of_a_long_rule_are_found_as_one_by_one(config: Configuration, a
             patches.enter_context(patch.object(module, "MANY", 1))
         fast = classifier.classifier(config)
         assert [fast(each) for each in asked] == [classify(config, each) for each in asked]
-
-
-@given(LONG)
-def test_entries_that_an_earlier_one_takes_are_found_as_one_by_one(config: Configuration) -> None:
-    (position,) = (at for at, each in enumerate(config.order) if each.name == "a")
-    with patch.object(shelves, "MANY", 1), patch.object(index, "MANY", 1):
-        made = index.index(config)
-        rule = made.first_rule[position]
-        resources, paths = made.resource[rule], made.non_resource[rule]
-        for at, what in enumerate(resources):
-            if all(each is None or each for each in (*what[:3], what[4] or what[3])):  # else it matches nothing
-                walked = any(resource_within(what, each) for each in resources[:at])
-                assert _taken_beside(made, rule, "resourceRules", at) == walked
-        for at, (verbs, urls) in enumerate(paths):
-            if (verbs is None or verbs) and urls:
-                walked = any(path_within((verbs, urls), each) for each in paths[:at])
-                assert _taken_beside(made, rule, "nonResourceRules", at) == walked
 
 
 @settings(max_examples=500)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.reach import comparison
 from apflint.evaluate.reach.analysis import Analysis
-from apflint.evaluate.reach.parts import Move, Part, Witness, World
+from apflint.evaluate.reach.parts import Move, Part, Witness, World, proof_work
 from apflint.evaluate.reach.requesters import PREFERRED, REALISTIC
 from apflint.evaluate.reach.ties import Budget, Ties, find_ties
 from apflint.evaluate.reach.trials import Trials
@@ -50,6 +50,7 @@ __all__ = [
     "captures",
     "matches_nothing",
     "moved",
+    "proof_work",
     "reachable",
     "shadows",
     "ties",
@@ -69,13 +70,17 @@ def reachable(
 
 
 def unreachable(
-    configuration: Configuration, schemas: Collection[FlowSchema] | None = None, world: World = "authenticated"
+    configuration: Configuration,
+    schemas: Collection[FlowSchema] | None = None,
+    world: World = "authenticated",
+    skipped: list[FlowSchema] | None = None,
 ) -> Iterator[Part]:
     """All that never decides in these FlowSchemas (default: in all), in order; of what is inside such a part only the part.
 
-    A FlowSchema without rules is one of them, too.
+    A FlowSchema without rules is one of them, too. At the end, `skipped` receives the FlowSchemas that were not analyzed
+    completely because of `MAX_REACHABILITY_WORK`.
     """
-    return _analysis(configuration, world).unreachable(configuration.order if schemas is None else schemas)
+    return _analysis(configuration, world).unreachable(configuration.order if schemas is None else schemas, skipped)
 
 
 def ties(

@@ -1,7 +1,7 @@
-"""One configuration, asked many times: requests that are guessed answer most questions, the solver the others.
+"""Questions about one configuration: candidate requests answer most of them, the solver answers the others.
 
-A guess that the classifier confirms is a proof that something is reached. Only what no guess reaches needs the solver,
-and only its "no" says that something is not. Requests that the solver finds are held against the classifier, too.
+A candidate that the classifier confirms proves that a part is reachable. The solver is only asked about parts that no candidate
+reaches, and only the solver proves that a part is unreachable. The classifier also confirms each request that the solver finds.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from apflint.budgets import MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS
 from apflint.evaluate.match import matches_policy_rule
-from apflint.evaluate.reach.alone import alone
-from apflint.evaluate.reach.cover import pieces, taken
 from apflint.evaluate.reach.encode import Encoding
 from apflint.evaluate.reach.examples import choose_witness, solve_among
 from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
 from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, Sweep, rules_of
-from apflint.evaluate.reach.parts import Part
+from apflint.evaluate.reach.parts import Part, only
 from apflint.evaluate.reach.requesters import PREFERRED
-from apflint.evaluate.reach.tally import Tally
 from apflint.evaluate.reach.trials import Trials
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
@@ -33,25 +31,21 @@ if TYPE_CHECKING:
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
-_TURNS = 4
-"""So many subjects and entries of what is asked for are guessed together with each other, before the solver is asked."""
-
-
-_MAX_REDUCED = 24
-"""Maximum number of shadowing parts of which those that are not needed are left out: that takes a proof for each."""
-_REDUCTIONS = 1_000_000
-"""Budget for such proofs in one analysis, divided by the number of FlowSchemas: the time of each grows with them."""
+_MAX_CANDIDATE_ROUNDS = 4
+"""Rounds of candidate requests to try before asking the solver: each pairs every subject with another entry."""
 
 
 class Analysis:
-    """What can be asked of one configuration in one world."""
+    """Answers questions about one configuration in one world."""
 
     def __init__(self, configuration: Configuration, world: World) -> None:
         self.configuration = configuration
         self.world = world
         self.resolve = Resolver(configuration)
         self._reached: dict[Key, Point] = {}
-        self._reductions = max(_MAX_REDUCED, _REDUCTIONS // max(1, len(configuration.order)))
+        self._minimizing_proofs = max(
+            MAX_MINIMAL_BLOCKERS.value, MAX_MINIMIZING_PROOFS.value // max(1, len(configuration.order))
+        )
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -82,85 +76,74 @@ class Analysis:
         self._remember(point)
         return choose_witness(point, lambda point: key in _keys(self.resolve(point)), self.world, find)
 
-    def unreachable(self, schemas: Iterable[FlowSchema]) -> Iterator[Part]:
+    def unreachable(self, schemas: Iterable[FlowSchema], skipped: list[FlowSchema] | None = None) -> Iterator[Part]:
         """See `apflint.evaluate.reach.unreachable`."""
         positions = sorted(self.resolve.position(schema) for schema in schemas)
-        known = Tally(self.configuration, self.resolve.index)
-        for position in positions:
-            self._count(position, known)
-        done = Sweep(self.configuration, self.world)
-        for position in positions:
-            if known.complete(position):
-                continue
+        undecided = [position for position in positions if not self._reach_all(position)]
+        sweep = Sweep(self.configuration, self.world)
+        for position in undecided:
             schema = self.configuration.order[position]
-            if not self._decides((position, None, None, None), known, done):
+            if not self._is_reachable((position, None, None, None), sweep):
                 yield Part(schema)
                 continue
             for at, rule in enumerate(schema.spec.rules):
-                if not self._decides((position, at, None, None), known, done):
+                if not self._is_reachable((position, at, None, None), sweep):
                     yield Part(schema, at)
                     continue
                 for member, entries in members(rule):
                     for index in range(len(entries)):
-                        if not self._decides((position, at, member, index), known, done):
+                        if not self._is_reachable((position, at, member, index), sweep):
                             yield Part(schema, at, member, index)
+        if skipped is not None:
+            skipped += (self.configuration.order[position] for position in sweep.skipped)
 
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
         """See `apflint.evaluate.reach.shadows`."""
         key = self._key(target)
-        only = alone(self.resolve, self.fresh, self.world, key)
-        if only is not None:
-            return (only,)
         position = key[0]
-        encoding = self.encoding
-        wanted, siblings = self._claim(key, encoding)
+        formula = self.encoding.formula
+        wanted, siblings = self._claim(key, self.encoding)
         earlier = {-literal: part for literal, part in reversed(self._schemas[:position])}
         nearer = {-literal: part for literal, part in siblings.items()}
         before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
-        solve = encoding.formula.solve
-        if not solve(wanted):
+        if not formula.solve(wanted):
             return ()
-        # One that takes all by itself is the best thing to say. The latest sibling first: it is the nearest. Whoever does
-        # takes every request that there is, so each model leaves only those that match it.
-        candidates = self._matching(reversed(before))
+        # Prefer a single part that matches all requests, the nearest sibling first. Such a part matches every request, so
+        # each model leaves only the parts that match its request.
+        candidates = _matching(reversed(before), formula)
         while candidates:
-            if not solve([*wanted, candidates[0]]):
+            if not formula.solve([*wanted, candidates[0]]):
                 return (before[candidates[0]],)
-            candidates = self._matching(candidates)
-        if solve([*wanted, *before]):
+            candidates = _matching(candidates, formula)
+        if formula.solve([*wanted, *before]):
             raise ValueError(f'"{self.configuration.order[position].name}" is reachable')
-        needed = self._reduced(wanted, before, encoding.formula)
+        needed = self._reduced(wanted, before, formula)
         found = [before[literal] for literal in needed]
         return tuple(
             sorted(found, key=lambda part: (self.resolve.position(part.schema), part.rule or 0, part.entry or 0))
         )
-
-    def _reduced(self, wanted: Sequence[int], before: Iterable[int], formula: Formula) -> list[int]:
-        """The part of an unsatisfiable `before` that the solver's proof needs: minimal unless that would take too long."""
-        core = formula.core()
-        needed = [literal for literal in before if literal in core]
-        for literal in tuple(needed) if len(needed) <= _MAX_REDUCED else ():
-            if not self._reductions:
-                break
-            self._reductions -= 1
-            fewer = [each for each in needed if each != literal]
-            if not formula.solve([*wanted, *fewer]):
-                needed = fewer
-        return needed
 
     @cached_property
     def _schemas(self) -> list[tuple[int, Part]]:
         """The literal of each FlowSchema in the order."""
         return [(self.encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
 
-    def _matching(self, literals: Iterable[int]) -> list[int]:
-        """Of the literals, each of which says that something does not match, those that the last model has false."""
-        model = self.encoding.formula.model()
-        return [literal for literal in literals if model[abs(literal) - 1] != literal]
+    def _reduced(self, wanted: Sequence[int], before: Iterable[int], formula: Formula) -> list[int]:
+        """The part of an unsatisfiable `before` that the solver's proof needs: minimal unless that would take too long."""
+        core = formula.core()
+        needed = [literal for literal in before if literal in core]
+        for literal in tuple(needed) if len(needed) <= MAX_MINIMAL_BLOCKERS.value else ():
+            if not self._minimizing_proofs:
+                break
+            self._minimizing_proofs -= 1
+            fewer = [each for each in needed if each != literal]
+            if not formula.solve([*wanted, *fewer]):
+                needed = fewer
+        return needed
 
     def matches_nothing(self, part: Part) -> bool:
         """See `apflint.evaluate.reach.matches_nothing`."""
-        rules = tuple(pieces(part.schema, self._key(part)))
+        rules = (only(part),) if part.rule is not None else part.schema.spec.rules
         alike = part.schema._replace(spec=part.schema.spec._replace(rules=rules))
         made = (digest(point) for corner in CORNERS for point in guesses(alike, self.fresh, self.world, corner))
         if any(matches_policy_rule(request, rule) for request in made for rule in rules):
@@ -183,36 +166,37 @@ class Analysis:
                 break
         return self._reached.get(key)
 
-    def _remember(self, point: Point) -> None:
-        for key in _keys(self.resolve(point)):
+    def _remember(self, point: Point) -> tuple[Key, ...]:
+        """Note and return the parts that a request reaches."""
+        keys = _keys(self.resolve(point))
+        for key in keys:
             self._reached.setdefault(key, point)
+        return keys
 
-    def _count(self, position: int, known: Tally) -> None:
-        """What guessed requests reach, here and elsewhere, until they reach every part of a FlowSchema."""
+    def _reach_all(self, position: int) -> bool:
+        """Try candidates until they reach every part of a FlowSchema; return whether they do."""
         schema = self.configuration.order[position]
-        for turn in range(_TURNS):
+        missing = {key for key in _keys_of(schema, position) if key not in self._reached}
+        for number in range(_MAX_CANDIDATE_ROUNDS):
             for corner in CORNERS:
-                for point in guesses(schema, self.fresh, self.world, corner, turn):
-                    known.note(self.resolve(point))
-                if known.complete(position):
-                    return
+                for point in guesses(schema, self.fresh, self.world, corner, number):
+                    missing.difference_update(self._remember(point))
+                if not missing:
+                    return True
+        return False
 
     @cached_property
     def fresh(self) -> Fresh:
         """Values that no FlowSchema names."""
         return fresh(rules_of(self.configuration.order))
 
-    def _decides(self, key: Key, known: Tally, sweep: Sweep) -> bool:
-        """Whether there is a request about which a part decides; it is counted then."""
-        if key in known:
+    def _is_reachable(self, key: Key, sweep: Sweep) -> bool:
+        """Whether a request reaches the part, or it may: the budget for proofs is used up."""
+        if key in self._reached or not sweep.may_ask(key):
             return True
-        schema = self.configuration.order[key[0]]
-        fallback = key[1] is None and schema.name == CATCH_ALL
-        if not fallback and taken(self.resolve.index, schema, key, self.world):
-            return False
         point = self._asked(key, sweep.up_to(key[0]), ())
         if point is not None:
-            known.note(self.resolve(point))
+            self._remember(point)
         return point is not None
 
     def _asked(self, key: Key, encoding: Encoding, before: Sequence[int]) -> Point | None:
@@ -253,6 +237,12 @@ def members(rule: PolicyRulesWithSubjects) -> tuple[tuple[Member, Sequence[objec
         ("resourceRules", rule.resource_rules),
         ("nonResourceRules", rule.non_resource_rules),
     )
+
+
+def _matching(literals: Iterable[int], formula: Formula) -> list[int]:
+    """The literals that are false in the last model; each states that some part does not match."""
+    model = formula.model()
+    return [literal for literal in literals if model[abs(literal) - 1] != literal]
 
 
 def _literals(encoding: Encoding, rule: PolicyRulesWithSubjects, member: Member) -> list[int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from apflint.budgets import MAX_REACHABILITY_WORK
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.index import index
 from apflint.evaluate.reach.encode import Encoding
+from apflint.evaluate.reach.parts import Part, proof_work
 from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.evaluate.reach.witness import digest
 from apflint.evaluate.resolve import CATCH_ALL
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import World
+    from apflint.evaluate.reach.parts import Key, World
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
@@ -77,22 +79,33 @@ class Goes:
 
 
 class Sweep:
-    """A formula that is gone through in matching order: "no earlier one matches" is a fact in it, not an assumption.
+    """A formula for questions in matching order, in which "no earlier FlowSchema matches" is a fact, not an assumption.
 
-    Facts make it smaller, so that thousands of questions in order cost a fraction of what they do otherwise.
+    Facts make the formula smaller, so thousands of questions cost a fraction of what they cost with assumptions.
     """
 
     def __init__(self, configuration: Configuration, world: World) -> None:
         self._order = configuration.order
         self._world = world
         self._position = 0
+        self._work = MAX_REACHABILITY_WORK.value
+        self.skipped: dict[int, None] = {}
+        """Positions of FlowSchemas with questions that were not asked because of `MAX_REACHABILITY_WORK`."""
 
     @cached_property
     def _encoding(self) -> Encoding:
         return Encoding(vocabulary(rules_of(self._order), self._world))
 
+    def may_ask(self, key: Key) -> bool:
+        """Charge the budget for a question about a part; if it is exhausted, note the FlowSchema as skipped."""
+        position, rule, member, entry = key
+        self._work -= proof_work(len(self._order), Part(self._order[position], rule, member, entry))
+        if self._work < 0:
+            self.skipped[position] = None
+        return self._work >= 0
+
     def up_to(self, position: int) -> Encoding:
-        """The formula in which nothing before `position` matches. Positions must not go down."""
+        """Return the formula in which no FlowSchema before `position` matches. Ask in matching order."""
         encoding = self._encoding
         for schema in self._order[self._position : position]:
             encoding.formula.clause(-encoding.schema(schema))

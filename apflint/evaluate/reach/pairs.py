@@ -74,7 +74,7 @@ def _bounds(schemas: Sequence[FlowSchema], order: Sequence[FlowSchema], world: W
         if schema.name == CATCH_ALL:  # which also takes what it does not match
             return len(order)
         found = equal.get(_matches(schema))
-        if found is None and schema.name in named and _covers(order[named[schema.name]], schema, world):
+        if found is None and schema.name in named and is_covered(schema, order[named[schema.name]], world):
             found = named[schema.name]
         return len(order) if found is None else found
 
@@ -96,10 +96,10 @@ def _matches(schema: FlowSchema) -> object:
     )
 
 
-def _covers(schema: FlowSchema, other: FlowSchema, world: World) -> bool:
-    """Whether it matches all that the other one does. A formula of two FlowSchemas is small."""
+def is_covered(schema: FlowSchema, other: FlowSchema, world: World) -> bool:
+    """Return whether `other` matches all requests that `schema` matches. A formula of two FlowSchemas is small."""
     encoding = Encoding(vocabulary((*schema.spec.rules, *other.spec.rules), world))
-    return not encoding.formula.solve((encoding.schema(other), -encoding.schema(schema)))
+    return not encoding.formula.solve((encoding.schema(schema), -encoding.schema(other)))
 
 
 def meeting(a: FlowSchema, b: FlowSchema, fresh: Fresh, world: World) -> Iterator[Point]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.match import RequestDigest
     from apflint.finding import Path
-    from apflint.model import FlowSchema
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
 World = Literal["authenticated", "any"]
 """Which requests there are: those whose groups authentication gives, or those with any user and any groups at all."""
@@ -37,6 +37,37 @@ class Part(NamedTuple):
         if self.member is None or self.entry is None:
             return ("spec", "rules", self.rule)
         return ("spec", "rules", self.rule, self.member, self.entry)
+
+
+_SIBLING_WORK = 8
+"""Cost of a rule or entry beside a part in a proof, in units of the cost of a FlowSchema."""
+
+
+def proof_work(schemas: int, part: Part) -> int:
+    """Return what a proof about a part costs among this number of FlowSchemas, in units of `MAX_REACHABILITY_WORK`."""
+    if part.rule is None:
+        return schemas
+    rule = part.schema.spec.rules[part.rule]
+    entries = {
+        "subjects": rule.subjects,
+        "resourceRules": rule.resource_rules,
+        "nonResourceRules": rule.non_resource_rules,
+    }
+    siblings = part.rule + (0 if part.member is None else len(entries[part.member]))
+    return schemas + _SIBLING_WORK * siblings
+
+
+def only(part: Part) -> PolicyRulesWithSubjects:
+    """Return a rule that matches what a rule or an entry matches. `part` must not be a whole FlowSchema."""
+    assert part.rule is not None
+    rule = part.schema.spec.rules[part.rule]
+    if part.entry is None:
+        return rule
+    if part.member == "subjects":
+        return rule._replace(subjects=(rule.subjects[part.entry],))
+    if part.member == "resourceRules":
+        return rule._replace(resource_rules=(rule.resource_rules[part.entry],), non_resource_rules=())
+    return rule._replace(resource_rules=(), non_resource_rules=(rule.non_resource_rules[part.entry],))
 
 
 class Witness(NamedTuple):

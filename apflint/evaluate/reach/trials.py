@@ -10,7 +10,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import matches_a_non_resource_rule, matches_a_resource_rule
-from apflint.evaluate.reach.cover import covered
 from apflint.evaluate.reach.guesses import guesses
 from apflint.evaluate.reach.witness import digest, witness
 
@@ -66,12 +65,6 @@ class Trials:
             ):
                 return order[at]
         return None
-
-    def captures_all(self, taker: FlowSchema, rule: PolicyRulesWithSubjects) -> bool:
-        """Whether single rules of `taker` match all that `rule` does; False: perhaps not."""
-        index, position = self._resolve.index, self._resolve.position(taker)
-        first, last = (index.first_subject[each] for each in index.first_rule[position : position + 2])
-        return covered(index, (rule,), self._world, range(first, last))
 
     def witness(self, point: Point) -> Witness:
         """Return the request in the words of `explain`."""

@@ -1,88 +1,20 @@
-"""What is told without the solver, that nothing reaches a part and who takes it, is what the solver tells."""
+"""Which subjects, resources and paths of one FlowSchema shadow those of another."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from apflint.evaluate.reach import analysis
-from apflint.evaluate.reach.alone import alone
-from apflint.evaluate.reach.analysis import Analysis, _keys, _keys_of
-from apflint.evaluate.reach.cover import taken
-from apflint.evaluate.reach.parts import Part
-from apflint.evaluate.reach.tally import Tally
-from apflint.evaluate.resolve import classify, configuration
+from apflint.evaluate import reach
+from apflint.evaluate.reach import Part, World
+from apflint.evaluate.resolve import configuration
 
-from .configurations import BUILT_IN, FLOW_SCHEMAS, Objects, account, group, objects, schema, user
-from .test_reach import SWAPPED, WORLDS, requests
+from .configurations import BUILT_IN, Objects, account, group, objects, schema, user
+from .test_reach import WORLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from apflint.evaluate.reach.parts import Key, World
-    from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema
-
-
-def keys(config: Configuration) -> Iterator[Key]:
-    return (key for position, each in enumerate(config.order) for key in _keys_of(each, position))
-
-
-def part_of(config: Configuration, key: Key) -> Part:
-    return Part(config.order[key[0]], *key[1:])
-
-
-# --- laws -------------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=120, deadline=None)
-@given(SWAPPED, st.sampled_from(WORLDS))
-def test_what_is_covered_the_solver_finds_no_request_for(values: list[dict[str, Any]], world: World) -> None:
-    config = configuration(objects(values), BUILT_IN)
-    asked = Analysis(config, world)
-    for key in keys(config):
-        if taken(asked.resolve.index, config.order[key[0]], key, world):
-            wanted, siblings = asked._claim(key, asked.encoding)
-            before = (-asked.goes.taken[key[0]], *(-literal for literal in siblings))
-            assert not asked.encoding.formula.solve((*wanted, *before)), key
-
-
-@settings(max_examples=120, deadline=None)
-@given(SWAPPED, st.sampled_from(WORLDS))
-def test_who_takes_all_alone_is_whom_the_solver_names(values: list[dict[str, Any]], world: World) -> None:
-    config = configuration(objects(values), BUILT_IN)
-    asked = Analysis(config, world)
-    for key in keys(config):
-        only = alone(asked.resolve, asked.fresh, world, key)
-        if only is not None:
-            with patch.object(analysis, "alone", return_value=None):
-                (named,) = Analysis(config, world).shadows(part_of(config, key))
-            assert (named.schema.name, named.path) == (only.schema.name, only.path)
-
-
-@settings(max_examples=60, deadline=None)
-@given(FLOW_SCHEMAS, st.sampled_from(WORLDS))
-def test_a_tally_knows_what_decided(values: list[dict[str, Any]], world: World) -> None:
-    config = configuration(objects(values), BUILT_IN)
-    known = Tally(config, Analysis(config, world).resolve.index)
-    decided: set[Key] = set()
-    for each in requests(config, world)[::97]:
-        found = classify(config, each)
-        known.note(found)
-        decided.update(_keys(found))
-    assert [key for key in keys(config) if key in known] == [key for key in keys(config) if key in decided]
-    for position, each_schema in enumerate(config.order):
-        assert known.complete(position) == decided.issuperset(_keys_of(each_schema, position))
-
-
-# --- who is covered by whom -------------------------------------------------------------------------------------------
 
 EVERYBODY, ANYONE = user("*"), group("*")
 AUTHENTICATED, UNAUTHENTICATED = group("system:authenticated"), group("system:unauthenticated")
@@ -91,14 +23,14 @@ BUILDER = account("dev", "builder")
 
 
 def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
-    """Whether the second surely never decides after the first; before them there is just `exempt`."""
+    """Whether the first shadows the second if only `exempt` comes before both."""
     made = [
         each._replace(metadata=each.metadata._replace(name=name), spec=each.spec._replace(matching_precedence=1))
         for each, name in ((first, "first"), (second, "second"))
     ]
     config = configuration(Objects(tuple(made)), BUILT_IN)
     assert [each.name for each in config.order[:3]] == ["exempt", "first", "second"]
-    return taken(Analysis(config, world).resolve.index, config.order[2], (2, None, None, None), world)
+    return reach.reachable(config, config.order[2], world) is None
 
 
 @pytest.mark.parametrize(
@@ -219,74 +151,11 @@ def test_verbs_of_paths_count() -> None:
     assert is_taken(two, one, "any")
 
 
-# --- and many of them -------------------------------------------------------------------------------------------------
-
-_RUN = """
-import json, sys
-from apflint.engine import Options, check
-found = check([("many.json", sys.stdin.buffer.read())], Options(select=("APF501", "APF502"))).findings
-print(len(found), sum("captured by the FlowSchema" in m or "already matches all" in m for m in [each.message for each in found]))
-print(*(name for name in sys.modules if name.startswith("pysat")))
-"""
-
-
-def test_thousands_that_others_take_alone_need_no_solver() -> None:
-    rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
-
-    def manifest(number: int) -> dict[str, Any]:
-        # Each of the second half asks for a part of what one of the first half does.
-        who = number % 1000
-        what = rule | ({"verbs": ["get", "list"]} if number < 1000 else {})
-        return {
-            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
-            "kind": "FlowSchema",
-            "metadata": {"name": f"fs-{number:04}"},
-            "spec": {
-                "priorityLevelConfiguration": {"name": "workload-low"},
-                "matchingPrecedence": 1000 + number,
-                "rules": [{"subjects": [user(f"u{who}")], "resourceRules": [what]}],
-            },
-        }
-
-    assert checked([manifest(number) for number in range(2000)]) == ["1000 100", ""]
-
-
-def checked(manifests: list[dict[str, Any]]) -> list[str]:
-    """How many shadowed ones, and of how many it is told by whom; what was loaded of the solver."""
-    data = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
-    ran = subprocess.run([sys.executable, "-c", _RUN], input=data, capture_output=True, text=True, check=True)
-    return ran.stdout.splitlines()
-
-
-def test_who_asks_for_one_thing_in_vain_is_seen_to_ask_for_another() -> None:
-    paths = [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]
-    resources = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "clusterScope": True}]
-    rules = (
-        {"subjects": [account("dev", "*")], "resourceRules": resources, "nonResourceRules": paths},
-        # The path is asked for by alice alone: all of the service accounts is taken.
-        {"subjects": [user("alice"), account("dev", "*")], "resourceRules": resources, "nonResourceRules": paths},
-    )
-    manifests = [
-        {
-            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
-            "kind": "FlowSchema",
-            "metadata": {"name": f"fs-{number}"},
-            "spec": {
-                "priorityLevelConfiguration": {"name": "workload-low"},
-                "matchingPrecedence": 1000 + number,
-                "rules": [rule],
-            },
-        }
-        for number, rule in enumerate(rules)
-    ]
-    assert checked(manifests) == ["1 1", ""]
-
-
-def test_who_takes_one_request_of_a_group_is_not_who_takes_all() -> None:
+def test_a_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> None:
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
     rules = [{"subjects": [EVERYBODY, user("system:node:node-1"), group("system:nodes")], "resourceRules": [rule]}]
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
     config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     (mine,) = (each for each in config.order if each.name == "x")
-    (found,) = Analysis(config, "any").shadows(Part(mine, 0, "subjects", 2))
+    (found,) = reach.shadows(config, Part(mine, 0, "subjects", 2), "any")
     assert found.entry == 0

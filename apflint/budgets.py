@@ -1,0 +1,68 @@
+"""Declared bounds: what an analysis may cost, so that no input keeps a run busy for more than about two seconds.
+
+Beyond a bound an analysis stops or skips an object, and its rule reports what was not analyzed.
+"""
+
+from __future__ import annotations
+
+from apflint.record import NamedTuple
+
+
+class Bound(NamedTuple):
+    """A bound, the reason for it, and what the report states beyond it."""
+
+    value: int
+    reason: str
+    reported: str
+
+
+MAX_COMPARED_PAIRS = Bound(
+    100_000,
+    "pairs of FlowSchemas of one precedence that APF503 compares in a run; each takes microseconds",
+    "APF503 states how many pairs were not compared",
+)
+MAX_TIE_PROOFS = Bound(
+    30_000,
+    "questions of APF503 to the solver in a run, divided by the number of FlowSchemas: the time of each grows with it",
+    "APF503 states how many pairs were not compared",
+)
+MAX_REACHABILITY_WORK = Bound(
+    2_500_000,
+    "work of all questions to the solver about unreachable parts in a run: up to half a microsecond for each unit",
+    "APF501 states how many FlowSchemas were not analyzed",
+)
+MAX_EXPLAINED_SHADOWS = Bound(
+    100,
+    "findings of APF501 and of APF502 for which the FlowSchemas that come first are determined; each takes milliseconds",
+    "the finding states that earlier FlowSchemas capture the requests, without their names",
+)
+MAX_EXPLAINING_WORK = Bound(
+    400_000,
+    "work to determine the FlowSchemas that come first, in the same units, for APF501 and for APF502",
+    "the finding states that earlier FlowSchemas capture the requests, without their names",
+)
+MAX_MINIMAL_BLOCKERS = Bound(
+    24,
+    "FlowSchemas that shadow another one together, up to which those that are not needed are left out: a proof for each",
+    "the finding names all FlowSchemas that the proof used",
+)
+MAX_MINIMIZING_PROOFS = Bound(
+    1_000_000,
+    "proofs that a shadowing FlowSchema is not needed, divided by the number of FlowSchemas: the time of each grows with it",
+    "the finding names all FlowSchemas that the proof used",
+)
+MAX_REDUNDANCY_PROOFS = Bound(
+    20,
+    "FlowSchemas about which APF516 asks the solver in a run; each takes milliseconds",
+    "APF516 states how many FlowSchemas were not analyzed",
+)
+MAX_REDUNDANCY_PARTS = Bound(
+    1_000,
+    "subjects and entries of a FlowSchema that APF516 analyzes",
+    "APF516 states how many FlowSchemas were not analyzed",
+)
+MAX_REDUNDANCY_PROOF_PARTS = Bound(
+    10_000,
+    "subjects and entries in all proofs of APF516 in a run: a proof about 5,000 rules takes seconds",
+    "APF516 states how many FlowSchemas were not analyzed",
+)
