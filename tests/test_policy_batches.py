@@ -9,10 +9,10 @@ import pytest
 from test_policy_run import CONFIGURATION, OURS, built, outcome, replayed, schema, suite
 
 from apflint.evaluate.match import matches_policy_rule
-from apflint.evaluate.reach.vocabulary import vocabulary
 from apflint.policy.batches import batches, spoken_of
 from apflint.policy.running import Outcome, Runner
 from apflint.policy.suite import Property
+from apflint.proofs.vocabulary import vocabulary
 from apflint.releases import NEWEST
 
 if TYPE_CHECKING:

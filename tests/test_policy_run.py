@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
-from apflint.evaluate.reach.worlds import authentic
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
 from apflint.evaluate.resolve import Configuration, classify, configuration
 from apflint.finding import field_path
@@ -23,6 +22,7 @@ from apflint.policy import words
 from apflint.policy.reading import read
 from apflint.policy.running import Outcome, Runner
 from apflint.policy.suite import Property, Suite
+from apflint.proofs.request_space import authentic
 from apflint.releases import release
 from apflint.workspace import workspace
 

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from apflint.checks.system_users import SystemUsers
     from apflint.evaluate.limits import LevelLimits
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.passages import Pair, Passages
     from apflint.finding import Severity
     from apflint.model import FlowSchema
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.passages import Pair, Passages
     from apflint.workspace import Workspace
 
 
@@ -97,7 +97,7 @@ def _protected_as_released(workspace: Workspace) -> list[FlowSchema]:
 @lru_cache(maxsize=1)
 def passages(workspace: Workspace) -> Passages:
     """Return the requests that go elsewhere because of the user's FlowSchemas."""
-    from apflint.evaluate.reach.passages import Passages
+    from apflint.proofs.passages import Passages
 
     return Passages(workspace.assumed_without_own, workspace.assumed)
 
@@ -124,7 +124,7 @@ def _captures(workspace: Workspace, moves: Passages, candidates: Sequence[FlowSc
 
 def _pairs(moves: Passages, protected: Sequence[FlowSchema], schema: FlowSchema) -> Iterator[tuple[Pair, FlowSchema]]:
     """Yield the protected FlowSchemas from which one of the user's may capture something to another level."""
-    from apflint.evaluate.reach.meeting import may_overlap
+    from apflint.proofs.overlap import may_overlap
 
     for source in protected:
         if (
@@ -189,7 +189,7 @@ def _problem(workspace: Workspace, moves: Passages, level: _Level, captures: lis
 
 
 def _command(moves: Passages, capture: _Capture) -> str:
-    from apflint.evaluate.reach.requesters import system_user
+    from apflint.proofs.requesters import system_user
 
     if capture.point in typical_requests(capture.point.user):
         return moves.exact_witness(capture.point).command

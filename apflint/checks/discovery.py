@@ -82,9 +82,9 @@ def _problem(schema: FlowSchema, level: LevelLimits, captures: list[_Capture]) -
 
 def _captures(workspace: Workspace) -> Iterator[_Capture]:
     """Yield the discovery requests that the user's FlowSchemas capture from clients that no manifest mentions."""
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.guesses import fresh
-    from apflint.evaluate.reach.witness import digest
+    from apflint.proofs.candidates import fresh
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.witness import digest
 
     after, before = workspace.configuration, workspace.assumed_without_own
     names = fresh([rule for schema in after.order for rule in schema.spec.rules])

@@ -30,11 +30,11 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from apflint.evaluate.reach import Trials
-    from apflint.evaluate.reach.encode import Point
     from apflint.evaluate.resolve import Resolution
     from apflint.finding import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
+    from apflint.proofs import Trials
+    from apflint.proofs.encoding import Point
     from apflint.workspace import Workspace
 
 _ALL = (ALL,)
@@ -296,9 +296,9 @@ def _example(
     wanted: Callable[[Trials], Iterable[ResourcePolicyRule | NonResourcePolicyRule]],
 ) -> str | None:
     """Return a sentence with a request of the subjects that goes to another level; None if none of those tried does."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
-    trials = reach.trials(workspace.assumed)
+    trials = proofs.trials(workspace.assumed)
     try:
         position = trials.position(schema)
     except ValueError:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.passages import Passages
     from apflint.finding import Path
     from apflint.model import FlowSchema
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.passages import Passages
     from apflint.workspace import Workspace
 
 

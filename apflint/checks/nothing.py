@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.checks.wording import listed, quote
 from apflint.evaluate.groups import SERVICE_ACCOUNTS, service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.reach.worlds import (
+from apflint.proofs.request_space import (
     authentic_user,
     is_resource_path,
     legal_resource,
@@ -18,8 +18,8 @@ from apflint.evaluate.reach.worlds import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.evaluate.reach import Part
     from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.proofs import Part
 
 _ACCOUNTS_OF = f"{SERVICE_ACCOUNTS}:"
 _UNKNOWN = "no request that API Priority and Fairness classifies matches it"

@@ -1,6 +1,6 @@
 """APF503: FlowSchemas of the same matchingPrecedence that match some of the same requests.
 
-The proofs are `apflint.evaluate.reach`'s; this module turns each into a message with an example request.
+The proofs are `apflint.proofs`'s; this module turns each into a message with an example request.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from apflint.finding import Elsewhere, Place, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from apflint.evaluate.reach import Budget, Ties, Witness
     from apflint.finding import Path
     from apflint.model import FlowSchema, NonResourcePolicyRule, ResourcePolicyRule
+    from apflint.proofs import Budget, Ties, Witness
     from apflint.workspace import Workspace
 
     Matters = Callable[[FlowSchema, FlowSchema], bool]
@@ -36,10 +36,10 @@ def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
     groups = _groups(workspace)
     if not groups:
         return
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     own = {id(schema) for schema in workspace.own_flow_schemas}
-    budget = reach.Budget(MAX_COMPARED_PAIRS.value, max(5, MAX_TIE_PROOFS.value // len(workspace.assumed.order)))
+    budget = proofs.Budget(MAX_COMPARED_PAIRS.value, max(5, MAX_TIE_PROOFS.value // len(workspace.assumed.order)))
     for group in sorted(groups, key=len):
         problem = _problem(workspace, group, own, budget)
         if problem is not None:
@@ -61,7 +61,7 @@ def _groups(workspace: Workspace) -> list[list[FlowSchema]]:
 
 def _problem(workspace: Workspace, group: Sequence[FlowSchema], own: set[int], budget: Budget) -> Problem | None:
     """The finding about a group: its ties that matter, or else those that make no difference."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     def is_own(first: FlowSchema, second: FlowSchema) -> bool:
         return id(first) in own or id(second) in own
@@ -73,11 +73,11 @@ def _problem(workspace: Workspace, group: Sequence[FlowSchema], own: set[int], b
         # A copy is redundant, not tied (APF516).
         return is_own(first, second) and is_treated_alike(first, second) and _rules(first) != _rules(second)
 
-    found = reach.ties(workspace.assumed, group, matters, budget)
+    found = proofs.ties(workspace.assumed, group, matters, budget)
     if found.example is not None:
         return _harmful(workspace, found, own, group)
     if not found.not_compared:
-        found = reach.ties(workspace.assumed, group, is_harmless, budget)
+        found = proofs.ties(workspace.assumed, group, is_harmless, budget)
     if found.example is not None:
         return _harmless(found, own, group)
     return _unknown(found, own, group) if found.not_compared else None

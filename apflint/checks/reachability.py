@@ -1,6 +1,6 @@
 """APF501, APF502: FlowSchemas, rules and entries that no request reaches, proved over all possible requests.
 
-The proofs are `apflint.evaluate.reach`'s; this module turns each into a message.
+The proofs are `apflint.proofs`'s; this module turns each into a message.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.evaluate.reach import Part
     from apflint.finding import ObjectKey, Path
     from apflint.model import FlowSchema
+    from apflint.proofs import Part
     from apflint.workspace import Workspace
 
 _FORMULA_WORK = 50
-"""Cost of a FlowSchema in a new formula, in units of `reach.proof_work`."""
+"""Cost of a FlowSchema in a new formula, in units of `proofs.proof_work`."""
 _LISTED = 12
 """Maximum number of FlowSchemas that a finding names and points at."""
 _FIRST_PRECEDENCE = 2
@@ -36,7 +36,7 @@ pkg/apis/flowcontrol/validation/validation.go)."""
 
 def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     """APF501."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     dead = [part for part in _dead(workspace).parts if part.rule is None]
     explained = _explained(workspace, dead)
@@ -50,7 +50,7 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
                 yield _unreachable(
                     workspace, part, f"every request it matches is captured by earlier FlowSchemas{assumed}", None
                 )
-        elif blockers := reach.blockers(workspace.assumed, schema):
+        elif blockers := proofs.blockers(workspace.assumed, schema):
             reason = f"every request it matches is captured by {_captors(blockers)}{_advice(schema, blockers)}"
             yield _unreachable(workspace, part, reason + given(workspace, *blockers), blockers)
         elif not _is_told(workspace, part):
@@ -94,7 +94,7 @@ def is_treated_alike(one: FlowSchema, other: FlowSchema) -> bool:
 
 def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
     """APF502."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     dead = [part for part in _dead(workspace).parts if part.rule is not None]
     explained = _explained(workspace, dead)
@@ -106,7 +106,7 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
                 yield _idle(
                     part, f"every request it matches is captured by earlier FlowSchemas or rules{assumed}", None
                 )
-        elif shadows := reach.shadows(workspace.assumed, part):
+        elif shadows := proofs.shadows(workspace.assumed, part):
             others = [shadow.schema for shadow in shadows if shadow.schema.name != schema.name]
             assumed = given(workspace, *(shadow.schema for shadow in shadows))
             yield _idle(part, _shadowed_by(part, shadows) + assumed, others)
@@ -165,27 +165,27 @@ def _dead(workspace: Workspace) -> _Dead:
     own = [schema for schema in workspace.own_flow_schemas if id(schema) in effective]
     if not own:
         return _Dead((), ())
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     skipped: list[FlowSchema] = []
-    parts = tuple(reach.unreachable(workspace.assumed, own, skipped=skipped))
+    parts = tuple(proofs.unreachable(workspace.assumed, own, skipped=skipped))
     return _Dead(parts, tuple(skipped))
 
 
 def _explained(workspace: Workspace, dead: Sequence[Part]) -> int:
     """The number of unreachable parts for which to determine what comes first."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     schemas, some = len(workspace.assumed.order), dead[: MAX_EXPLAINED_SHADOWS.value]
-    work = accumulate((reach.proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)
+    work = accumulate((proofs.proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)
     return max(0, sum(spent <= MAX_EXPLAINING_WORK.value for spent in work) - 1)
 
 
 def _is_explained(workspace: Workspace, part: Part) -> bool:
     """Whether other rules report why the part matches nothing, for a part of which it is not known whether it does."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
-    return _is_told(workspace, part) and reach.matches_nothing(workspace.assumed, part)
+    return _is_told(workspace, part) and proofs.matches_nothing(workspace.assumed, part)
 
 
 def _is_told(workspace: Workspace, part: Part) -> bool:

@@ -162,10 +162,10 @@ def _has_peers(workspace: Workspace, schema: FlowSchema) -> bool:
 
 def _no_effect_seen(workspace: Workspace, schema: FlowSchema) -> bool:
     """Whether no request that is tried shows an effect. Cheap: the solver is not loaded."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     flows = _flows_matter(workspace, schema)
-    trials = reach.trials(workspace.assumed)
+    trials = proofs.trials(workspace.assumed)
     try:
         position = trials.position(schema)
     except ValueError:
@@ -236,7 +236,7 @@ def _compared(
 
     Both lack those in `removed`, and FlowSchemas that match no request of the same users: that makes proofs fast.
     """
-    from apflint.evaluate.reach.meeting import may_overlap
+    from apflint.proofs.overlap import may_overlap
 
     everything = _everything(schema)
 
@@ -258,16 +258,16 @@ def _takers(
     workspace: Workspace, schema: FlowSchema, with_it: Configuration, without_it: Configuration
 ) -> tuple[FlowSchema, ...]:
     """Return who would get the requests of a FlowSchema; empty unless that makes no difference for any request."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     flows = _flows_matter(workspace, schema)
     takers: list[FlowSchema] = []
-    for move in reach.moved(with_it, without_it, leaving=[schema]):
+    for move in proofs.moved(with_it, without_it, leaving=[schema]):
         if not _is_alike(schema, move.to_schema, flows=flows):
             return ()
         takers.append(move.to_schema)
     # If one of them is unreachable now, it is the one to remove (APF501).
-    if any(reach.reachable(with_it, taker) is None for taker in takers if not builtin.is_built_in(taker.document)):
+    if any(proofs.reachable(with_it, taker) is None for taker in takers if not builtin.is_built_in(taker.document)):
         return ()
     # Users with requests here and there have two flows, of which one does not wait for the other.
     if flows and (len(takers) != 1 or _splits_users(with_it, _everything(schema), takers[0])):
@@ -277,11 +277,11 @@ def _takers(
 
 def _splits_users(configuration: Configuration, everything: FlowSchema, taker: FlowSchema) -> bool:
     """Whether some users also have requests at the FlowSchema that would get those of another one."""
-    from apflint.evaluate import reach
+    from apflint import proofs
 
     order = [each for other in configuration.order for each in ((everything, other) if other is taker else (other,))]
     extended = configuration._replace(order=tuple(order))
-    return reach.captures(extended, configuration, everything, taker) is not None
+    return proofs.captures(extended, configuration, everything, taker) is not None
 
 
 def _named(schema: FlowSchema) -> str:

@@ -12,8 +12,8 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from apflint.evaluate.reach.encode import Point
     from apflint.model import FlowSchema
+    from apflint.proofs.encoding import Point
 
 KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
@@ -114,7 +114,7 @@ def _is_of_system(user: str) -> bool:
 
 
 def _unmentioned(names: Iterable[str], pattern: str, mentioned: Mapping[str, object]) -> str:
-    from apflint.evaluate.reach.vocabulary import unmentioned
+    from apflint.proofs.vocabulary import unmentioned
 
     return unmentioned(names, mentioned, pattern)
 
@@ -125,14 +125,14 @@ def is_subject(user: str, schema: FlowSchema) -> bool:
 
 
 def _info(user: str) -> UserInfo:
-    from apflint.evaluate.reach.worlds import usual_groups
+    from apflint.proofs.request_space import usual_groups
 
     return UserInfo(user, usual_groups(user))
 
 
 def typical_requests(user: str) -> Iterator[Point]:
     """Yield requests that a system user is known for, the most critical first."""
-    from apflint.evaluate.reach.encode import Point
+    from apflint.proofs.encoding import Point
 
     groups = _info(user).groups
     health = [Point(user, groups, is_resource=False, verb="get", path=path) for path in _PATHS]

@@ -1,6 +1,6 @@
 """What becomes of requests when one configuration replaces another: where they go, how they wait, how many seats there are.
 
-Nothing is sampled: `apflint.evaluate.reach` finds every pair of FlowSchemas between which a request moves, and this adds
+Nothing is sampled: `apflint.proofs` finds every pair of FlowSchemas between which a request moves, and this adds
 those that stay where they are but fare differently there. Each comes with requests that show it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from apflint.evaluate import reach
+from apflint import proofs
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compare
 from apflint.evaluate.object_changes import ObjectChange, object_changes
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.reach import Witness, World
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema
+    from apflint.proofs import Witness, World
 
 What = Literal["priorityLevel", "flowSchema", "flow", "limits"]
 """What changes for a request, the gravest of it: its level; its FlowSchema, in the same level; with the same FlowSchema
@@ -103,7 +103,7 @@ class Difference(NamedTuple):
 
 
 def difference(old: Side, new: Side, world: World = "authenticated") -> Difference:
-    """All that changes from `old` to `new`; `world` says which requests there are, as in `apflint.evaluate.reach`."""
+    """All that changes from `old` to `new`; `world` says which requests there are, as in `apflint.proofs`."""
     pairs: dict[tuple[int, int], list[Example]] = {}
     before, after = classifier(old.configuration), classifier(new.configuration)
 
@@ -146,7 +146,7 @@ def tells_flows_apart(level: LevelLimits) -> bool:
 
 
 def _moving(old: Side, new: Side, world: World, example_of: Callable[[Witness], Example]) -> Iterator[Example]:
-    for move in reach.moved(*_taken_apart(old.configuration, new.configuration), world):
+    for move in proofs.moved(*_taken_apart(old.configuration, new.configuration), world):
         example = example_of(move.witness)
         # From one part of a FlowSchema to another part of it: not a move.
         if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
@@ -215,10 +215,10 @@ def _staying(old: Side, new: Side, world: World, goes: Callable[[RequestDigest],
         change = limits[before.spec.priority_level_configuration]
         if not (_felt(change) or _other_flows(before, after, change)):
             continue
-        witness = reach.reachable(old.configuration, before, world)
+        witness = proofs.reachable(old.configuration, before, world)
         if witness is not None and goes(witness.digest).flow_schema is not after:
             # Dearer: asks about both configurations at once.
-            witness = reach.captures(new.configuration, old.configuration, after, before, world)
+            witness = proofs.captures(new.configuration, old.configuration, after, before, world)
         if witness is not None:
             yield witness
 

@@ -13,9 +13,9 @@ from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits, Limits
-    from apflint.evaluate.reach.parts import Part
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema, ObjectMeta, PriorityLevelConfiguration, Subject
+    from apflint.proofs.parts import Part
     from apflint.workspace import Workspace
 
 State = Literal["live", "reserve", "unreachable", "dangling"]
@@ -86,15 +86,15 @@ class Picture(NamedTuple):
 
 def shadows(configuration: Configuration) -> dict[int, Shadow]:
     """What never decides, by `id` of the FlowSchema. FlowSchemas that are not in it are reached, with all their rules."""
-    from apflint.evaluate import reach  # brings a solver along
+    from apflint import proofs  # brings a solver along
 
     parts: dict[int, list[Part]] = {}
-    for part in reach.unreachable(configuration):
+    for part in proofs.unreachable(configuration):
         parts.setdefault(id(part.schema), []).append(part)
     found: dict[int, Shadow] = {}
     for key, (first, *others) in parts.items():
         if first.rule is None:
-            found[key] = Shadow(reach.blockers(configuration, first.schema))
+            found[key] = Shadow(proofs.blockers(configuration, first.schema))
         elif rules := tuple(part.rule for part in (first, *others) if part.rule is not None and part.member is None):
             found[key] = Shadow(None, rules)
     return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.reach.order import rules_of
 from apflint.policy.suite import Property
+from apflint.proofs.destinations import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

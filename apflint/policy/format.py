@@ -21,10 +21,10 @@ from apflint.releases import release
 if TYPE_CHECKING:
     from typing import Literal
 
-    from apflint.evaluate.reach import World
     from apflint.finding import Path
     from apflint.model import PolicyRulesWithSubjects
     from apflint.policy.reading import Fields
+    from apflint.proofs import World
     from apflint.releases import Release
 
 SUITE_KEYS = ("manifests", "kubernetes", "serverConcurrency", "world", "except", "tests")

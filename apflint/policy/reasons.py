@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import builtin
-from apflint.evaluate import flows, reach, why
+from apflint import builtin, proofs
+from apflint.evaluate import flows, why
 from apflint.policy.destinations import is_named, mismatches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.reach import World
     from apflint.evaluate.resolve import Configuration
     from apflint.finding import Path
     from apflint.model import FlowSchema
     from apflint.policy.destinations import Place
     from apflint.policy.suite import Destination
+    from apflint.proofs import World
 
 _MAX_BLOCKERS = 12
 """Maximum number of FlowSchemas that are named as those that capture all requests of another one."""
@@ -94,7 +94,7 @@ def why_nothing(
     if not schemas and level is not None:
         yield f'No FlowSchema that is in effect leads to "{level}".'
     for schema in schemas[:_SHOWN]:
-        blockers = reach.blockers(configuration, schema, world)
+        blockers = proofs.blockers(configuration, schema, world)
         if blockers:
             names = ", ".join(f'"{blocker.name}"{_file(blocker)}' for blocker in blockers[:_MAX_BLOCKERS])
             more = f" and {len(blockers) - _MAX_BLOCKERS:,} more" if len(blockers) > _MAX_BLOCKERS else ""

@@ -6,11 +6,10 @@ import shlex
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.evaluate import flows, reach
+from apflint import proofs
+from apflint.evaluate import flows
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compute
-from apflint.evaluate.reach.conditions import Conditions
-from apflint.evaluate.reach.parts import Witness
 from apflint.finding import Span
 from apflint.policy import conditions
 from apflint.policy.batches import batches, spoken_of
@@ -18,6 +17,8 @@ from apflint.policy.destinations import Place, in_words, mismatches
 from apflint.policy.reading import Fields, nearest
 from apflint.policy.reasons import why_nothing, why_there
 from apflint.policy.suite import Example, Property
+from apflint.proofs.conditions import Conditions
+from apflint.proofs.parts import Witness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,7 +152,7 @@ class Runner:
             return failed._replace(happened=message, place=path)
         for field, name in targets:
             schemas = [s for s in self.configuration.order if name == self._name(s, field)]
-            found = (reach.reachable(self.configuration, schema, self.suite.world) for schema in schemas)
+            found = (proofs.reachable(self.configuration, schema, self.suite.world) for schema in schemas)
             witness = next((each for each in found if each is not None), None)
             what, place = _listed([(field, name)]), _named(self.suite, names, field, name)
             if wanted and witness is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.evaluate.reach import World
     from apflint.evaluate.request import Request
     from apflint.finding import Path
     from apflint.load.document import Document
     from apflint.model import PolicyRulesWithSubjects
+    from apflint.proofs import World
     from apflint.releases import Release
 
 WhenFull = Literal["dispatched", "queued", "rejected"]

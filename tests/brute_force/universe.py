@@ -5,7 +5,7 @@ accounts). So two values that get the same answer from every item of every list 
 values stands for all: the mentioned values, and a fresh value that nothing mentions (one under each mentioned prefix).
 The universe is the product of these values, minus the combinations that no server sees.
 
-Who can make requests is what `apflint.evaluate.reach` documents as the world "authenticated": authentication adds groups,
+Who can make requests is what `apflint.proofs` documents as the world "authenticated": authentication adds groups,
 all other groups are free to everybody except service accounts and `system:anonymous`.
 """
 

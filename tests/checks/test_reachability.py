@@ -24,7 +24,7 @@ from test_rules_whole_set import (
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_REACHABILITY_WORK
 from apflint.checks.reachability import _LISTED
 from apflint.engine import Options, check
-from apflint.evaluate.reach import order
+from apflint.proofs import destinations
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -190,7 +190,7 @@ def test_other_flow_schemas_keep_their_findings() -> None:
 
 
 def test_flow_schemas_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "MAX_REACHABILITY_WORK", MAX_REACHABILITY_WORK._replace(value=50))
+    monkeypatch.setattr(destinations, "MAX_REACHABILITY_WORK", MAX_REACHABILITY_WORK._replace(value=50))
     found = findings(FIRST, *shadowed(5), only="APF501")
     proven = [each for each in found if each.message.startswith("unreachable FlowSchema")]
     (other,) = (each for each in found if each not in proven)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate import seats
-from apflint.evaluate.reach.worlds import VERBS
+from apflint.proofs.request_space import VERBS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,24 +9,24 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.examples import choose_witness
-from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
-from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, rules_of
-from apflint.evaluate.reach.pairs import meeting
-from apflint.evaluate.reach.requesters import REALISTIC, rank, system_user
-from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import witness
-from apflint.evaluate.reach.worlds import usual_groups
+from apflint.proofs.candidates import CORNERS, Fresh, fresh, guesses
+from apflint.proofs.destinations import Goes, NotReplayedError, Resolver, rules_of
+from apflint.proofs.encoding import Encoding
+from apflint.proofs.examples import choose_witness
+from apflint.proofs.pair_candidates import meeting
+from apflint.proofs.request_space import usual_groups
+from apflint.proofs.requesters import REALISTIC, rank, system_user
+from apflint.proofs.vocabulary import vocabulary
+from apflint.proofs.witness import witness
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import Witness
-    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Witness
+    from apflint.proofs.requesters import Requesters
 
 Pair = tuple[int, int]
 """Positions of a FlowSchema in the old order and of one in the new order."""

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS
 from apflint.evaluate.match import matches_policy_rule
-from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.examples import choose_witness, solve_among
-from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
-from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, Sweep, rules_of
-from apflint.evaluate.reach.parts import Part, only
-from apflint.evaluate.reach.requesters import PREFERRED
-from apflint.evaluate.reach.trials import Trials
-from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import digest
 from apflint.evaluate.resolve import CATCH_ALL
+from apflint.proofs.candidates import CORNERS, Fresh, fresh, guesses
+from apflint.proofs.destinations import Goes, NotReplayedError, Resolver, Sweep, rules_of
+from apflint.proofs.encoding import Encoding
+from apflint.proofs.examples import choose_witness, solve_among
+from apflint.proofs.parts import Part, only
+from apflint.proofs.requesters import PREFERRED
+from apflint.proofs.trials import Trials
+from apflint.proofs.vocabulary import vocabulary
+from apflint.proofs.witness import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.evaluate.reach.encode import Formula, Point
-    from apflint.evaluate.reach.parts import Key, Member, Witness, World
-    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs.encoding import Formula, Point
+    from apflint.proofs.parts import Key, Member, Witness, World
+    from apflint.proofs.requesters import Requesters
 
 _MAX_CANDIDATE_ROUNDS = 4
 """Rounds of candidate requests to try before asking the solver: each pairs every subject with another entry."""
@@ -59,11 +59,11 @@ class Analysis:
 
     @cached_property
     def trials(self) -> Trials:
-        """See `apflint.evaluate.reach.trials`."""
+        """See `apflint.proofs.trials`."""
         return Trials(self.resolve, self.fresh, self.world)
 
     def reachable(self, target: FlowSchema | Part) -> Witness | None:
-        """See `apflint.evaluate.reach.reachable`."""
+        """See `apflint.proofs.reachable`."""
         key = self._key(target)
 
         def find(requesters: Requesters) -> Point | None:
@@ -77,7 +77,7 @@ class Analysis:
         return choose_witness(point, lambda point: key in _keys(self.resolve(point)), self.world, find)
 
     def unreachable(self, schemas: Iterable[FlowSchema], skipped: list[FlowSchema] | None = None) -> Iterator[Part]:
-        """See `apflint.evaluate.reach.unreachable`."""
+        """See `apflint.proofs.unreachable`."""
         positions = sorted(self.resolve.position(schema) for schema in schemas)
         undecided = [position for position in positions if not self._reach_all(position)]
         sweep = Sweep(self.configuration, self.world)
@@ -98,7 +98,7 @@ class Analysis:
             skipped += (self.configuration.order[position] for position in sweep.skipped)
 
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
-        """See `apflint.evaluate.reach.shadows`."""
+        """See `apflint.proofs.shadows`."""
         key = self._key(target)
         position = key[0]
         formula = self.encoding.formula
@@ -142,7 +142,7 @@ class Analysis:
         return needed
 
     def matches_nothing(self, part: Part) -> bool:
-        """See `apflint.evaluate.reach.matches_nothing`."""
+        """See `apflint.proofs.matches_nothing`."""
         rules = (only(part),) if part.rule is not None else part.schema.spec.rules
         alike = part.schema._replace(spec=part.schema.spec._replace(rules=rules))
         made = (digest(point) for corner in CORNERS for point in guesses(alike, self.fresh, self.world, corner))

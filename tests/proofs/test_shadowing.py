@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from evaluate.configurations import BUILT_IN, Objects, account, group, objects, schema, user
 
-from apflint.evaluate import reach
-from apflint.evaluate.reach import Part, World
+from apflint import proofs
 from apflint.evaluate.resolve import configuration
+from apflint.proofs import Part, World
 
-from .configurations import BUILT_IN, Objects, account, group, objects, schema, user
-from .test_reach import WORLDS
+from .test_single import WORLDS
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema
@@ -30,7 +30,7 @@ def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
     ]
     config = configuration(Objects(tuple(made)), BUILT_IN)
     assert [each.name for each in config.order[:3]] == ["exempt", "first", "second"]
-    return reach.reachable(config, config.order[2], world) is None
+    return proofs.reachable(config, config.order[2], world) is None
 
 
 @pytest.mark.parametrize(
@@ -157,5 +157,5 @@ def test_a_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> N
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
     config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     (mine,) = (each for each in config.order if each.name == "x")
-    (found,) = reach.shadows(config, Part(mine, 0, "subjects", 2), "any")
+    (found,) = proofs.shadows(config, Part(mine, 0, "subjects", 2), "any")
     assert found.entry == 0

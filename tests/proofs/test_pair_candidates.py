@@ -6,27 +6,26 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, Objects, account, group, objects, schema, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.evaluate import reach
+from apflint import proofs
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema
-from apflint.evaluate.reach import comparison, pairs
-from apflint.evaluate.reach.encode import Encoding, Formula
-from apflint.evaluate.reach.guesses import Fresh
-from apflint.evaluate.reach.pairs import bounds, meeting, targets
-from apflint.evaluate.reach.witness import digest
 from apflint.evaluate.requestinfo import request_info
 from apflint.evaluate.resolve import classify, configuration
-
-from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, Objects, account, group, objects, schema, user
+from apflint.proofs import pair, pair_candidates
+from apflint.proofs.candidates import Fresh
+from apflint.proofs.encoding import Encoding, Formula
+from apflint.proofs.pair_candidates import bounds, meeting, targets
+from apflint.proofs.witness import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.vocabulary import Vocabulary
     from apflint.evaluate.resolve import Configuration
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.vocabulary import Vocabulary
 
 FRESH = Fresh("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")
 MANY = 40
@@ -58,7 +57,7 @@ def possible_targets(old: Configuration, new: Configuration) -> list[Sequence[in
     return list(targets(bounds(old.order, new.order, "any")))
 
 
-def names(moves: list[reach.Move]) -> set[tuple[str, str]]:
+def names(moves: list[proofs.Move]) -> set[tuple[str, str]]:
     return {(move.from_schema.name, move.to_schema.name) for move in moves}
 
 
@@ -127,11 +126,11 @@ def test_two_stars_are_no_star() -> None:
     ],
 )
 def test_who_is_both_is_guessed(one: Any, other: Any) -> None:
-    for pair in ((one, other), (other, one)):
+    for both in ((one, other), (other, one)):
         point = next(
             each
-            for each in meeting(*pair, FRESH, "authenticated")
-            if all(matches_flow_schema(digest(each), schema.spec) for schema in pair)
+            for each in meeting(*both, FRESH, "authenticated")
+            if all(matches_flow_schema(digest(each), schema.spec) for schema in both)
         )
         assert point
 
@@ -148,7 +147,7 @@ def test_few_are_guessed_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
         tried.append(rules)
         return ()
 
-    monkeypatch.setattr(pairs, "_common", nothing)
+    monkeypatch.setattr(pair_candidates, "_common", nothing)
     one, other = schema(group("a"), verbs=["get"]), schema(group("b"), verbs=["list"])
     large, larger = (each._replace(spec=each.spec._replace(rules=each.spec.rules * 500)) for each in (one, other))
     assert not [*meeting(large, larger, FRESH, "authenticated")]
@@ -158,7 +157,7 @@ def test_few_are_guessed_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unsolvable")
 def test_an_order_turned_round_needs_no_solver() -> None:
     forth, back = [*range(MANY)], [*reversed(range(MANY))]
-    assert names([*reach.moved(teams(forth), teams(back))]) == {
+    assert names([*proofs.moved(teams(forth), teams(back))]) == {
         (f"team-{one}", f"team-{other}") for one in forth for other in forth if one < other
     }
 
@@ -167,14 +166,14 @@ def test_an_order_turned_round_needs_no_solver() -> None:
 @pytest.mark.parametrize("level", ["workload-low", "workload-high"])
 def test_another_order_of_verbs_needs_no_solver(level: str) -> None:
     forth = [*range(MANY)]
-    found = names([*reach.moved(teams(forth), teams(forth, level, ("list", "get")))])
+    found = names([*proofs.moved(teams(forth), teams(forth, level, ("list", "get")))])
     assert found == ({(f"team-{one}", f"team-{one}") for one in forth} if level == "workload-high" else set())
 
 
 def test_a_search_that_ends_early_has_seen_every_flow_schema(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "_HITS", 2)
+    monkeypatch.setattr(pair, "_HITS", 2)
     forth, back = [*range(MANY)], [*reversed(range(MANY))]
-    first = islice(reach.moved(teams(forth), teams(back)), 3 * MANY)
+    first = islice(proofs.moved(teams(forth), teams(back)), 3 * MANY)
     assert len({move.from_schema.name for move in first}) == MANY - 1  # the last one loses nothing
 
 
@@ -185,7 +184,7 @@ def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytes
         tried.append(arguments)
         return meeting(*arguments)
 
-    monkeypatch.setattr(comparison, "meeting", counted)
+    monkeypatch.setattr(pair, "meeting", counted)
     # What they take now besides has all gone to the first one before, and still does.
     before, after = (teams([*range(MANY)], verbs=verbs).order for verbs in (("get",), ("get", "create")))
     first = schema(group("*"), verbs=["create"])
@@ -194,7 +193,7 @@ def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytes
         configuration(Objects((first, *(each for each in order if each.name.startswith("team-")))), BUILT_IN)
         for order in (before, after)
     )
-    assert not [*reach.moved(old, new)]
+    assert not [*proofs.moved(old, new)]
     assert len(old.order) < len(tried) < 10 * len(old.order)
 
 
@@ -212,10 +211,10 @@ def test_rules_that_match_the_same_need_no_solver_for_the_whole(monkeypatch: pyt
         asked.append(len(order.groups))
         return Encoding(order)
 
-    monkeypatch.setattr(pairs, "Encoding", counted)
-    monkeypatch.setattr(comparison, "Encoding", lambda *_: pytest.fail("a formula of all"))
+    monkeypatch.setattr(pair_candidates, "Encoding", counted)
+    monkeypatch.setattr(pair, "Encoding", lambda *_: pytest.fail("a formula of all"))
     old, new = teams([*range(MANY)]), teams([*range(MANY)], verbs=("get", "list", "list"))
-    assert not [*reach.moved(old, new)]
+    assert not [*proofs.moved(old, new)]
     assert asked == [1] * 2 * MANY
 
 
@@ -226,12 +225,12 @@ def test_many_questions_about_two_configurations_make_one_formula(monkeypatch: p
         made.append(Encoding(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(comparison, "Encoding", counted)
+    monkeypatch.setattr(pair, "Encoding", counted)
     old, new = teams([*range(9)]), teams([*reversed(range(9))])
     at = [new.order[position(new, f"team-{name}")] for name in range(9)]
     there = [old.order[position(old, f"team-{name}")] for name in range(9)]
     for one, other in product(range(9), repeat=2):
         # The lower number was first, and the higher one is now.
-        found = reach.captures(new, old, at[one], there[other], "authenticated")
+        found = proofs.captures(new, old, at[one], there[other], "authenticated")
         assert (found is not None) == (one >= other)
     assert len(made) == 1

@@ -10,18 +10,18 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import matches_a_non_resource_rule, matches_a_resource_rule
-from apflint.evaluate.reach.guesses import guesses
-from apflint.evaluate.reach.witness import digest, witness
+from apflint.proofs.candidates import guesses
+from apflint.proofs.witness import digest, witness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.guesses import Fresh
-    from apflint.evaluate.reach.order import Resolver
-    from apflint.evaluate.reach.parts import Witness, World
     from apflint.evaluate.resolve import Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs.candidates import Fresh
+    from apflint.proofs.destinations import Resolver
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Witness, World
 
 
 class Trials:

@@ -6,22 +6,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import matches_policy_rule
-from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.examples import choose_witness, solve_among
-from apflint.evaluate.reach.order import Goes, Resolver, rules_of
-from apflint.evaluate.reach.requesters import ANYBODY, PREFERRED
-from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import digest
-from apflint.evaluate.reach.worlds import forced_groups
+from apflint.proofs.destinations import Goes, Resolver, rules_of
+from apflint.proofs.encoding import Encoding
+from apflint.proofs.examples import choose_witness, solve_among
+from apflint.proofs.request_space import forced_groups
+from apflint.proofs.requesters import ANYBODY, PREFERRED
+from apflint.proofs.vocabulary import vocabulary
+from apflint.proofs.witness import digest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import Witness, World
-    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Witness, World
+    from apflint.proofs.requesters import Requesters
 
 
 _MANY = 24

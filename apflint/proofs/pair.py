@@ -5,25 +5,25 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.examples import choose_witness, solve_among
-from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
-from apflint.evaluate.reach.order import Goes, NotReplayedError, Resolver, rules_of
-from apflint.evaluate.reach.pairs import Bounds, bounds, meeting, targets
-from apflint.evaluate.reach.parts import Move
-from apflint.evaluate.reach.requesters import rank
-from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.worlds import usual_groups
 from apflint.evaluate.resolve import CATCH_ALL
+from apflint.proofs.candidates import CORNERS, Fresh, fresh, guesses
+from apflint.proofs.destinations import Goes, NotReplayedError, Resolver, rules_of
+from apflint.proofs.encoding import Encoding
+from apflint.proofs.examples import choose_witness, solve_among
+from apflint.proofs.pair_candidates import Bounds, bounds, meeting, targets
+from apflint.proofs.parts import Move
+from apflint.proofs.request_space import usual_groups
+from apflint.proofs.requesters import rank
+from apflint.proofs.vocabulary import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import Witness, World
-    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Witness, World
+    from apflint.proofs.requesters import Requesters
 
 _MISSES = 8
 """So many pairs of one FlowSchema are guessed in vain before the rest is left to the solver."""
@@ -38,7 +38,7 @@ def moved(
     leaving: Collection[FlowSchema] | None,
     among: Sequence[Requesters],
 ) -> Iterator[Move]:
-    """See `apflint.evaluate.reach.moved`."""
+    """See `apflint.proofs.moved`."""
     if [(each.name, each.spec) for each in old.order] == [(each.name, each.spec) for each in new.order]:
         return
     both = _Both(old, new, world, among)
@@ -143,7 +143,7 @@ def captures(
     world: World,
     among: Sequence[Requesters],
 ) -> Witness | None:
-    """See `apflint.evaluate.reach.captures`."""
+    """See `apflint.proofs.captures`."""
     both = _both(configuration, without, world, among)
     with_it, without_it = both.resolvers
     pair = with_it.position(schema), without_it.position(protected)

@@ -5,7 +5,7 @@ values that get the same answers to all such questions in a configuration are ta
 them can stand for both. For each attribute of a request the questions are finite: the texts that the configuration
 mentions, each on its own, and for what is not mentioned one fresh text (for names of service accounts and for paths: one
 under each prefix that is mentioned, with no longer one that fits). Known system users are added, so that questions can be
-restricted to them (`apflint.evaluate.reach.requesters`). That is all there is, so what holds for these values
+restricted to them (`apflint.proofs.requesters`). That is all there is, so what holds for these values
 holds for all requests, and a request found among them is a real one. Values that the same lists cover are then merged
 once more. Attributes are independent of each other but for a few pairs, which are constraints of their own (`Traits`).
 
@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import SERVICE_ACCOUNTS
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.reach.requesters import NODE, SYSTEM_USERS
-from apflint.evaluate.reach.worlds import (
+from apflint.proofs.request_space import (
     HTTP_VERBS,
     VERBS,
     Traits,
@@ -34,13 +33,14 @@ from apflint.evaluate.reach.worlds import (
     resource_traits,
     verb_traits,
 )
+from apflint.proofs.requesters import NODE, SYSTEM_USERS
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from apflint.evaluate.reach.parts import World
     from apflint.model import PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.proofs.parts import World
 
 USERS = ("alice", "bob", "carol", "dave")
 NAMESPACES = ("default", "team-a", "team-b", "prod")

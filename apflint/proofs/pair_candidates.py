@@ -1,6 +1,6 @@
 """Requests that may well go from one FlowSchema to another when one configuration replaces another.
 
-As in `apflint.evaluate.reach.guesses` nothing is proved here: who asks is a subject of both FlowSchemas, and what is
+As in `apflint.proofs.candidates` nothing is proved here: who asks is a subject of both FlowSchemas, and what is
 asked for is in the lists of both, but another may take it first. The solver finds such a request for any pair, and takes
 a time for it that grows with the whole configuration.
 """
@@ -12,21 +12,21 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import ALL
-from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.guesses import CORNERS, guesses
-from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import possible
 from apflint.evaluate.resolve import CATCH_ALL
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
+from apflint.proofs.candidates import CORNERS, guesses
+from apflint.proofs.encoding import Encoding
+from apflint.proofs.vocabulary import vocabulary
+from apflint.proofs.witness import possible
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.guesses import Fresh
-    from apflint.evaluate.reach.parts import World
     from apflint.model import FlowSchema
+    from apflint.proofs.candidates import Fresh
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import World
 
 _TRIED = 8
 """So many requests are made of a pair: nearly always the first one does, or none."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from evaluate.configurations import account, group, schema, user
 
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
-from apflint.evaluate.reach.encode import Encoding, Point
-from apflint.evaluate.reach.ordinary import _in_scope, _things, _users, ordinary
-from apflint.evaluate.reach.requesters import SYSTEM_USERS
-from apflint.evaluate.reach.vocabulary import (
+from apflint.evaluate.requestinfo import RequestInfo, request_info
+from apflint.proofs.encoding import Encoding, Point
+from apflint.proofs.minimize import _in_scope, _things, _users, ordinary
+from apflint.proofs.request_space import HTTP_VERBS, authentic_user, usual_groups
+from apflint.proofs.requesters import SYSTEM_USERS
+from apflint.proofs.vocabulary import (
     API_GROUPS,
     NAMESPACES,
     RESOURCES,
@@ -20,16 +23,12 @@ from apflint.evaluate.reach.vocabulary import (
     unmentioned,
     vocabulary,
 )
-from apflint.evaluate.reach.witness import _http, possible
-from apflint.evaluate.reach.witness import digest as digest_of
-from apflint.evaluate.reach.worlds import HTTP_VERBS, authentic_user, usual_groups
-from apflint.evaluate.requestinfo import RequestInfo, request_info
-
-from .configurations import account, group, schema, user
+from apflint.proofs.witness import _http, possible
+from apflint.proofs.witness import digest as digest_of
 
 if TYPE_CHECKING:
-    from apflint.evaluate.reach import World
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs import World
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"

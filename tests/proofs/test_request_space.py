@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
+from evaluate.configurations import DIGESTS, FLOW_SCHEMAS, account, group, objects, schema, user
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.reach import meeting
-from apflint.evaluate.reach.encode import Point
-from apflint.evaluate.reach.meeting import may_overlap
-from apflint.evaluate.reach.witness import possible
-from apflint.evaluate.reach.worlds import (
+from apflint.evaluate.requestinfo import NoRequestInfoError, request_info
+from apflint.model import ResourcePolicyRule
+from apflint.proofs import overlap
+from apflint.proofs.encoding import Point
+from apflint.proofs.overlap import may_overlap
+from apflint.proofs.request_space import (
     Traits,
     authentic,
     authentic_user,
@@ -32,13 +34,10 @@ from apflint.evaluate.reach.worlds import (
     usual_groups,
     verb_traits,
 )
-from apflint.evaluate.requestinfo import NoRequestInfoError, request_info
-from apflint.model import ResourcePolicyRule
-
-from .configurations import DIGESTS, FLOW_SCHEMAS, account, group, objects, schema, user
+from apflint.proofs.witness import possible
 
 if TYPE_CHECKING:
-    from apflint.evaluate.reach import World
+    from apflint.proofs import World
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"
@@ -204,14 +203,14 @@ def test_many_are_compared_as_few_are(some: list[dict[str, Any]], others: list[d
             for one, other in product(a.spec.rules, b.spec.rules):
                 entries, subjects = (one.resource_rules, other.resource_rules), (one.subjects, other.subjects)
                 meet, who = (
-                    meeting._any_resource_rules_meet(*entries),
-                    meeting._anyone_meets(*subjects, "authenticated"),
+                    overlap._any_resource_rules_meet(*entries),
+                    overlap._anyone_meets(*subjects, "authenticated"),
                 )
-                with patch.object(meeting, "_PAIRS", 0):
-                    assert meeting._any_resource_rules_meet(*entries) is meet
-                    assert meeting._anyone_meets(*subjects, "authenticated") >= who
+                with patch.object(overlap, "_PAIRS", 0):
+                    assert overlap._any_resource_rules_meet(*entries) is meet
+                    assert overlap._anyone_meets(*subjects, "authenticated") >= who
                     if {each.kind for each in (*one.subjects, *other.subjects)} == {"User"}:
-                        assert meeting._anyone_meets(*subjects, "authenticated") is who
+                        assert overlap._anyone_meets(*subjects, "authenticated") is who
 
 
 def entry(resource: str, namespace: str = "") -> ResourcePolicyRule:
@@ -240,8 +239,8 @@ def test_what_meets_among_many(
     names = [(f"r{i}", "x") if by == "resources" else ("r", f"n{i}") for i in range(60)]
     many = [entry(*name) for name in names]
     a, b = [*many[:30], *more], [*others, *many[30:]]
-    assert meeting._any_resource_rules_meet(a, b) is meet
-    assert meeting._any_resource_rules_meet(b, a) is meet
+    assert overlap._any_resource_rules_meet(a, b) is meet
+    assert overlap._any_resource_rules_meet(b, a) is meet
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.reach.encode import Point
-from apflint.evaluate.reach.vocabulary import NAMESPACES, USERS
-from apflint.evaluate.reach.witness import possible
-from apflint.evaluate.reach.worlds import HTTP_VERBS, VERBS, authentic_user, forced_groups, usual_groups
 from apflint.evaluate.request import COLLECTION_VERBS
 from apflint.evaluate.resources import RESOURCES, lookup
+from apflint.proofs.encoding import Point
+from apflint.proofs.request_space import HTTP_VERBS, VERBS, authentic_user, forced_groups, usual_groups
+from apflint.proofs.vocabulary import NAMESPACES, USERS
+from apflint.proofs.witness import possible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from apflint.evaluate.reach.parts import World
+    from apflint.proofs.parts import World
 
 _ORDINARY = (
     ("", "pods"),

@@ -13,9 +13,7 @@ from weakref import finalize
 
 from apflint.evaluate.groups import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.reach.requesters import SYSTEM_PREFIX
-from apflint.evaluate.reach.vocabulary import scope
-from apflint.evaluate.reach.worlds import (
+from apflint.proofs.request_space import (
     free_group,
     path_traits,
     resource_traits,
@@ -23,14 +21,16 @@ from apflint.evaluate.reach.worlds import (
     usual_groups,
     verb_traits,
 )
+from apflint.proofs.requesters import SYSTEM_PREFIX
+from apflint.proofs.vocabulary import scope
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from apflint.evaluate.reach.requesters import Requesters
-    from apflint.evaluate.reach.vocabulary import Axis, Vocabulary
     from apflint.model import FlowSchema, NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.proofs.requesters import Requesters
+    from apflint.proofs.vocabulary import Axis, Vocabulary
 
 _FEW = 6
 """Up to so many values, "at most one" is said of each pair."""
@@ -308,7 +308,7 @@ class Encoding:
                 clause(-variable, watch)
 
     def _constrain_groups(self) -> None:
-        """Groups as authentication gives them (`apflint.evaluate.reach.worlds.authentic`)."""
+        """Groups as authentication gives them (`apflint.proofs.request_space.authentic`)."""
         either, clause = self.formula.any_of, self.formula.clause
         kinds = [(user_kind(user), variable) for user, variable in self._user.items()]
         anonymous = either(variable for kind, variable in kinds if kind == "anonymous")

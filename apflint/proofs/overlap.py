@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.reach.worlds import forced_groups, free_group
+from apflint.proofs.request_space import forced_groups, free_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from apflint.evaluate.reach.parts import World
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.proofs.parts import World
 
 
 def may_overlap(a: FlowSchema, b: FlowSchema, world: World) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, NODE_PREFIX, NODES
 from apflint.evaluate.match import ALL
-from apflint.evaluate.reach.worlds import free_group, usual_groups
+from apflint.proofs.request_space import free_group, usual_groups
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.reach.encode import Point
-from apflint.evaluate.reach.vocabulary import (
+from apflint.proofs.encoding import Point
+from apflint.proofs.request_space import HTTP_VERBS, forced_groups
+from apflint.proofs.vocabulary import (
     ACCOUNTS,
     API_GROUPS,
     NAMESPACES,
@@ -19,14 +20,12 @@ from apflint.evaluate.reach.vocabulary import (
     USERS,
     unmentioned,
 )
-from apflint.evaluate.reach.witness import possible
-from apflint.evaluate.reach.worlds import HTTP_VERBS, forced_groups
+from apflint.proofs.witness import possible
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from apflint.evaluate.reach.parts import World
     from apflint.model import (
         FlowSchema,
         NonResourcePolicyRule,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         ServiceAccountSubject,
         Subject,
     )
+    from apflint.proofs.parts import World
 
 CORNERS = (0, 1)
 """Of each list, the first value and the last are guessed: what is asked for first, and what is asked for otherwise."""

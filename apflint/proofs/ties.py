@@ -11,22 +11,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import matches_flow_schema
-from apflint.evaluate.reach.examples import choose_witness, solve_among
-from apflint.evaluate.reach.meeting import Sharers, may_overlap
-from apflint.evaluate.reach.order import NotReplayedError
-from apflint.evaluate.reach.pairs import meeting
-from apflint.evaluate.reach.requesters import rank
-from apflint.evaluate.reach.witness import digest
+from apflint.proofs.destinations import NotReplayedError
+from apflint.proofs.examples import choose_witness, solve_among
+from apflint.proofs.overlap import Sharers, may_overlap
+from apflint.proofs.pair_candidates import meeting
+from apflint.proofs.requesters import rank
+from apflint.proofs.witness import digest
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from apflint.evaluate.reach.analysis import Analysis
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import Witness
-    from apflint.evaluate.reach.requesters import Requesters
     from apflint.model import FlowSchema
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Witness
+    from apflint.proofs.requesters import Requesters
+    from apflint.proofs.single import Analysis
 
     Matters = Callable[[FlowSchema, FlowSchema], bool]
 

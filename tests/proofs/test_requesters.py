@@ -6,13 +6,16 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from evaluate.configurations import BUILT_IN, Objects, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.evaluate import reach
+from apflint import proofs
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema, matches_policy_rule
-from apflint.evaluate.reach.conditions import Conditions
-from apflint.evaluate.reach.requesters import (
+from apflint.evaluate.resolve import Configuration, classify, configuration
+from apflint.proofs.conditions import Conditions
+from apflint.proofs.request_space import usual_groups
+from apflint.proofs.requesters import (
     ANYBODY,
     ORDINARY,
     PREFERRED,
@@ -22,17 +25,14 @@ from apflint.evaluate.reach.requesters import (
     rank,
     system_user,
 )
-from apflint.evaluate.reach.worlds import usual_groups
-from apflint.evaluate.resolve import Configuration, classify, configuration
 
-from .configurations import BUILT_IN, Objects, objects
-from .test_reach import SWAPPED, overlap, place, replays, requests, who
+from .test_single import SWAPPED, overlap, place, replays, requests, who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.evaluate.reach import Witness
     from apflint.model import FlowSchema
+    from apflint.proofs import Witness
 
 NODES = "system:nodes"
 AUTHENTICATED = "system:authenticated"
@@ -104,12 +104,12 @@ def test_moves_are_shown_by_ordinary_users_first(old: list[dict[str, Any]], new:
         there = place(classify(before, asked)), place(classify(after, asked))
         if there[0] != there[1]:
             best.setdefault(there, at)
-    assert ranks(reach.moved(before, after)) == best
+    assert ranks(proofs.moved(before, after)) == best
     realistic = {pair: at for pair, at in best.items() if at < len(REALISTIC)}
-    assert ranks(reach.moved(before, after, among=REALISTIC)) == realistic
+    assert ranks(proofs.moved(before, after, among=REALISTIC)) == realistic
     for schema, other in itertools.product(before.order[:4], after.order[:4]):
         if place_of(schema) != place_of(other):
-            found = reach.captures(after, before, other, schema)
+            found = proofs.captures(after, before, other, schema)
             assert rank_of(found) == best.get((place_of(schema), place_of(other)))
 
 
@@ -117,7 +117,7 @@ def place_of(schema: FlowSchema) -> tuple[str, str]:
     return schema.name, schema.spec.priority_level_configuration
 
 
-def ranks(moves: Iterator[reach.Move]) -> dict[tuple[Any, Any], int | None]:
+def ranks(moves: Iterator[proofs.Move]) -> dict[tuple[Any, Any], int | None]:
     return {(place_of(move.from_schema), place_of(move.to_schema)): rank_of(move.witness) for move in moves}
 
 
@@ -133,13 +133,13 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
         there = place(classify(before, asked)), place(classify(after, asked))
         expected |= {there} if there[0] != there[1] else set()
     among = tuple(map(system_user, names))
-    moves = list(reach.moved(before, after, among=among))
+    moves = list(proofs.moved(before, after, among=among))
     assert {(place_of(move.from_schema), place_of(move.to_schema)) for move in moves} == expected
     for move in moves:
         user = move.witness.digest.user
         assert user.name in names
         assert {*user.groups} == {*usual_groups(user.name)}
-        assert reach.captures(after, before, move.to_schema, move.from_schema, among=among) is not None
+        assert proofs.captures(after, before, move.to_schema, move.from_schema, among=among) is not None
 
 
 @settings(max_examples=30, deadline=None)

@@ -24,19 +24,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.reach import comparison
-from apflint.evaluate.reach.analysis import Analysis
-from apflint.evaluate.reach.parts import Move, Part, Witness, World, proof_work
-from apflint.evaluate.reach.requesters import PREFERRED, REALISTIC
-from apflint.evaluate.reach.ties import Budget, Ties, find_ties
-from apflint.evaluate.reach.trials import Trials
+from apflint.proofs import pair
+from apflint.proofs.parts import Move, Part, Witness, World, proof_work
+from apflint.proofs.requesters import PREFERRED, REALISTIC
+from apflint.proofs.single import Analysis
+from apflint.proofs.ties import Budget, Ties, find_ties
+from apflint.proofs.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from apflint.evaluate.reach.requesters import Requesters
     from apflint.evaluate.resolve import Configuration
     from apflint.model import FlowSchema
+    from apflint.proofs.requesters import Requesters
 
 __all__ = [
     "Budget",
@@ -113,7 +113,7 @@ def moved(
     for each pair. With `leaving` (FlowSchemas of `old`), only what goes away from these, which is faster. Only requests by
     one of `among` count; the witness of a pair is by a user of the earliest set that has one.
     """
-    return comparison.moved(old, new, world, leaving, among)
+    return pair.moved(old, new, world, leaving, among)
 
 
 def captures(
@@ -130,7 +130,7 @@ def captures(
     Only requests by one of `among` count; the witness is by a user of the earliest set that has one. To know all that the
     user's objects take from a suggested FlowSchema, `moved(without, configuration)` is faster.
     """
-    return comparison.captures(configuration, without, schema, protected, world, among)
+    return pair.captures(configuration, without, schema, protected, world, among)
 
 
 def blockers(

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from apflint.budgets import MAX_REACHABILITY_WORK
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.index import index
-from apflint.evaluate.reach.encode import Encoding
-from apflint.evaluate.reach.parts import Part, proof_work
-from apflint.evaluate.reach.vocabulary import vocabulary
-from apflint.evaluate.reach.witness import digest
 from apflint.evaluate.resolve import CATCH_ALL
+from apflint.proofs.encoding import Encoding
+from apflint.proofs.parts import Part, proof_work
+from apflint.proofs.vocabulary import vocabulary
+from apflint.proofs.witness import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import Key, World
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Key, World
 
 _MEMORY = 1024
 """Answers that are remembered: the same request is asked about again soon, or never."""

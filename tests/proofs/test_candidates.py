@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from evaluate.configurations import FLOW_SCHEMAS, group, objects, user
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate.match import matches_flow_schema
-from apflint.evaluate.reach.guesses import CORNERS, Fresh, fresh, guesses
-from apflint.evaluate.reach.vocabulary import (
+from apflint.proofs.candidates import CORNERS, Fresh, fresh, guesses
+from apflint.proofs.request_space import HTTP_VERBS
+from apflint.proofs.vocabulary import (
     ACCOUNTS,
     API_GROUPS,
     NAMESPACES,
@@ -19,15 +21,12 @@ from apflint.evaluate.reach.vocabulary import (
     USERS,
     unmentioned,
 )
-from apflint.evaluate.reach.witness import digest, possible
-from apflint.evaluate.reach.worlds import HTTP_VERBS
-
-from .configurations import FLOW_SCHEMAS, group, objects, user
+from apflint.proofs.witness import digest, possible
 
 if TYPE_CHECKING:
-    from apflint.evaluate.reach import World
-    from apflint.evaluate.reach.encode import Point
     from apflint.model import FlowSchema
+    from apflint.proofs import World
+    from apflint.proofs.encoding import Point
 
 WORLDS: tuple[World, ...] = ("authenticated", "any")
 FRESH = Fresh("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
-from apflint.evaluate.reach.encode import Point
-from apflint.evaluate.reach.parts import Witness
-from apflint.evaluate.reach.worlds import (
+from apflint.evaluate.request import COLLECTION_VERBS, METHODS, from_http, from_words
+from apflint.evaluate.requestinfo import RequestInfo
+from apflint.evaluate.resources import lookup, named
+from apflint.proofs.encoding import Point
+from apflint.proofs.parts import Witness
+from apflint.proofs.request_space import (
     VERBS,
     authentic,
     is_resource_path,
@@ -20,16 +23,13 @@ from apflint.evaluate.reach.worlds import (
     resource_traits,
     verb_traits,
 )
-from apflint.evaluate.request import COLLECTION_VERBS, METHODS, from_http, from_words
-from apflint.evaluate.requestinfo import RequestInfo
-from apflint.evaluate.resources import lookup, named
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.evaluate.reach.parts import World
     from apflint.evaluate.request import Request
+    from apflint.proofs.parts import World
 
 NAME = "example"
 """The name of the object that a witness is about, where it needs one."""

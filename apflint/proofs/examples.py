@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.reach.order import NotReplayedError
-from apflint.evaluate.reach.ordinary import ordinary
-from apflint.evaluate.reach.requesters import ANYBODY, PREFERRED, rank
-from apflint.evaluate.reach.witness import as_point, witness
+from apflint.proofs.destinations import NotReplayedError
+from apflint.proofs.minimize import ordinary
+from apflint.proofs.requesters import ANYBODY, PREFERRED, rank
+from apflint.proofs.witness import as_point, witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from apflint.evaluate.reach.encode import Point
-    from apflint.evaluate.reach.parts import Witness, World
-    from apflint.evaluate.reach.requesters import Requesters
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Witness, World
+    from apflint.proofs.requesters import Requesters
 
 
 def choose_witness(
