@@ -324,7 +324,7 @@ def test_why_nothing_reaches_a_flow_schema_that_nobody_shadows() -> None:
     (found,) = findings(flow_schema("mine", resources=[log]), only="APF501")
     assert found.message == (
         'unreachable FlowSchema: requests for "pods/log" are long-running,'
-        " and API Priority and Fairness does not classify them"
+        " and API Priority and Fairness does not classify them. Remove or correct it"
     )
     never = flow_schema("mine", resources=[{**READ_PODS, "apiGroups": ["apps/v1"]}])
     assert ids(findings(never, only="APF50")) == ["APF504"]

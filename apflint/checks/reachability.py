@@ -56,7 +56,7 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
         elif not _is_told(workspace, part):
             from apflint.checks.nothing import nothing  # loads the proof engine
 
-            yield _unreachable(workspace, part, nothing(part))
+            yield _unreachable(workspace, part, f"{nothing(part)}. Remove or correct it")
     if skipped := _dead(workspace).not_analyzed:
         what = "FlowSchema is" if len(skipped) == 1 else f"{len(skipped):,} FlowSchemas are"
         message = f"{what} not completely analyzed for unreachable parts: the configuration is too large"
@@ -113,7 +113,7 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
         elif not _is_told(workspace, part):  # otherwise APF504 or APF506 says why it matches nothing
             from apflint.checks.nothing import nothing  # loads the proof engine
 
-            yield _idle(part, nothing(part))
+            yield _idle(part, f"{nothing(part)}. Remove or correct it")
 
 
 def _idle(part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
