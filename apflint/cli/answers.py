@@ -83,7 +83,9 @@ class Answers:
             yield from self.texts(number, text)
             return
         try:
-            answer = self._answer(self._read(value))
+            request = self._read(value)
+            # Lines of equal audit events differ, so their answers are remembered by the request. Equal requests are equal lines.
+            answer = self._answer(request) if self._reasons else self._compose(request)
         except ValueError as error:
             yield self._refused(number, str(error))
             return
