@@ -109,7 +109,7 @@ def find(text: str) -> Rule:
     """The rule with this id (in any case) or name. ValueError with the nearest ones for a text that is neither."""
     found = known(text)
     if found is None:
-        raise ValueError(f'There is no rule "{clipped(text)}".{_nearest(text)} `apflint rule` lists them all.')
+        raise ValueError(f'Unknown rule "{clipped(text)}".{_nearest(text)} `apflint rule` lists them all.')
     return rule(found)
 
 

@@ -43,7 +43,7 @@ def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *,
 def no_rule(written: str, place: Place | tuple[Source, int, int], prefix: str, *, hints: bool) -> Problem:
     """A rule that there is none of; `prefix` is what stands before it in the key of an annotation."""
     if not hints:
-        return Problem(place, f'There is no rule "{clipped(written)}". {_NOTHING}')
+        return Problem(place, f'Unknown rule "{clipped(written)}". {_NOTHING}')
     try:
         catalogue.find(written)
     except ValueError as error:

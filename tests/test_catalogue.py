@@ -216,7 +216,7 @@ def test_finding_a_rule() -> None:
     ],
 )
 def test_an_unknown_rule_names_the_nearest(text: str, near: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f'There is no rule "{text}".{near}')):
+    with pytest.raises(ValueError, match=re.escape(f'Unknown rule "{text}".{near}')):
         catalogue.find(text)
     with pytest.raises(ValueError, match=re.escape(f'"{text}".{near}')):
         catalogue.matching(text)

@@ -108,7 +108,7 @@ def test_an_unreadable_path_is_named_and_the_others_are_checked(
         (["check", "--fail-on", "fatal"], "fatal"),
         (["check", "--formt", "json"], "No such option: --formt"),
         (["chekc"], "No such command 'chekc'"),
-        (["rule", "APF999"], 'There is no rule "APF999"'),
+        (["rule", "APF999"], 'Unknown rule "APF999"'),
         (["schema", "Flowschema"], 'Did you mean "FlowSchema"?'),
         (["schema", "FlowSchema", "--api-version", "v2"], '"v2" is no API version'),
         (["defaults", "--kubernetes", "1.17"], '"1.17" is too old'),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Report
 
-HEADINGS = ("Why", "Bad", "Good", "How to mend", "Known gaps")
+HEADINGS = ("Why", "Bad", "Good", "How to fix", "Known gaps")
 REQUIRED = ("Why", "Bad", "Good")
 
 # Rules that have no example of a kind, each with the reason. The page says it too, under its heading.

@@ -39,7 +39,7 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     from apflint import proofs
 
     dead = [part for part in _dead(workspace).parts if part.rule is None]
-    explained = _explained(workspace, dead)
+    explained = _count_explainable(workspace, dead)
     for number, part in enumerate(dead):
         schema = part.schema
         if not schema.spec.rules:
@@ -53,7 +53,7 @@ def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
         elif blockers := proofs.blockers(workspace.assumed, schema):
             reason = f"every request it matches is captured by {_captors(blockers)}{_advice(schema, blockers)}"
             yield _unreachable(workspace, part, reason + given(workspace, *blockers), blockers)
-        elif not _is_told(workspace, part):
+        elif not _is_reported_elsewhere(workspace, part):
             from apflint.checks.nothing import nothing  # loads the proof engine
 
             yield _unreachable(workspace, part, f"{nothing(part)}. Remove or correct it")
@@ -97,7 +97,7 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
     from apflint import proofs
 
     dead = [part for part in _dead(workspace).parts if part.rule is not None]
-    explained = _explained(workspace, dead)
+    explained = _count_explainable(workspace, dead)
     for number, part in enumerate(dead):
         schema = part.schema
         if number >= explained:
@@ -110,7 +110,7 @@ def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
             others = [shadow.schema for shadow in shadows if shadow.schema.name != schema.name]
             assumed = given(workspace, *(shadow.schema for shadow in shadows))
             yield _idle(part, _shadowed_by(part, shadows) + assumed, others)
-        elif not _is_told(workspace, part):  # otherwise APF504 or APF506 says why it matches nothing
+        elif not _is_reported_elsewhere(workspace, part):  # otherwise APF504 or APF506 says why it matches nothing
             from apflint.checks.nothing import nothing  # loads the proof engine
 
             yield _idle(part, f"{nothing(part)}. Remove or correct it")
@@ -172,7 +172,7 @@ def _dead(workspace: Workspace) -> _Dead:
     return _Dead(parts, tuple(skipped))
 
 
-def _explained(workspace: Workspace, dead: Sequence[Part]) -> int:
+def _count_explainable(workspace: Workspace, dead: Sequence[Part]) -> int:
     """The number of unreachable parts for which to determine what comes first."""
     from apflint import proofs
 
@@ -185,17 +185,17 @@ def _is_explained(workspace: Workspace, part: Part) -> bool:
     """Whether other rules report why the part matches nothing, for a part of which it is not known whether it does."""
     from apflint import proofs
 
-    return _is_told(workspace, part) and proofs.matches_nothing(workspace.assumed, part)
+    return _is_reported_elsewhere(workspace, part) and proofs.matches_nothing(workspace.assumed, part)
 
 
-def _is_told(workspace: Workspace, part: Part) -> bool:
+def _is_reported_elsewhere(workspace: Workspace, part: Part) -> bool:
     """Whether other rules report something in the part that matches nothing."""
     path = () if part.rule is None else part.path
-    return path in _told(workspace).get(id(part.schema.document), ())
+    return path in _fields_reported_elsewhere(workspace).get(id(part.schema.document), ())
 
 
 @lru_cache(maxsize=2)
-def _told(workspace: Workspace) -> dict[int, set[Path]]:
+def _fields_reported_elsewhere(workspace: Workspace) -> dict[int, set[Path]]:
     """Where APF504 and APF506 report something that matches nothing, by document: the fields, and all that they are in."""
     places: dict[int, set[Path]] = {}
     for check in (matching.impossible_match, matching.namespaced_rule_for_cluster_resource):

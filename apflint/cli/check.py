@@ -182,7 +182,7 @@ def _checked(inputs: Inputs, options: Options, unreadable: list[str]) -> Report:
         if isinstance(found, tuple) and report.findings:
             from apflint.cli import project
 
-            report = project.confirmed(
+            report = project.confirm_findings(
                 report, kept, lambda more: check(pairs(kept), options, (*context, *more)), inputs
             )
     return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report

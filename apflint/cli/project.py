@@ -1,4 +1,4 @@
-"""Findings of a run that sees only some files of a project, as a pre-commit hook does, held against the whole project."""
+"""Checks findings of a run that sees only some files, as a pre-commit hook does, against the whole project."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ MAX_FILES = 20_000
 """Files of a project that are looked at. In a larger one, findings that other files could refute are left out."""
 
 
-def confirmed(
-    report: Report, found: Sequence[Input], again: Callable[[Iterable[tuple[str, bytes]]], Report], inputs: Inputs
+def confirm_findings(
+    report: Report, found: Sequence[Input], check_again: Callable[[Iterable[tuple[str, bytes]]], Report], inputs: Inputs
 ) -> Report:
     """Return the report without the findings that other files of the project refute.
 
     A priority level may be defined, and a FlowSchema matched, in a file that the run does not see. So findings that
-    depend on other objects stay only if they stay with all files of the git repository as context (`again`). These are
+    depend on other objects stay only if they stay with all files of the git repository as context (`check_again`). These are
     read only if there is such a finding: most runs of a hook have none. Without a repository the report stays as it is.
     """
     root = git_root(os.getcwd())
     if root is None or not any(map(depends_on_others, report.findings)):
         return report
     others = _other_files(root, found, inputs)
-    confirming = {} if others is None else {_key(finding): finding for finding in again(others).findings}
+    confirming = {} if others is None else {_key(finding): finding for finding in check_again(others).findings}
     kept = (confirming.get(_key(finding)) if depends_on_others(finding) else finding for finding in report.findings)
     return report._replace(findings=tuple(finding for finding in kept if finding is not None))
 
