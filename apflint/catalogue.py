@@ -22,7 +22,7 @@ PAGE = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
 """Where the page of a rule can be read; stays valid, as ids do."""
 
 DefaultSeverity = Literal["error", "warning", "info", "off"]
-Stage = Literal["text", "document", "object", "set"]
+Stage = Literal["validation", "consistency", "analysis"]
 Fixable = Literal["safe", "unsafe"]
 
 # Patterns are compiled when a page is read, not at import: a run without findings reads none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint import catalogue
-from apflint.checks import ANALYSIS, CHECKS, OFF, SINGLE_VALUES, VALIDATION, is_explained
+from apflint.checks import CHECKS, OFF, SINGLE_VALUE, is_explained, rules_of, rules_with
 from apflint.finding import (
     TOLD,
     Finding,
@@ -68,7 +68,7 @@ class Options(NamedTuple):
         options = cls(
             kubernetes=values["kubernetes"] or NEWEST.name,
             select=values["select"],
-            extend_select=(*values["extend-select"], *(rule for rule in settings.on if rule in OFF)),
+            extend_select=(*values["extend-select"], *(rule for rule in settings.on if rule in rules_with(OFF))),
             ignore=values["ignore"],
             world=World(complete=values["complete"], server_concurrency=values["server-concurrency"]),
             suppressions=suppressions,
@@ -82,7 +82,7 @@ class Options(NamedTuple):
 
 def enabled(options: Options) -> tuple[str, ...]:
     """The ids of the rules that run. ValueError, with the nearest ones, for a selector that stands for none."""
-    chosen = set(CHECKS) - OFF if options.select is None else _expand(options.select)
+    chosen = set(CHECKS) - rules_with(OFF) if options.select is None else _expand(options.select)
     chosen |= _expand(options.extend_select)
     # What is ignored in general and selected by name stays: the longer selector is the more exact one.
     for selector in options.ignore:
@@ -148,16 +148,17 @@ def report(
     """
     loaded = list(loaded)
     follow_ups = _follow_ups(known)
-    said = {rule: list(CHECKS[rule](known)) for rule in CHECKS if rule in VALIDATION}
+    said = {rule: list(check.find(known)) for rule, check in CHECKS.items() if check.phase == "validation"}
     rejected = _rejected(said)
     accepted = known.without(rejected)
 
     def found_by(rule: str) -> Iterable[Problem]:
         if rule in said:
             return said[rule]
-        if rule in SINGLE_VALUES and rejected:
-            return (problem for problem in CHECKS[rule](known) if not _is_part_of_rejection(problem, rejected))
-        return CHECKS[rule](accepted if rule in ANALYSIS else known)
+        check = CHECKS[rule]
+        if rejected and SINGLE_VALUE in check.tags:
+            return (problem for problem in check.find(known) if not _is_part_of_rejection(problem, rejected))
+        return check.find(accepted if check.phase == "analysis" else known)
 
     problems = (
         (rule, problem)
@@ -172,7 +173,7 @@ def report(
         from apflint.suppression import set_aside
 
         # What is rejected was not analysed, so nobody knows what a suppression of such a rule would do there.
-        judged = set(rules) - ANALYSIS if rejected else rules
+        judged = set(rules) - rules_of("analysis") if rejected else rules
         kept, suppressed, about = set_aside(loaded, list(problems), judged, rules, most)
         findings = [*_told(kept, most), *_told(about, most)]
     else:
@@ -310,6 +311,9 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         document=document,
         covered=problem.covered,
         involves=problem.involves,
+        notes=problem.notes,
+        help=problem.help,
+        example=problem.example,
     )
 
 

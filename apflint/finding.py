@@ -149,6 +149,12 @@ class Problem(NamedTuple):
     """Whether another problem of the rule reports this one, too. It is left out then unless all are to be fixed."""
     involves: tuple[ObjectKey, ...] | None = None
     """The other objects that this one is about, built-in ones included; None if they are not known."""
+    notes: tuple[str, ...] = ()
+    """What the API server does and why it matters, in full sentences."""
+    help: str | None = None
+    """What to do, in the imperative, without a final period."""
+    example: str | None = None
+    """A command that shows it."""
 
 
 class ObjectRef(NamedTuple):
@@ -188,6 +194,12 @@ class Finding(NamedTuple):
     """`Problem.covered`."""
     involves: tuple[ObjectKey, ...] | None = None
     """`Problem.involves`."""
+    notes: tuple[str, ...] = ()
+    """`Problem.notes`."""
+    help: str | None = None
+    """`Problem.help`."""
+    example: str | None = None
+    """`Problem.example`."""
     more: int = 0
     """How many of its kind in its file are left out of the report beside it, at least: the message says so, too."""
 

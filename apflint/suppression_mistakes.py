@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from apflint import catalogue
 from apflint.checks import repair
-from apflint.checks.wording import quote
 from apflint.finding import Edit, Fix, Operation, Place, Problem, clipped
 from apflint.similarity import find_similar
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from apflint.load.comments import Comment

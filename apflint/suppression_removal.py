@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import listed, quote
 from apflint.finding import Edit, Fix, Operation, Place
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -24,7 +24,7 @@ PAGE = """\
 id: APF305
 name: hand-larger-than-deck
 severity: error
-stage: object
+stage: validation
 since: 0.1.0
 summary: "A hand cannot hold more queues than there are: `handSize` is larger than `queues`."
 references:
@@ -111,7 +111,7 @@ def test_a_page_is_read() -> None:
         "APF305",
         "hand-larger-than-deck",
         "error",
-        "object",
+        "validation",
         "0.1.0",
         "A hand cannot hold more queues than there are: `handSize` is larger than `queues`.",
         (
@@ -137,7 +137,7 @@ def test_a_page_is_read() -> None:
         ("since: 0.1.0\n", "", "page:10: the front matter lacks since."),
         ("since: 0.1.0", "id: APF305", "page:6: .* each once"),
         ("severity: error", "severity: fatal", 'page:4: the severity "fatal" is none of error, warning, info, off.'),
-        ("stage: object", "stage: late", "page:5: the stage"),
+        ("stage: validation", "stage: late", "page:5: the stage"),
         ("since: 0.1.0", "fix: yes", 'page:6: the fix "yes" is none of safe, unsafe.'),
         ('"A hand', "A hand", "page:7: .* needs quotes"),
         ('`queues`."', '`queues`."x', "page:7: .* is no plain text"),

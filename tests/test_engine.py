@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apflint.checks import ANALYSIS, SINGLE_VALUES
+from apflint.checks import SINGLE_VALUE, rules_of, rules_with
 from apflint.engine import Options, check
 
 TYPO = {"verbs": ["get"], "apiGroups": [""], "resources": ["pod"], "namespaces": ["ci"]}
@@ -67,7 +67,7 @@ def test_rules_on_single_values_see_rejected_objects(value: dict[str, Any], reje
 
 def test_other_rules_of_the_analysis_do_not() -> None:
     rules = reported(level(lendablePercent=101))
-    assert not {rule for rule in rules if rule in ANALYSIS - SINGLE_VALUES}
+    assert not {rule for rule in rules if rule in rules_of("analysis") - rules_with(SINGLE_VALUE)}
     assert "APF603" in reported(level(nominalConcurrencyShares=50))
 
 
@@ -85,8 +85,8 @@ def test_objects_that_cannot_be_decoded_are_not_judged() -> None:
     ids=["the same value", "the whole object", "the list of the value"],
 )
 def test_what_a_rejection_explains_is_not_reported_again(value: dict[str, Any]) -> None:
-    assert not SINGLE_VALUES.intersection(reported(value))
+    assert not rules_with(SINGLE_VALUE).intersection(reported(value))
 
 
 def test_rules_on_single_values_are_rules_of_the_analysis() -> None:
-    assert SINGLE_VALUES < ANALYSIS
+    assert rules_with(SINGLE_VALUE) < rules_of("analysis")

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_manifests import Generated, text
 
-from apflint.checks import VALIDATION
+from apflint.checks import rules_of
 from apflint.edit import operations
 from apflint.edit.files import decode
 from apflint.edit.fix import apply_fixes
@@ -100,7 +100,7 @@ def test_another_reader_finds_what_is_wanted(random: Random) -> None:
         before, after = read(one.data), read(outcome.inputs[name])
         assert len(before) == len(after) == len(one.wanted)
         if not outcome.refused and not same(after, one.wanted):
-            left = {found.rule for found in outcome.report.findings} & VALIDATION
+            left = {found.rule for found in outcome.report.findings} & rules_of("validation")
             assert left, (after, one.wanted)
 
 
@@ -152,7 +152,7 @@ def test_what_was_fixed_is_gone_and_nothing_new_came(random: Random, unsafe: boo
     unread |= {found.file for found in outcome.fixed if found.rule in {"APF207", "APF302", "APF303"}}  # wrong types
     for rule, file in now:
         if now[rule, file] > was[rule, file]:
-            assert rejected if rule not in VALIDATION else file in unread, (rule, file)
+            assert rejected if rule not in rules_of("validation") else file in unread, (rule, file)
     assert len({id(found) for found in outcome.fixed}) == len(outcome.fixed)
     for found in outcome.fixed:
         assert found.fix is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint import catalogue
-from apflint.checks import OFF
+from apflint.checks import OFF, rules_with
 from apflint.engine import Options, check
 from apflint.finding import field_path
 
@@ -40,7 +40,7 @@ def test_messages(rule_id: str, snapshot: SnapshotAssertion) -> None:
     said = []
     for number, example in enumerate(catalogue.examples(catalogue.rule(rule_id)), 1):
         if example.kind == "bad":
-            options = Options(extend_select=tuple(OFF))
+            options = Options(extend_select=tuple(rules_with(OFF)))
             if example.kubernetes is not None:
                 options = options._replace(kubernetes=example.kubernetes)
             found = check([(example.file, example.text.encode())], options).findings

@@ -12,7 +12,7 @@ import yaml
 
 from apflint import catalogue
 from apflint.catalogue import Example
-from apflint.checks import CHECKS, OFF
+from apflint.checks import CHECKS, OFF, rules_with
 from apflint.edit.fix import apply_fixes
 from apflint.engine import Options, check
 
@@ -41,7 +41,7 @@ def _examples() -> Iterator[tuple[str, Example]]:
 
 
 def _judge(example: Example) -> Callable[[Mapping[str, bytes]], Report]:
-    options = Options(extend_select=tuple(OFF))  # the examples of a rule that is off show it at work
+    options = Options(extend_select=tuple(rules_with(OFF)))  # the examples of a rule that is off show it at work
     if example.kubernetes is not None:
         options = options._replace(kubernetes=example.kubernetes)
     return lambda inputs: check(inputs.items(), options)
@@ -221,8 +221,12 @@ def test_every_check_has_a_page_and_every_page_a_check() -> None:
     assert list(CHECKS) == list(catalogue.ids())
 
 
+def test_pages_state_the_phase_of_the_rule_table() -> None:
+    assert {rule.id: rule.stage for rule in catalogue.rules()} == {rule: check.phase for rule, check in CHECKS.items()}
+
+
 def test_rules_that_are_off_say_so() -> None:
-    assert {rule.id for rule in catalogue.rules() if rule.severity == "off"} == OFF
+    assert {rule.id for rule in catalogue.rules() if rule.severity == "off"} == rules_with(OFF)
 
 
 def test_names_are_unique() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint import catalogue
-from apflint.checks import OFF, SINGLE_VALUES
+from apflint.checks import OFF, SINGLE_VALUE, rules_with
 from apflint.engine import Options, check
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def company(version: str, end: str, precedence: int) -> bytes:
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_company_changes_nothing(rule: catalogue.Rule, example: Example) -> None:
-    options = Options(extend_select=tuple(OFF))
+    options = Options(extend_select=tuple(rules_with(OFF)))
     if example.kubernetes is not None:
         options = options._replace(kubernetes=example.kubernetes)
     version = next((each for each in ("v1", "v1beta3", "v1beta2", "v1beta1") if f"/{each}\n" in example.text), "v1")
@@ -134,10 +134,10 @@ ANALYSED = [
 
 @pytest.mark.parametrize(("rule", "example"), ANALYSED)
 def test_of_what_the_server_rejects_only_single_values_are_analysed(rule: catalogue.Rule, example: Example) -> None:
-    options = Options(extend_select=tuple(OFF))
+    options = Options(extend_select=tuple(rules_with(OFF)))
     if example.kubernetes is not None:
         options = options._replace(kubernetes=example.kubernetes)
     rejected = example.text.replace("metadata:\n", "metadata:\n  labels: {-: x}\n")
     found = check([(example.file, rejected.encode())], options).findings
     assert example.text.count("metadata:\n") == len([each for each in found if each.apiserver is not None])
-    assert (rule.id in {each.rule for each in found}) == (rule.id in SINGLE_VALUES)
+    assert (rule.id in {each.rule for each in found}) == (rule.id in rules_with(SINGLE_VALUE))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from apflint.checks import belonging, repair
 from apflint.checks.capacity import _percent
 from apflint.checks.comparison import differences
-from apflint.checks.wording import quote, several
 from apflint.engine import Options, check
 from apflint.model import LimitedPriorityLevelConfiguration, LimitResponse, QueuingConfiguration
+from apflint.wording import quote, several
 
 if TYPE_CHECKING:
     from apflint.finding import Finding

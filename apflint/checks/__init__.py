@@ -1,11 +1,11 @@
-"""Every rule and the function that finds it. A new rule is a page in `rules/`, a function here, and a line below.
+"""The rule table: the function, the phase and the tags of each rule. A new rule is a page in `rules/`, a function, and a line.
 
 A check is a pure function: it reads the Workspace and yields Problems, each a message about a place.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from apflint.checks import (
     capacity,
@@ -34,6 +34,7 @@ from apflint.checks import (
     versions,
 )
 from apflint.finding import Place
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -41,108 +42,153 @@ if TYPE_CHECKING:
     from apflint.finding import Problem
     from apflint.workspace import Workspace
 
-    Check = Callable[[Workspace], Iterable[Problem]]
+Phase = Literal["validation", "consistency", "analysis"]
+"""What a rule is about: `validation`: some of its findings mean that the API server rejects the object. `consistency`: objects as
+they are written, rejected ones included, and how they refer to each other. `analysis`: what accepted objects do in a cluster."""
+
+OFF = "off"
+"""The rule runs only if it is selected, as its page says; the tag saves reading the page."""
+DECODING = "decoding"
+"""The server cannot decode such an object, and does not validate it."""
+SELECTS_FIELDS = "selects-fields"
+"""About a type or kind, which selects the sibling fields that are validated."""
+SINGLE_VALUE = "single-value"
+"""An analysis of single values of an object. It sees rejected objects, too: its findings stay true when the object is accepted.
+Only findings about a rejected value are left out."""
+ABOUT_CAPTURED_REQUESTS = "about-captured-requests"
+"""About how the requests of a FlowSchema are treated; not reported for an unreachable FlowSchema."""
+DEPENDS_ON_OTHERS = "depends-on-others"
+"""Objects in other files can refute a finding. True for every analysis as well."""
+UNNECESSARY = "unnecessary"
+"""About a part without effect, which editors show faded."""
+DEPRECATED = "deprecated"
+"""About a deprecated or removed version or field, which editors strike out."""
+
+
+class Check(NamedTuple):
+    """A line of the rule table."""
+
+    find: Callable[[Workspace], Iterable[Problem]]
+    phase: Phase
+    tags: frozenset[str]
+
+
+def validation(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
+    """Return a line for a rule of the phase `validation`."""
+    return Check(find, "validation", frozenset(tags))
+
+
+def consistency(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
+    """Return a line for a rule of the phase `consistency`."""
+    return Check(find, "consistency", frozenset(tags))
+
+
+def analysis(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
+    """Return a line for a rule of the phase `analysis`."""
+    return Check(find, "analysis", frozenset(tags))
+
 
 CHECKS: dict[str, Check] = {
-    "APF001": text.syntax_error,
-    "APF002": structure.duplicate_key,
-    "APF003": text.unrendered_template,
-    "APF004": text.unsafe_document,
-    "APF005": text.not_an_apf_object,
-    "APF101": structure.unknown_field,
-    "APF102": structure.wrong_type,
-    "APF103": metadata.invalid_metadata,
-    "APF104": metadata.namespace_on_cluster_scoped,
-    "APF105": exports.server_populated_field,
-    "APF106": metadata.duplicate_list_entry,
-    "APF201": flow_schema.precedence_out_of_range,
-    "APF202": flow_schema.reserved_precedence,
-    "APF203": flow_schema.unknown_distinguisher,
-    "APF204": flow_schema.invalid_level_reference,
-    "APF205": subjects.rule_without_subjects,
-    "APF206": requests.rule_without_requests,
-    "APF207": subjects.mismatched_subject,
-    "APF208": subjects.invalid_subject_name,
-    "APF209": requests.empty_match_list,
-    "APF210": requests.wildcard_with_others,
-    "APF211": requests.unknown_verb,
-    "APF212": requests.no_namespace_nor_cluster_scope,
-    "APF213": requests.invalid_namespace,
-    "APF214": requests.invalid_non_resource_url,
-    "APF215": flow_schema.mandatory_flow_schema_changed,
-    "APF301": priority_level.exempt_level_mismatch,
-    "APF302": priority_level.mismatched_level_type,
-    "APF303": priority_level.mismatched_limit_response,
-    "APF304": priority_level.shares_out_of_range,
-    "APF305": queuing.hand_larger_than_deck,
-    "APF306": queuing.shuffle_entropy_too_high,
-    "APF307": queuing.queue_count_out_of_range,
-    "APF308": queuing.queue_length_out_of_range,
-    "APF309": queuing.hand_size_out_of_range,
-    "APF310": priority_level.percent_out_of_range,
-    "APF311": priority_level.mandatory_level_changed,
-    "APF312": priority_level.forbidden_annotation,
-    "APF401": references.dangling_priority_level,
-    "APF402": objects.duplicate_object,
-    "APF403": references.unused_priority_level,
-    "APF404": objects.suggested_object_overwritten,
-    "APF405": objects.object_deleted_by_server,
-    "APF406": references.level_after_flow_schema,
-    "APF407": references.traffic_to_catch_all,
-    "APF501": reachability.shadowed_flow_schema,
-    "APF502": reachability.shadowed_rule,
-    "APF503": precedence.precedence_tie,
-    "APF504": matching.impossible_match,
-    "APF505": missed_requests.cluster_scope_missed,
-    "APF506": matching.namespaced_rule_for_cluster_resource,
-    "APF507": system_traffic.system_traffic_captured,
-    "APF508": missed_requests.non_resource_requests_missed,
-    "APF509": flows.implicit_precedence,
-    "APF510": flows.single_flow,
-    "APF511": flows.idle_distinguisher,
-    "APF512": unlisted_subjects.unlisted_subject,
-    "APF513": missed_requests.namespaced_requests_missed,
-    "APF514": redundancy.captured_method,
-    "APF515": discovery.discovery_captured,
-    "APF516": redundancy.redundant_flow_schema,
-    "APF517": system_traffic.built_in_flow_schema_narrowed,
-    "APF601": exemption.broad_exemption,
-    "APF602": capacity.zero_share_level,
-    "APF603": seats.seats_taken,
-    "APF604": capacity.critical_level_lends,
-    "APF605": capacity.weak_isolation,
-    "APF606": capacity.single_seat_level,
-    "APF607": capacity.oversized_queues,
-    "APF701": versions.removed_api_version,
-    "APF702": versions.deprecated_api_version,
-    "APF703": structure.renamed_field,
-    "APF704": versions.share_default_differs,
-    "APF705": references.default_object_gone,
-    "APF901": text.about_suppressions,
-    "APF902": text.about_suppressions,
-    "APF903": text.about_suppressions,
+    "APF001": validation(text.syntax_error),
+    "APF002": validation(structure.duplicate_key, DECODING),
+    "APF003": validation(text.unrendered_template),
+    "APF004": validation(text.unsafe_document),
+    "APF005": validation(text.not_an_apf_object),
+    "APF101": validation(structure.unknown_field, DECODING),
+    "APF102": validation(structure.wrong_type, DECODING),
+    "APF103": validation(metadata.invalid_metadata),
+    "APF104": validation(metadata.namespace_on_cluster_scoped),
+    "APF105": validation(exports.server_populated_field, UNNECESSARY),
+    "APF106": validation(metadata.duplicate_list_entry, UNNECESSARY),
+    "APF201": validation(flow_schema.precedence_out_of_range),
+    "APF202": validation(flow_schema.reserved_precedence),
+    "APF203": validation(flow_schema.unknown_distinguisher),
+    "APF204": validation(flow_schema.invalid_level_reference),
+    "APF205": validation(subjects.rule_without_subjects),
+    "APF206": validation(requests.rule_without_requests),
+    "APF207": validation(subjects.mismatched_subject, SELECTS_FIELDS),
+    "APF208": validation(subjects.invalid_subject_name),
+    "APF209": validation(requests.empty_match_list),
+    "APF210": validation(requests.wildcard_with_others),
+    "APF211": validation(requests.unknown_verb),
+    "APF212": validation(requests.no_namespace_nor_cluster_scope),
+    "APF213": validation(requests.invalid_namespace),
+    "APF214": validation(requests.invalid_non_resource_url),
+    "APF215": validation(flow_schema.mandatory_flow_schema_changed),
+    "APF301": validation(priority_level.exempt_level_mismatch),
+    "APF302": validation(priority_level.mismatched_level_type, SELECTS_FIELDS),
+    "APF303": validation(priority_level.mismatched_limit_response, SELECTS_FIELDS),
+    "APF304": validation(priority_level.shares_out_of_range),
+    "APF305": validation(queuing.hand_larger_than_deck),
+    "APF306": validation(queuing.shuffle_entropy_too_high),
+    "APF307": validation(queuing.queue_count_out_of_range),
+    "APF308": validation(queuing.queue_length_out_of_range),
+    "APF309": validation(queuing.hand_size_out_of_range),
+    "APF310": validation(priority_level.percent_out_of_range),
+    "APF311": validation(priority_level.mandatory_level_changed),
+    "APF312": validation(priority_level.forbidden_annotation),
+    "APF401": consistency(references.dangling_priority_level, DEPENDS_ON_OTHERS),
+    "APF402": consistency(objects.duplicate_object),
+    "APF403": consistency(references.unused_priority_level, DEPENDS_ON_OTHERS, UNNECESSARY),
+    "APF404": consistency(objects.suggested_object_overwritten),
+    "APF405": consistency(objects.object_deleted_by_server),
+    "APF406": consistency(references.level_after_flow_schema),
+    "APF407": consistency(references.traffic_to_catch_all, ABOUT_CAPTURED_REQUESTS),
+    "APF501": analysis(reachability.shadowed_flow_schema, UNNECESSARY),
+    "APF502": analysis(reachability.shadowed_rule, UNNECESSARY),
+    "APF503": analysis(precedence.precedence_tie, ABOUT_CAPTURED_REQUESTS),
+    "APF504": analysis(matching.impossible_match, SINGLE_VALUE),
+    "APF505": analysis(missed_requests.cluster_scope_missed, ABOUT_CAPTURED_REQUESTS),
+    "APF506": analysis(matching.namespaced_rule_for_cluster_resource),
+    "APF507": analysis(system_traffic.system_traffic_captured, ABOUT_CAPTURED_REQUESTS),
+    "APF508": analysis(missed_requests.non_resource_requests_missed, ABOUT_CAPTURED_REQUESTS),
+    "APF509": analysis(flows.implicit_precedence, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
+    "APF510": analysis(flows.single_flow, ABOUT_CAPTURED_REQUESTS),
+    "APF511": analysis(flows.idle_distinguisher, ABOUT_CAPTURED_REQUESTS, UNNECESSARY),
+    "APF512": analysis(unlisted_subjects.unlisted_subject, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
+    "APF513": analysis(missed_requests.namespaced_requests_missed, ABOUT_CAPTURED_REQUESTS),
+    "APF514": analysis(redundancy.captured_method, ABOUT_CAPTURED_REQUESTS),
+    "APF515": analysis(discovery.discovery_captured, ABOUT_CAPTURED_REQUESTS),
+    "APF516": analysis(redundancy.redundant_flow_schema, ABOUT_CAPTURED_REQUESTS, UNNECESSARY),
+    "APF517": analysis(system_traffic.built_in_flow_schema_narrowed, ABOUT_CAPTURED_REQUESTS),
+    "APF601": analysis(exemption.broad_exemption, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
+    "APF602": analysis(capacity.zero_share_level, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
+    "APF603": analysis(seats.seats_taken, ABOUT_CAPTURED_REQUESTS),
+    "APF604": analysis(capacity.critical_level_lends, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
+    "APF605": analysis(capacity.weak_isolation, ABOUT_CAPTURED_REQUESTS),
+    "APF606": analysis(capacity.single_seat_level, ABOUT_CAPTURED_REQUESTS),
+    "APF607": analysis(capacity.oversized_queues, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
+    "APF701": consistency(versions.removed_api_version, DEPRECATED),
+    "APF702": consistency(versions.deprecated_api_version, DEPRECATED),
+    "APF703": validation(structure.renamed_field, DECODING, DEPRECATED),
+    "APF704": consistency(versions.share_default_differs),
+    "APF705": consistency(references.default_object_gone),
+    "APF901": consistency(text.about_suppressions, DEPENDS_ON_OTHERS, UNNECESSARY),
+    "APF902": consistency(text.about_suppressions),
+    "APF903": consistency(text.about_suppressions, OFF),
 }
 
-OFF = frozenset({"APF903"})
-"""Rules that run only when they are selected. Their pages say `off`; this saves reading them."""
 
-VALIDATION = frozenset(rule for rule in CHECKS if rule < "APF4") | {"APF703"}
-"""Rules of which some findings mean that the API server rejects the object."""
-ANALYSIS = frozenset(rule for rule in CHECKS if "APF5" <= rule < "APF7")
-"""Rules about what objects do in a cluster: they see only those that the API server accepts, except for `SINGLE_VALUES`."""
-SINGLE_VALUES = frozenset({"APF504", "APF509", "APF512", "APF601", "APF602", "APF604", "APF607"})
-"""Rules of `ANALYSIS` that judge single values of an object, whatever else there is. They see rejected objects, too: what
-they report there is as true when the object is accepted. Only what the API server rejects about the same value is left out."""
-_ABOUT_REQUESTS = (ANALYSIS | {"APF407"}) - {"APF501", "APF502", "APF504", "APF506"}
-"""Rules about how the requests of a FlowSchema are treated; not those that report why it gets none."""
+def rules_of(phase: Phase) -> frozenset[str]:
+    """Return the ids of the rules of a phase."""
+    return frozenset(rule for rule, check in CHECKS.items() if check.phase == phase)
+
+
+def rules_with(tag: str) -> frozenset[str]:
+    """Return the ids of the rules with a tag."""
+    return frozenset(rule for rule, check in CHECKS.items() if tag in check.tags)
 
 
 def is_explained(workspace: Workspace, rule: str, problem: Problem, rules: Collection[str]) -> bool:
-    """Whether a finding says nothing new beside another one: how the requests of a FlowSchema are treated that gets none.
+    """Whether a finding is about the requests of a FlowSchema that APF501 reports as unreachable.
 
-    `workspace` has only accepted objects, `rules` are those that run. Nothing is proved as long as there is no such finding.
+    `workspace` has only accepted objects, `rules` are those that run. Without such a finding nothing is proved.
     """
-    if rule not in _ABOUT_REQUESTS or "APF501" not in rules or not isinstance(problem.place, Place):
+    if (
+        ABOUT_CAPTURED_REQUESTS not in CHECKS[rule].tags
+        or "APF501" not in rules
+        or not isinstance(problem.place, Place)
+    ):
         return False
     document = problem.place.document
     return document.kind == "FlowSchema" and id(document) in reachability.unreachable_documents(workspace)

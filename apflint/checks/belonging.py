@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.checks import repair
 from apflint.checks.subjects import MEMBERS
-from apflint.checks.wording import listed, nearest, quote
 from apflint.finding import Fix, Operation
 from apflint.model import shares_field
 from apflint.schema import find_field_paths
+from apflint.wording import listed, nearest, quote
 
 if TYPE_CHECKING:
     from apflint.finding import Path

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.seats import shares_path
-from apflint.checks.wording import quote
 from apflint.evaluate import shards
 from apflint.finding import Place, Problem
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

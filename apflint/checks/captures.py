@@ -20,12 +20,12 @@ from apflint.checks.system_users import (
     system_users,
     typical_requests,
 )
-from apflint.checks.wording import listed, quote
 from apflint.evaluate.level_quality import is_at_least_as_good
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import matching_order
 from apflint.finding import Place, Problem
 from apflint.record import NamedTuple
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apflint.checks.wording import listed, quote
 from apflint.model import shares_field
+from apflint.wording import listed, quote
 
 _SPELLING = {
     "priority_level_configuration": "priorityLevelConfiguration.name",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.level_facts import describe_seats
-from apflint.checks.wording import listed, quote
 from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resolve import classify
 from apflint.finding import Place, Problem
 from apflint.record import NamedTuple
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import quote
 from apflint.evaluate.groups import NODES
 from apflint.finding import Elsewhere, Place, Problem
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import objects
-from apflint.checks.wording import listed, quote, several
 from apflint.finding import Fix, Operation, Place, Problem
+from apflint.wording import listed, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

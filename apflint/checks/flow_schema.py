@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin, names
 from apflint.checks import repair
 from apflint.checks.comparison import differences
-from apflint.checks.wording import did_you_mean, placeholder_hint, quote
 from apflint.finding import Cause, Place, Problem
+from apflint.wording import did_you_mean, placeholder_hint, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

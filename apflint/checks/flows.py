@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks import repair
-from apflint.checks.wording import quote
 from apflint.finding import Fix, Operation, Place, Problem
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.checks import repair
-from apflint.checks.wording import listed, quote
 from apflint.evaluate import resources
 from apflint.finding import Fix, Place, Problem
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import names
-from apflint.checks.wording import placeholder_hint, quote
 from apflint.finding import Cause, Elsewhere, Fix, Operation, Place, Problem
 from apflint.model import FlowSchema
+from apflint.wording import placeholder_hint, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from apflint.checks.wording import placeholder_hint, quote
 from apflint.finding import Fix, Operation
+from apflint.wording import placeholder_hint, quote
 
 if TYPE_CHECKING:
     from apflint.finding import Path

@@ -13,7 +13,6 @@ from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.matching import COLLECTION_VERBS, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
-from apflint.checks.wording import listed, quote
 from apflint.evaluate import resources
 from apflint.evaluate.match import (
     ALL,
@@ -26,6 +25,7 @@ from apflint.evaluate.match import (
 from apflint.finding import Elsewhere, Fix, Place, Problem
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

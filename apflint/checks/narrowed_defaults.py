@@ -10,10 +10,10 @@ from apflint.checks.captures import passages
 from apflint.checks.level_facts import describe_seats
 from apflint.checks.reachability import given
 from apflint.checks.system_users import system_users, typical_requests
-from apflint.checks.wording import quote
 from apflint.evaluate.match import ALL, matches_flow_schema
 from apflint.evaluate.resolve import EXEMPT, matching_order
 from apflint.finding import Elsewhere, Fix, Place, Problem
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

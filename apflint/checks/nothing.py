@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import listed, quote
 from apflint.evaluate.groups import SERVICE_ACCOUNTS, service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
@@ -14,6 +13,7 @@ from apflint.proofs.request_space import (
     path_traits,
     resource_traits,
 )
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.metadata import objects
-from apflint.checks.wording import quote
 from apflint.finding import Elsewhere, Fix, Path, Place, Problem
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

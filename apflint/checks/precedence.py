@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.budgets import MAX_COMPARED_PAIRS, MAX_TIE_PROOFS
 from apflint.checks.reachability import given, is_treated_alike, object_keys, unreachable_documents
-from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Place, Problem
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.comparison import differences
-from apflint.checks.wording import did_you_mean, quote
 from apflint.finding import Cause, Fix, Operation, Place, Problem, field_path
 from apflint.model import PRESERVE_ZERO, shares_field
+from apflint.wording import did_you_mean, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import listed
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
 from apflint.finding import Cause, Place, Problem, field_path
+from apflint.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

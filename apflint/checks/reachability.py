@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
 from apflint.checks import matching
-from apflint.checks.wording import listed, quote
 from apflint.evaluate.resolve import matching_order
 from apflint.finding import Elsewhere, Place, Problem, clipped, field_path
 from apflint.record import NamedTuple
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_REDUNDANCY_PARTS, MAX_REDUNDANCY_PROOF_PARTS, MAX_REDUNDANCY_PROOFS
-from apflint.checks.wording import listed, quote, several
 from apflint.evaluate.groups import AUTHENTICATED, UNAUTHENTICATED
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import CATCH_ALL, matching_order
 from apflint.evaluate.urls import covers_urls
 from apflint.finding import Elsewhere, Place, Problem
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
+from apflint.wording import listed, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

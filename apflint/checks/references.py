@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from apflint import builtin, names
 from apflint.checks import repair
 from apflint.checks.objects import is_deleted_by_server
-from apflint.checks.wording import listed, quote
 from apflint.finding import Elsewhere, Fix, Path, Place, Problem
 from apflint.load import helm_templates
 from apflint.model import FlowSchema
 from apflint.similarity import find_similar
+from apflint.wording import listed, quote
 from apflint.workspace import is_dangling_on_server
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import nearest, quote, several
 from apflint.finding import Fix, Operation
 from apflint.similarity import MAX_WORD_LENGTH, rate_similarity
+from apflint.wording import nearest, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from apflint import names
 from apflint.checks import repair
-from apflint.checks.wording import listed, nearest, placeholder_hint, quote, several
 from apflint.finding import Cause, Place, Problem, field_path
 from apflint.record import NamedTuple
+from apflint.wording import listed, nearest, placeholder_hint, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.wording import listed, quote, several
 from apflint.finding import Elsewhere, Place, Problem
 from apflint.record import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
+from apflint.wording import listed, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from apflint.checks import belonging
 from apflint.checks.misreading import as_written, misreading, not_finite, retyped
 from apflint.checks.subjects import MEMBERS
-from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
 from apflint.model import shares_field
 from apflint.releases import BORROWING, EXEMPT_FIELD
 from apflint.schema import find_field_paths
+from apflint.wording import did_you_mean, listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

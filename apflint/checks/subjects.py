@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from apflint import names
 from apflint.checks import repair
-from apflint.checks.wording import did_you_mean, listed, placeholder_hint, quote
 from apflint.finding import Cause, Fix, Place, Problem, field_path
+from apflint.wording import did_you_mean, listed, placeholder_hint, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

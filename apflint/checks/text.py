@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import quote
 from apflint.finding import Cause, Edit, Fix, Problem
 from apflint.releases import api_version
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

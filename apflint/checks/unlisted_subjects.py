@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.wording import quote
 from apflint.finding import Fix, Operation, Place, Problem
 from apflint.record import NamedTuple
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

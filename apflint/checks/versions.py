@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from apflint.checks import repair
 from apflint.checks.exports import is_exported, own_documents
-from apflint.checks.wording import listed, quote
 from apflint.finding import Place, Problem
 from apflint.load.document import GROUP
 from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.releases import api_version
+from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

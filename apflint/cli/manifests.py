@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.checks import VALIDATION
+from apflint.checks import rules_of
 from apflint.engine import STDIN, load_inputs, report
 from apflint.evaluate.limits import server_concurrency
 from apflint.inputs import files
@@ -97,7 +97,7 @@ def _warn(loaded: list[Loaded], known: Workspace) -> None:
     """Says what of the input no cluster can have, and what of that the answers count in all the same."""
     if not known.manifests and not known.troubles:
         return
-    findings = report(loaded, known, [*VALIDATION, _DUPLICATE]).findings
+    findings = report(loaded, known, [*rules_of("validation"), _DUPLICATE]).findings
     if any(finding.rule == "APF003" for finding in findings):
         sys.stderr.write("apflint: templates among the manifests are not used: render them first\n")
     unread = [finding for finding in findings if finding.rule == "APF004" and not finding.apiserver]

@@ -37,9 +37,10 @@ def confirm_findings(
 
 def depends_on_others(finding: Finding) -> bool:
     """Whether objects in other files can refute a finding."""
-    from apflint.checks import ANALYSIS
+    from apflint.checks import CHECKS, DEPENDS_ON_OTHERS
 
-    return finding.rule in ANALYSIS or finding.rule in ("APF401", "APF403", "APF901")
+    check = CHECKS[finding.rule]
+    return check.phase == "analysis" or DEPENDS_ON_OTHERS in check.tags
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from apflint.checks.wording import did_you_mean, listed, quote
 from apflint.load.document import KINDS
 from apflint.releases import API_VERSIONS
 from apflint.schema import load_schema
 from apflint.shipped import shipped
+from apflint.wording import did_you_mean, listed, quote
 
 FILES = {"config": "apflint-config.json", "test": "apflint-test.json"}
 """The command that reads a file of ours -> the schema of such files: settings, and suites of tests."""

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.checks import VALIDATION
+from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
 from apflint.finding import SEVERITIES, field_path
 from apflint.suppression import RULES as SUPPRESSION_RULES
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     Extent = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
     """All inputs, a file, or an object in a file."""
 
-_DECODING = frozenset({"APF002", "APF101", "APF102", "APF703"})
-"""Rules about what a server cannot decode: it does not validate such an object."""
-_SELECTING = frozenset({"APF207", "APF302", "APF303"})
-"""Rules about a type or a kind, which selects the fields beside it that are validated."""
+_VALIDATION = rules_of("validation")
+_DECODING = rules_with(DECODING)
+_SELECTING = rules_with(SELECTS_FIELDS)
 
 
 class Conflict(NamedTuple):
@@ -117,7 +116,7 @@ class Comparison:
 
         A finding at the very field that was edited comes from the fix: its value was intended for another field.
         """
-        if finding.file in self._unrecognized or (self._hides_others and finding.rule not in VALIDATION):
+        if finding.file in self._unrecognized or (self._hides_others and finding.rule not in _VALIDATION):
             return True
         objects: tuple[Extent, ...] = ((finding.file, finding.object), (finding.file, None))
         if any((*place, finding.field) in self._fixes for place in objects):
@@ -139,7 +138,7 @@ class Comparison:
         """Return which fixes may be the cause of `regressions`, as narrow as it is known."""
         counts = _count(regressions)
         for is_relevant in (
-            lambda finding: finding.rule in VALIDATION,  # what servers reject changes what other rules find
+            lambda finding: finding.rule in _VALIDATION,  # what servers reject changes what other rules find
             lambda finding: identity(finding) not in self._known,
             lambda finding: identity(finding)[:-1] not in self._known_fields,  # not only with another message
             lambda finding: counts[_object(finding)] > self._allowed[_object(finding)],
@@ -158,7 +157,7 @@ class Comparison:
     def _find_cause(self, finding: Finding) -> Hashable:
         """Return the key of the fixes that may be the cause of a finding: in `self._fixes`, or a set of such keys."""
         place: Extent = (finding.file, finding.object)
-        if finding.rule in VALIDATION:  # about one object: other files do not matter
+        if finding.rule in _VALIDATION:  # about one object: other files do not matter
             fields = ((*place, field) for field in _and_above(finding.field))
             keys: Iterable[Hashable] = (*fields, place, (finding.file,))
             return next((key for key in keys if key in self._fixes), ())

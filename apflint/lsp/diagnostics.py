@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from apflint.checks import CHECKS, DEPRECATED, UNNECESSARY
 from apflint.lsp.convert import offsets_of_span, range_of_span
 
 if TYPE_CHECKING:
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
 
 MAX_DIAGNOSTICS_PER_FILE = 1000
 """Maximum number of findings of one file that an editor shows. Editors become slow with a hundred thousand of them."""
-
-UNNECESSARY = frozenset({"APF105", "APF106", "APF403", "APF501", "APF502", "APF511", "APF516", "APF901"})
-"""Rules about parts without effect, which editors show faded."""
-DEPRECATED = frozenset({"APF701", "APF702", "APF703"})
-"""Rules about deprecated and removed versions, which editors strike out."""
 
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
@@ -72,8 +68,8 @@ def _diagnostic(
         for other in finding.related
         if other.file in sources  # built-in objects have no file
     ]
-    tags = [types.DiagnosticTag.Unnecessary] if finding.rule in UNNECESSARY else []
-    tags += [types.DiagnosticTag.Deprecated] if finding.rule in DEPRECATED else []
+    tags = [types.DiagnosticTag.Unnecessary] if UNNECESSARY in CHECKS[finding.rule].tags else []
+    tags += [types.DiagnosticTag.Deprecated] if DEPRECATED in CHECKS[finding.rule].tags else []
     return types.Diagnostic(
         range=range_of_span(sources[finding.file], finding.span, encoding),
         message=_message(finding),
