@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from apflint import catalogue, settings_text
 from apflint.exclusion import Excluder, Patterns
 from apflint.finding import SEVERITIES
-from apflint.report import FORMATS
+from apflint.output.findings import FORMATS
 from apflint.settings import DEFAULTS, git_root, is_severity
 from apflint.similarity import find_similar
 

@@ -12,7 +12,7 @@ import pytest
 
 from apflint import catalogue
 from apflint.cli import rule as command
-from apflint.report import Style
+from apflint.output.console import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -250,7 +250,7 @@ def test_a_page_under_the_name_of_another_is_an_error(folder: Path) -> None:
 
 STYLES = {
     "pipe": Style(),
-    "terminal": Style(width=80, colour=True, hyperlinks=True),
+    "terminal": Style(width=80, color=True, hyperlinks=True),
     "narrow": Style(width=50),
 }
 
@@ -288,10 +288,10 @@ def test_a_page_on_a_terminal(width: int) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    style = Style(width=80, colour=True, hyperlinks=True)
+    style = Style(width=80, color=True, hyperlinks=True)
     shown = command.show("hand-larger-than-deck", "text", style)
     codes = re.findall(r"\x1b\[([0-9;]*)m", shown)
-    # No background: it would be a dark box on a light terminal. 16 colours: those that the terminal itself has chosen.
+    # No background: it would be a dark box on a light terminal. 16 colors: those that the terminal itself has chosen.
     assert not [code for code in codes for part in code.split(";") if 40 <= int(part) <= 49 or int(part) in (38, 48)]
     assert f"\x1b]8;;{catalogue.url('APF305')}\x1b\\" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)

@@ -20,7 +20,8 @@ from apflint.evaluate.change import Difference, Side, difference
 from apflint.evaluate.limits import compute
 from apflint.evaluate.requestinfo import seen_by_apf
 from apflint.evaluate.resolve import classify, configuration
-from apflint.report import Style, markdown
+from apflint.output.console import Style
+from apflint.output.findings import markdown
 
 if TYPE_CHECKING:
     from pathlib import Path

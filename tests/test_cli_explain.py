@@ -20,8 +20,7 @@ from apflint.cli.ask import Question, request
 from apflint.cli.explain import Explainer, as_json
 from apflint.cli.story import story
 from apflint.evaluate.records import from_record
-from apflint.report import Style
-from apflint.report.terminal import cells
+from apflint.output.console import Style, count_cells
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,7 +185,7 @@ def test_it_fits_the_terminal(width: int) -> None:
     for question in DEFAULT_CLUSTER.values():
         for line in told(question, explainer(), width=width).splitlines():
             # A name is never broken, so a line may be longer by its only word.
-            assert cells(line) <= width or len(line.split()) == 1, line
+            assert count_cells(line) <= width or len(line.split()) == 1, line
 
 
 @pytest.mark.parametrize(
@@ -210,7 +209,7 @@ def test_the_story_with_a_users_configuration(
 
 @pytest.mark.usefixtures("cluster")
 def test_narrow_and_coloured(snapshot: SnapshotAssertion) -> None:
-    assert told(DEFAULT_CLUSTER["a user"], explainer("."), width=50, colour=True) == snapshot
+    assert told(DEFAULT_CLUSTER["a user"], explainer("."), width=50, color=True) == snapshot
 
 
 @pytest.mark.usefixtures("cluster")

@@ -17,8 +17,8 @@ from apflint.cli.table import Cell, Column, table
 from apflint.evaluate import shards
 from apflint.evaluate.limits import Limits, compute
 from apflint.model import flow_schema, priority_level
+from apflint.output.console import Painter, count_cells
 from apflint.releases import release
-from apflint.report.terminal import Paint, cells
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -167,7 +167,7 @@ def test_limits_before_borrowing() -> None:
 
 def test_colour_changes_no_text() -> None:
     plain = limits_text.render(_limits(), width=100)
-    painted = limits_text.render(_limits(), width=100, paint=Paint(colour=True))
+    painted = limits_text.render(_limits(), width=100, paint=Painter(color=True))
     assert painted != plain
     assert re.sub("\x1b\\[[0-9;]*m", "", painted) == plain
 
@@ -188,7 +188,7 @@ def test_nothing_sticks_out_of_a_terminal(width: int) -> None:
     ]
     for text in texts:
         assert "\x1b" not in text
-        long = [line for line in text.splitlines() if cells(line) > max(40, width)]
+        long = [line for line in text.splitlines() if count_cells(line) > max(40, width)]
         assert long == []
 
 
@@ -307,7 +307,7 @@ def test_tables_are_aligned_and_hold_no_control_characters(rows: list[tuple[str,
     drawn = table(columns, [[Cell(name, "bold"), str(number)] for name, number in rows], width)
     assert all(line.isprintable() for line in drawn.lines)
     if not drawn.left_out:
-        assert len({cells(line) for line in drawn.lines}) == 1
-        assert cells(drawn.lines[0]) <= width
+        assert len({count_cells(line) for line in drawn.lines}) == 1
+        assert count_cells(drawn.lines[0]) <= width
     else:
         assert drawn.left_out == ["N"]

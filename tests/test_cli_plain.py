@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from apflint import __version__, cli
 from apflint.cli import app, ask, check, outcome, plain, terminal
 from apflint.cli.options import CheckFormat
-from apflint.report import FORMATS
+from apflint.output.findings import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from apflint.catalogue import ids, rules
 from apflint.cli import completion
 from apflint.cli.app import run
 from apflint.cli.commands import ALL
+from apflint.output.findings import FORMATS
 from apflint.releases import RELEASES
-from apflint.report import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,8 +23,9 @@ from apflint.graph.layout import TOP, layout
 from apflint.graph.markup import cut
 from apflint.graph.picture import Picture, Shadow, picture, shadows
 from apflint.load import load
+from apflint.output.console import count_cells
+from apflint.output.sanitize import sanitize
 from apflint.releases import release
-from apflint.report.terminal import cells, visible
 from apflint.workspace import Workspace, World, workspace
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ def test_names_never_become_markup(name: str) -> None:
         assert text.isascii()
         assert text.replace("\n", "").isprintable()
     assert _elements(svg.render(drawn)) == _elements(svg.render(_plain()))
-    assert any(f"FlowSchema {visible(name)} (yours)" in text for text in _texts(svg.render(drawn)))
+    assert any(f"FlowSchema {sanitize(name)} (yours)" in text for text in _texts(svg.render(drawn)))
     assert _tags(page.render(drawn)) == _tags(page.render(_plain()))
 
 
@@ -368,9 +369,9 @@ def test_graphviz_keeps_the_order() -> None:
 
 @given(text=st.text(max_size=60), room=st.integers(1, 50))
 def test_cut_fits(text: str, room: int) -> None:
-    found = cut(visible(text), room)
-    assert cells(found) <= room
-    assert found == visible(text) or found.endswith("\u2026")
+    found = cut(sanitize(text), room)
+    assert count_cells(found) <= room
+    assert found == sanitize(text) or found.endswith("\u2026")
 
 
 def test_what_the_solver_says_is_drawn() -> None:

@@ -15,7 +15,7 @@ import pytest
 from apflint.cli import interactive, manifests
 from apflint.cli.explain import Explainer
 from apflint.cli.interactive import Draft, Step, Vocabulary
-from apflint.report import Style
+from apflint.output.console import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,8 @@ from hypothesis import given, settings
 from test_reports_read_back import LAWS, in_process
 
 from apflint.engine import Options, check
-from apflint.report import Style, render
+from apflint.output.console import Style
+from apflint.output.findings import render
 
 if TYPE_CHECKING:
     from pathlib import Path

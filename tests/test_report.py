@@ -10,7 +10,8 @@ import pytest
 
 from apflint.finding import Cause, Finding, Fix, ObjectRef, Related, Report, Skipped, Span
 from apflint.load.source import Source
-from apflint.report import Style, render
+from apflint.output.console import Style
+from apflint.output.findings import render
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -117,7 +118,7 @@ CLEAN = Report("1.36", (), 3, 5, (), 0, {})
 STYLES = {
     "wide": Style(width=200),
     "narrow": Style(width=50),
-    "colour": Style(width=80, colour=True, hyperlinks=True),
+    "color": Style(width=80, color=True, hyperlinks=True),
     "pipe": Style(),
     "quiet": Style(quiet=True),
     "verbose": Style(verbose=True),

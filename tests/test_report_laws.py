@@ -22,10 +22,11 @@ from apflint.finding import (
     Span,
 )
 from apflint.load.source import Source
-from apflint.report import Style, render
-from apflint.report.snippet import snippet
-from apflint.report.terminal import Paint, cells, inert, visible, wrap
-from apflint.report.text import PROSE
+from apflint.output.console import Painter, Style, count_cells, wrap
+from apflint.output.findings import render
+from apflint.output.findings.snippet import snippet
+from apflint.output.findings.text import PROSE
+from apflint.output.sanitize import sanitize, sanitize_json
 
 NASTY = (
     "\n\r\t\x00\x07\x1b\x7f\x85\x9b\xa0\u200b\u2028\u202e\u2066\ufeff\ud800\u0301\u4e2d\u1100\u1161\U0001f600\U000e0001"
@@ -79,7 +80,7 @@ REPORTS = st.builds(
 STYLES = st.builds(
     Style,
     width=st.none() | st.integers(1, 220),
-    colour=st.booleans(),
+    color=st.booleans(),
     hyperlinks=st.booleans(),
     quiet=st.booleans(),
     verbose=st.booleans(),
@@ -91,7 +92,7 @@ STYLES = st.builds(
 @LAWS
 def test_nothing_raw_reaches_the_terminal(report: Report, style: Style, name: str) -> None:
     shown = render(report, name, style)
-    if style.colour or style.hyperlinks:
+    if style.color or style.hyperlinks:
         shown = OWN_CODES.sub("", shown)
     assert all(line.isprintable() for line in shown.split("\n"))
     shown.encode()
@@ -106,7 +107,7 @@ def test_concise_has_a_line_for_each_finding(report: Report, style: Style) -> No
     assert lines[-1] == ""
     for line, finding in zip(lines, report.findings, strict=False):
         plain = OWN_CODES.sub("", line)
-        place = f"{visible(finding.file)}:{finding.span.line}:{finding.span.column}: "
+        place = f"{sanitize(finding.file)}:{finding.span.line}:{finding.span.column}: "
         assert plain.startswith(f"{place}{finding.severity} {finding.rule} {finding.name}: ")
 
 
@@ -166,8 +167,8 @@ def test_twice_is_the_same(report: Report, style: Style, name: str) -> None:
 @LAWS
 def test_colours_change_nothing_else(report: Report, width: int) -> None:
     plain = render(report, "text", Style(width=width))
-    coloured = render(report, "text", Style(width=width, colour=True, hyperlinks=True))
-    assert OWN_CODES.sub("", coloured) == plain
+    colored = render(report, "text", Style(width=width, color=True, hyperlinks=True))
+    assert OWN_CODES.sub("", colored) == plain
 
 
 LINES = st.text(
@@ -186,16 +187,16 @@ def test_the_mark_lies_below_the_span(line: str, start: int, length: int, room: 
     stop = min(start + length, len(line))
     shown = snippet(Source("f", f"first\r\n{line}\r\nlast"), Span(2, start + 1, 2, stop + 1), room)
     assert shown is not None
-    assert cells(shown.text) <= room
+    assert count_cells(shown.text) <= room
     assert shown.marks >= 1
-    assert shown.indent + (shown.marks if start < stop else 0) <= cells(shown.text)
+    assert shown.indent + (shown.marks if start < stop else 0) <= count_cells(shown.text)
     # What stands above the first mark is the first character of the span, as it is shown.
-    first = "    " if line[start : start + 1] == "\t" else visible(line[start : start + 1])
-    combining = start < stop and cells(first) == 0
+    first = "    " if line[start : start + 1] == "\t" else sanitize(line[start : start + 1])
+    combining = start < stop and count_cells(first) == 0
     assert combining or any(rest.startswith(first) for rest in _after(shown.text, shown.indent))
     if shown.text.count("…") == line.count("…"):
-        whole = [visible(char) if char != "\t" else "    " for char in line]
-        before, marks = cells("".join(whole[:start])), cells("".join(whole[start:stop]))
+        whole = [sanitize(char) if char != "\t" else "    " for char in line]
+        before, marks = count_cells("".join(whole[:start])), count_cells("".join(whole[start:stop]))
         assert shown.text == "".join(whole)
         assert shown.indent == (before - 1 if before and not marks and start < stop else before)
         assert shown.marks == max(1, marks)
@@ -203,7 +204,7 @@ def test_the_mark_lies_below_the_span(line: str, start: int, length: int, room: 
 
 def _after(text: str, indent: int) -> list[str]:
     """What follows once `indent` cells are taken: combining characters may belong to either side."""
-    return [text[n:] for n in range(len(text) + 1) if cells(text[:n]) == indent]
+    return [text[n:] for n in range(len(text) + 1) if count_cells(text[:n]) == indent]
 
 
 @pytest.mark.parametrize("line", [0, 4, 999])
@@ -218,43 +219,43 @@ def test_the_empty_line_at_the_end_can_be_shown() -> None:
 @given(TEXT, st.integers(10, 120), st.integers(0, 60), st.integers(0, 8))
 @LAWS
 def test_wrapping_keeps_every_character(text: str, width: int, first: int, rest: int) -> None:
-    text = visible(text)
+    text = sanitize(text)
     lines = wrap(text, width, first, rest)
     assert " ".join(lines).removeprefix("" if lines[0] or text[:1] in ("", " ") else " ") == text
     for number, line in enumerate(lines):
         taken = rest if number else first
-        assert taken + cells(line) <= width or " " not in line.strip(" ")
+        assert taken + count_cells(line) <= width or " " not in line.strip(" ")
 
 
 @pytest.mark.parametrize(
     "text", ["plain", "開発", "e\u0301", "\u1112\u1161\u11ab", "😀", "\uff46\uff55", "ﾊﾝｶｸ", "Grüße"]
 )
 def test_cells_are_those_of_rich(text: str) -> None:
-    assert cells(text) == cell_len(text)
+    assert count_cells(text) == cell_len(text)
 
 
 @given(TEXT)
 @LAWS
 def test_visible_text_is_printable(text: str) -> None:
-    assert visible(text).isprintable()
-    assert visible(text) == text or not text.isprintable() or "##" in text
+    assert sanitize(text).isprintable()
+    assert sanitize(text) == text or not text.isprintable() or "##" in text
 
 
 @pytest.mark.parametrize("command", ["##[add-mask]", "##vso[x]", "##teamcity[x]"])
 def test_no_command_of_a_log_stays_one(command: str) -> None:
     escaped = command.replace("##", r"#\x23")
-    assert visible(f"a #{command}{command}\x1b") == rf"a #{escaped}{escaped}\x1b"
-    assert visible("## [a] ##vs[o] #[") == "## [a] ##vs[o] #["
+    assert sanitize(f"a #{command}{command}\x1b") == rf"a #{escaped}{escaped}\x1b"
+    assert sanitize("## [a] ##vs[o] #[") == "## [a] ##vs[o] #["
     line = f"  #{command} b: {command}"
     shown = snippet(Source("f", line), Span(1, 4, 1, 4 + len(command)), 80)
     assert shown == (f"  #{escaped} b: {escaped}", 3, len(escaped))
-    read = json.loads(inert(json.dumps({"a": f"\\{command}\\"})))
+    read = json.loads(sanitize_json(json.dumps({"a": f"\\{command}\\"})))
     assert read == {"a": f"\\{command}\\"}
-    assert command not in inert(json.dumps(f"#{command}"))
+    assert command not in sanitize_json(json.dumps(f"#{command}"))
 
 
 def test_an_address_with_control_characters_is_no_link() -> None:
-    paint = Paint(hyperlinks=True)
+    paint = Painter(hyperlinks=True)
     assert paint.link("x", "https://e/\x1b]0;") == "x"
     assert paint.link("x", "javascript:alert(1)") == "x"
     assert paint.link("x", "https://e/") == "\x1b]8;;https://e/\x1b\\x\x1b]8;;\x1b\\"
@@ -265,7 +266,7 @@ def test_an_address_with_control_characters_is_no_link() -> None:
 def test_prose_stays_within_the_width(report: Report, width: int) -> None:
     for line in render(report, "text", Style(width=width, quiet=True)).split("\n"):
         if re.match(r"  +\d* \|", line):
-            assert cells(line) <= width
-        elif cells(line) > min(width, PROSE):
+            assert count_cells(line) <= width
+        elif count_cells(line) > min(width, PROSE):
             # Only what must not be broken sticks out: a word, or a place with its file name.
-            assert max(map(cells, line.split(" "))) > 20
+            assert max(map(count_cells, line.split(" "))) > 20

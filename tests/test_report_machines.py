@@ -29,9 +29,10 @@ from apflint.cli.app import run
 from apflint.finding import Cause, Fix, ObjectRef, Report
 from apflint.load.source import Source
 from apflint.lsp.diagnostics import diagnostics_by_file
-from apflint.report import Style, github, markdown, paths, render, sarif
-from apflint.report.fingerprint import line_hashes
-from apflint.report.terminal import visible
+from apflint.output.console import Style
+from apflint.output.findings import github, markdown, paths, render, sarif
+from apflint.output.findings.fingerprint import line_hashes
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -119,7 +120,7 @@ def test_sarif_reads_back(report: Report) -> None:
     assert len(read["results"]) == len(report.findings)
     for result, found in zip(read["results"], report.findings, strict=True):
         assert read["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == found.rule
-        assert unlinked(result["message"]["text"]) == unlinked(visible(found.message))
+        assert unlinked(result["message"]["text"]) == unlinked(sanitize(found.message))
         place = result["locations"][0]["physicalLocation"]
         assert tuple(place["region"].values()) == (
             found.span.line,
@@ -130,7 +131,7 @@ def test_sarif_reads_back(report: Report) -> None:
         assert unquote_to_bytes(place["artifactLocation"]["uri"]) == found.file.encode()
         others = result.get("relatedLocations", [])
         assert [unlinked(other["message"]["text"]) for other in others] == [
-            unlinked(visible(other.message)) for other in found.related
+            unlinked(sanitize(other.message)) for other in found.related
         ]
         assert "](" not in result["message"]["text"]  # a link of SARIF is `[...](...)`
 
@@ -285,7 +286,7 @@ def test_gitlab_reads_back(report: Report) -> None:
     assert [
         (entry["check_name"], entry["description"], entry["location"]["path"], entry["location"]["lines"]["begin"])
         for entry in entries
-    ] == [(f"{f.rule} {f.name}", f"{f.rule}: {visible(f.message)}", f.file, f.span.line) for f in report.findings]
+    ] == [(f"{f.rule} {f.name}", f"{f.rule}: {sanitize(f.message)}", f.file, f.span.line) for f in report.findings]
     assert len({entry["fingerprint"] for entry in entries}) == len(entries)
 
 
@@ -362,13 +363,13 @@ def test_junit_reads_back(report: Report) -> None:
     assert len(text) == len(report.findings)
     for found in report.findings:
         assert any(
-            file == visible(found.file) and f" {found.rule} {found.name}\n{visible(found.message)}\n" in story
+            file == sanitize(found.file) and f" {found.rule} {found.name}\n{sanitize(found.message)}\n" in story
             for file, story in text
         )
     # Of control characters only line ends are left, and those are ours.
     assert all(char.isprintable() or char == "\n" for char in "".join(root.itertext()))
     assert Counter(case.get("message") for case in root.iter("failure")) == Counter(
-        visible(found.message) for found in report.findings if found.severity != "info"
+        sanitize(found.message) for found in report.findings if found.severity != "info"
     )
 
 
@@ -411,7 +412,7 @@ def test_github_reads_back(report: Report) -> None:
         (kind, values["title"], values["file"], values["line"], message)
         for kind, values, message in map(read_command, lines)
     ) == Counter(
-        (names[f.severity], f"{f.rule} {f.name}", visible(f.file), str(f.span.line), visible(f.message))
+        (names[f.severity], f"{f.rule} {f.name}", sanitize(f.file), str(f.span.line), sanitize(f.message))
         for f in report.findings
     )
 
@@ -465,8 +466,8 @@ def test_markdown_reads_back(report: Report) -> None:
     assert Counter((row[1], row[2].strip(), row[3].strip().replace("`", "")) for row in rows) == Counter(
         (
             f"{f.rule} {f.name}",
-            visible(f"{f.file}:{f.span.line}:{f.span.column}").strip(),
-            (visible(f.message).strip() or '""').replace("`", ""),
+            sanitize(f"{f.file}:{f.span.line}:{f.span.column}").strip(),
+            (sanitize(f.message).strip() or '""').replace("`", ""),
         )
         for f in report.findings
     )
@@ -541,7 +542,7 @@ def test_wrong_reports(folder: Path, capsys: pytest.CaptureFixture[str], value: 
 def test_a_report_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
     write(folder, one=GOOD)
     assert run(["check", "one.yaml", "--report", f"junit={file}", "--report", "json=good.json"]) == 2
-    assert capsys.readouterr().err.startswith(f'apflint: The report cannot be written to "{visible(file)}": ')
+    assert capsys.readouterr().err.startswith(f'apflint: The report cannot be written to "{sanitize(file)}": ')
     assert (folder / "good.json").exists()
 
 
@@ -661,7 +662,7 @@ def test_the_summary_that_cannot_be_written(
 def test_fixes_and_styles_change_nothing() -> None:
     fixed = NASTY._replace(findings=tuple(f._replace(fix=Fix("x", safe=True)) for f in NASTY.findings))
     for name in FORMATS:
-        assert render(fixed, name) == render(NASTY, name, Style(width=40, colour=True, verbose=True))
+        assert render(fixed, name) == render(NASTY, name, Style(width=40, color=True, verbose=True))
 
 
 @pytest.mark.parametrize("name", ["github", "gitlab", "sarif"])

@@ -14,7 +14,7 @@ from conftest import UNMEASURED
 
 from apflint.cli.app import run
 from apflint.cli.options import CheckFormat, FailOn
-from apflint.report import FORMATS
+from apflint.output.findings import FORMATS
 from apflint.settings import DEFAULTS, effective, find
 
 if TYPE_CHECKING:

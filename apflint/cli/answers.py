@@ -26,7 +26,7 @@ from apflint.evaluate.flows import flow_json
 from apflint.evaluate.records import items_of, json_values, no_json
 from apflint.evaluate.requestinfo import request_info
 from apflint.inputs.files import SIZE_LIMIT
-from apflint.report.terminal import inert
+from apflint.output.sanitize import sanitize_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -192,7 +192,7 @@ def answers(
             whole = known.texts(1, b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace"))
             head.clear()
             while some := "".join(islice(whole, _SOME)):
-                yield inert(some), known.errors
+                yield sanitize_json(some), known.errors
                 known.errors = []
             return
     number = 1
@@ -207,11 +207,11 @@ def answers(
             for part in known.line(at, line):  # a list of thousands of events may be one line
                 parts.append(part)
                 if len(parts) >= _SOME:
-                    yield inert("".join(parts)), known.errors
+                    yield sanitize_json("".join(parts)), known.errors
                     known.errors = []
                     parts.clear()
         number += len(batch)
-        yield inert("".join(parts)), known.errors
+        yield sanitize_json("".join(parts)), known.errors
         known.errors = []
 
 

@@ -15,14 +15,15 @@ from apflint.evaluate import records
 from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
 from apflint.inputs import files
 from apflint.names import dns_label
-from apflint.report.json_text import to_json
-from apflint.report.terminal import counted, visible
+from apflint.output.console import counted
+from apflint.output.json_text import to_json
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apflint.cli.manifests import Cluster
-    from apflint.report import Style
+    from apflint.output.console import Style
     from apflint.workspace import Workspace
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
@@ -108,9 +109,11 @@ def _consistent(question: Question) -> None:
     if question.namespace is None:
         return
     if question.all_namespaces:
-        raise ValueError(f'-n "{visible(question.namespace)}" is one namespace, and -A is for all. Give one of the two')
+        raise ValueError(
+            f'-n "{sanitize(question.namespace)}" is one namespace, and -A is for all. Give one of the two'
+        )
     if problem := dns_label(question.namespace):
-        raise ValueError(f'-n: "{visible(question.namespace)}" is no name of a namespace: {problem}')
+        raise ValueError(f'-n: "{sanitize(question.namespace)}" is no name of a namespace: {problem}')
 
 
 def _name_or_path(asked: Request, words: tuple[str, ...]) -> Request:
@@ -121,7 +124,7 @@ def _name_or_path(asked: Request, words: tuple[str, ...]) -> Request:
     word = words[2] if len(words) > 2 else ""
     if not (os.path.isdir(word) or (word.endswith(files.SUFFIXES) and os.path.isfile(word))):
         return asked
-    shown = visible(word)
+    shown = sanitize(word)
     if asked.info.verb in COLLECTION_VERBS:
         raise ValueError(
             f'"{shown}" is a path, and {asked.info.verb} takes no object name. To read manifests from it, use -f {shown}'
@@ -135,7 +138,7 @@ def request(question: Question) -> Request:
     try:
         return _request(question)
     except ValueError as error:
-        raise ValueError(visible(str(error))) from None
+        raise ValueError(sanitize(str(error))) from None
 
 
 def _request(question: Question) -> Request:
@@ -229,9 +232,9 @@ def _answers(explainer: Explainer, path: str, read: Callable[[object], Request],
 
 def _said(path: str, errors: list[tuple[int, str]], count: int) -> int:
     """Tells the first lines of `count` that name no request."""
-    name = visible("<stdin>" if path == "-" else path)
+    name = sanitize("<stdin>" if path == "-" else path)
     for line, problem in errors:
-        sys.stderr.write(f"apflint: {name}:{line}: {visible(problem)}\n")
+        sys.stderr.write(f"apflint: {name}:{line}: {sanitize(problem)}\n")
     if count > len(errors):
         sys.stderr.write(f"apflint: {name}: {counted(count - len(errors), 'more line')} without a request\n")
     return 2 if count else 0
@@ -259,10 +262,10 @@ def limits(
 ) -> int:
     """Prints the seats of every level, or what each gains and loses. ValueError, fit to be shown."""
     from apflint.cli import limits as tables
-    from apflint.report.terminal import Paint
+    from apflint.output.console import Painter
 
     how = style(color)
-    paint = Paint(colour=how.colour)
+    paint = Painter(color=how.color)
     if compare is not None and paths:
         raise ValueError(
             "--compare names two configurations, so there is no room for a third. Leave out the other paths"

@@ -12,7 +12,7 @@ from apflint.baseline import compare, parse, render
 from apflint.cli.reports import replace
 from apflint.engine import enabled
 from apflint.finding import clipped
-from apflint.report.terminal import visible
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.baseline import Entry
@@ -27,9 +27,9 @@ MAX_BASELINE_BYTES = 32 * 1024 * 1024
 def known(path: str) -> Counter[Entry]:
     """What a baseline has. ValueError for a file that is not a baseline, and for none; OSError for one that cannot be opened."""
     try:
-        return parse(_read(path), visible(path))
+        return parse(_read(path), sanitize(path))
     except FileNotFoundError:
-        name = visible(path)
+        name = sanitize(path)
         raise ValueError(
             f"{name}: there is no such baseline. Make it with `--baseline {name} --write-baseline`."
         ) from None
@@ -40,12 +40,12 @@ def _read(path: str) -> str:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ValueError(f"{visible(path)}: this is not a regular file, and a baseline is one.")
+        raise ValueError(f"{sanitize(path)}: this is not a regular file, and a baseline is one.")
     with open(descriptor, "rb") as file:
         data = file.read(MAX_BASELINE_BYTES + 1)
     if len(data) > MAX_BASELINE_BYTES:
         raise ValueError(
-            f"{visible(path)}: this has more than {MAX_BASELINE_BYTES >> 20} MiB, and no baseline needs that."
+            f"{sanitize(path)}: this has more than {MAX_BASELINE_BYTES >> 20} MiB, and no baseline needs that."
         )
     return data.decode("utf-8", "replace")
 
@@ -61,7 +61,7 @@ def replaced(path: str) -> Counter[Entry]:
         raise ValueError(f'The baseline cannot be read from "{path}": {error.strerror or error}.') from None
     except ValueError:
         raise ValueError(
-            f"{visible(path)}: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
+            f"{sanitize(path)}: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
         ) from None
 
 
@@ -77,7 +77,7 @@ def without_known(report: Report, path: str, paths: tuple[str, ...], options: Op
         told = ", ".join(f"{found.rule} {found.object} {found.field}".strip() for found in answer.stale[:_SHOWN])
         more = f" and {len(answer.stale) - _SHOWN} more" if len(answer.stale) > _SHOWN else ""
         sys.stderr.write(
-            f"apflint: {visible(path)}: {what} not found in this run: {visible(told)}{more}."
+            f"apflint: {sanitize(path)}: {what} not found in this run: {sanitize(told)}{more}."
             " If all files were read, write it again with --write-baseline\n"
         )
     return answer.report
@@ -105,7 +105,7 @@ def write(report: Report, path: str, paths: tuple[str, ...], options: Options, o
     entries = "1 entry" if len(kept) == 1 else f"{len(kept)} entries"
     verb = "is" if len(kept) == 1 else "are"
     more = f"; {entries} of what this run did not look at {verb} kept" if kept else ""
-    sys.stderr.write(f"apflint: {count} finding{'' if count == 1 else 's'} written to {visible(path)}{more}\n")
+    sys.stderr.write(f"apflint: {count} finding{'' if count == 1 else 's'} written to {sanitize(path)}{more}\n")
 
 
 def _owners(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.cli.terminal import is_ci_log
 from apflint.edit.files import UTF_8_WITH_MARK, NotReplacedError, decode, replace
-from apflint.report.terminal import heading, visible
+from apflint.output.sanitize import sanitize, sanitize_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C:
 
 def say(message: str) -> None:
     """A line on standard error; it may begin with the name of a file."""
-    sys.stderr.write(f"{heading(message)}\n")
+    sys.stderr.write(f"{sanitize_path(message)}\n")
 
 
 def print_diff(name: str, before: bytes, after: bytes) -> None:
@@ -39,7 +39,7 @@ def print_diff(name: str, before: bytes, after: bytes) -> None:
 def _shower() -> Callable[[str], str]:
     """Return what makes a line of a diff fit for standard output."""
     if sys.stdout.isatty():
-        return visible
+        return sanitize
     return _inert_line if is_ci_log() else str
 
 
@@ -48,7 +48,7 @@ def _inert_line(line: str) -> str:
     body = line.removesuffix("\r")
     first, *rest = body.split("\t")
     command = body.lstrip().startswith("::")  # blanks and tabs before it do not matter
-    shown = "\t".join(map(visible, (first, *rest)))
+    shown = "\t".join(map(sanitize, (first, *rest)))
     return (shown.replace(":", r"\x3a", 1) if command else shown) + line[len(body) :]
 
 

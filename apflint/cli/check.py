@@ -11,10 +11,11 @@ from apflint.cli.terminal import style
 from apflint.engine import STDIN, Options, check
 from apflint.finding import SEVERITIES, Skipped
 from apflint.inputs import files
+from apflint.output.console import Painter, Style
+from apflint.output.findings import render
+from apflint.output.findings.summary import summary
+from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
-from apflint.report import Style, render
-from apflint.report.summary import summary
-from apflint.report.terminal import Paint, visible
 from apflint.settings import effective
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _write_baseline(inputs: Inputs, options: Options, path: str) -> int:
     unreadable: list[str] = []
     report = _checked(inputs, options, unreadable)
     if unreadable:
-        unreadable.append(visible(f"{path} is not written, because not everything could be read"))
+        unreadable.append(sanitize(f"{path} is not written, because not everything could be read"))
         for message in unreadable:
             sys.stderr.write(f"apflint: {message}\n")
         return 2
@@ -250,7 +251,7 @@ def _save(report: Report, wanted: tuple[Target, ...], printing: Printing, how: S
     failures = save(report, wanted, Style(verbose=how.verbose, statistics=how.statistics))
     if printing.format == "github" or any(target.format == "github" for target in wanted):
         failures += summarise(report)
-    return list(map(visible, failures))
+    return list(map(sanitize, failures))
 
 
 def _summarise(report: Report, printing: Printing) -> None:
@@ -258,7 +259,7 @@ def _summarise(report: Report, printing: Printing) -> None:
     if printing.format in ("text", "concise"):
         how = style(printing.color, sys.stderr, verbose=printing.verbose)
         gap = "\n" if report.findings and printing.format == "text" and not printing.statistics else ""
-        sys.stderr.write(f"{gap}{summary(report, how, Paint(colour=how.colour), fixes=printing.fixes)}\n")
+        sys.stderr.write(f"{gap}{summary(report, how, Painter(color=how.color), fixes=printing.fixes)}\n")
     elif not report.objects and not report.findings:
         where = "1 file" if report.files == 1 else f"{report.files} files"
         sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")
@@ -276,7 +277,7 @@ def read(inputs: Inputs, unreadable: list[str], skipped: list[Skipped] | None = 
     for one in watched(found):
         data = files.read(one)
         if isinstance(data, files.Unreadable):
-            unreadable.append(visible(f"{one.name}: {data.reason}"))
+            unreadable.append(sanitize(f"{one.name}: {data.reason}"))
             continue
         name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
         ours = files.may_hold_apf(data)

@@ -246,7 +246,7 @@ def _versions() -> list[Candidate]:
 
 
 def _reports() -> list[Candidate]:
-    from apflint.report import FORMATS
+    from apflint.output.findings import FORMATS
 
     return [Candidate(f"{name}=") for name in FORMATS]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from apflint.output.json_text import to_json
+from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.releases import NEWEST
-from apflint.report.json_text import to_json
-from apflint.report.terminal import inert, visible
 from apflint.settings import effective
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def show(config: str | None, output: str, *, isolated: bool) -> str:
             for key, value in settings.values.items()
         }
         return to_json({"schema": 1, "file": settings.path, "settings": keys}, 2)
-    lines = [f"# settings: {visible(settings.path) if settings.path else 'no file'}"]
+    lines = [f"# settings: {sanitize(settings.path) if settings.path else 'no file'}"]
     lines += [
-        f"{key} = {_toml(_plain(key, value))}  # {visible(settings.origins[key])}"
+        f"{key} = {_toml(_plain(key, value))}  # {sanitize(settings.origins[key])}"
         for key, value in settings.values.items()
     ]
-    return inert("\n".join(lines) + "\n")  # TOML has the same escapes
+    return sanitize_json("\n".join(lines) + "\n")  # TOML has the same escapes
 
 
 def _plain(key: str, value: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apflint import builtin
 from apflint.finding import field_path
+from apflint.output.json_text import to_json
 from apflint.releases import API_VERSIONS, GROUP, NEWEST, api_version, release
-from apflint.report.json_text import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,9 +13,9 @@ from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate.change import Difference, Example, Group, Side, Way, difference
 from apflint.evaluate.flows import fates
+from apflint.output.json_text import to_json
+from apflint.output.sanitize import sanitize
 from apflint.releases import release
-from apflint.report.json_text import to_json
-from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
     from apflint.cli.manifests import Cluster
@@ -55,7 +55,9 @@ def run(
 def _say_if_empty(path: str, known: Workspace) -> None:
     # A path that was mistyped must not look like a cluster that loses all of its objects.
     if not known.manifests and not path.startswith("defaults:"):
-        sys.stderr.write(f"apflint: {visible(_name(path))}: no FlowSchema and no PriorityLevelConfiguration in there\n")
+        sys.stderr.write(
+            f"apflint: {sanitize(_name(path))}: no FlowSchema and no PriorityLevelConfiguration in there\n"
+        )
 
 
 def _name(path: str) -> str:

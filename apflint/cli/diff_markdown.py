@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from apflint.cli import diff_words as words
 from apflint.evaluate.change import contrived, is_changed
-from apflint.report.markdown import code
-from apflint.report.terminal import counted
+from apflint.output.console import counted
+from apflint.output.findings.markdown import code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 from apflint.cli import diff_words as words
 from apflint.cli.limits import render_comparison
 from apflint.evaluate.change import contrived, is_changed
-from apflint.report.terminal import Paint, counted, indented, visible, wrap
+from apflint.output.console import Painter, counted, indent_lines, wrap
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.cli.diff_words import Sides
     from apflint.evaluate.change import Difference, Group, Way
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 
 def render(found: Difference, sides: Sides, style: Style) -> str:
     """The text, ending in a newline."""
-    paint = Paint(colour=style.colour)
+    paint = Painter(color=style.color)
     parts = [[*_answer(found, sides, style, paint)]]
     groups = [group for group in found.groups if words.shown(group)]
     parts += [[*_group(group, found, style, paint)] for group in groups[: words.GROUPS]]
@@ -37,26 +38,26 @@ def render(found: Difference, sides: Sides, style: Style) -> str:
         parts.append([*_objects(found, style, paint)])
     if all(name.startswith("defaults:") for name in sides) and found.objects:
         releases = " ".join(name.removeprefix("defaults:") for name in sides)
-        more = f"What a server does with such objects that exist: apflint defaults --diff {visible(releases)}"
+        more = f"What a server does with such objects that exist: apflint defaults --diff {sanitize(releases)}"
         parts.append([paint(more, "dim")])
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def _answer(found: Difference, sides: Sides, style: Style, paint: Paint) -> Iterator[str]:
+def _answer(found: Difference, sides: Sides, style: Style, paint: Painter) -> Iterator[str]:
     first, *rest = words.headline(found)
     yield from (paint(line, "bold") for line in wrap(first, style.width))
     for sentence in rest:
         yield from wrap(sentence, style.width)
     old, new = found.old.limits, found.new.limits
-    where = f"{visible(sides.old)} -> {visible(sides.new)}"
+    where = f"{sanitize(sides.old)} -> {sanitize(sides.new)}"
     yield from (
         paint(line, "dim")
         for line in wrap(f"{where}, Kubernetes {words.step(old.kubernetes, new.kubernetes)}", style.width)
     )
 
 
-def _group(group: Group, found: Difference, style: Style, paint: Paint) -> Iterator[str]:
-    names = words.step(visible(group.old.name), visible(group.new.name))
+def _group(group: Group, found: Difference, style: Style, paint: Painter) -> Iterator[str]:
+    names = words.step(sanitize(group.old.name), sanitize(group.new.name))
     yield f"{paint(names, 'bold')}  {paint(f'({words.title(group)})', 'dim')}"
     before, after = words.fate(group.old), words.fate(group.new)
     if before == after:
@@ -72,15 +73,15 @@ def _group(group: Group, found: Difference, style: Style, paint: Paint) -> Itera
         yield f"  and {len(group.ways) - words.WAYS} more: --format json has all"
 
 
-def _way(way: Way, group: Group, found: Difference, style: Style, paint: Paint) -> Iterator[str]:
+def _way(way: Way, group: Group, found: Difference, style: Style, paint: Painter) -> Iterator[str]:
     old, new = way.old.flow_schema.name, way.new.flow_schema.name
-    source, target = (f"{visible(name)}{words.remark(name, found)}" for name in (old, new))
-    yield from indented(wrap(words.step(source, target), style.width, 2, 4), "  ")
+    source, target = (f"{sanitize(name)}{words.remark(name, found)}" for name in (old, new))
+    yield from indent_lines(wrap(words.step(source, target), style.width, 2, 4), "  ")
     for example in way.examples[: words.EXAMPLES]:
         # Never broken into lines: it is there to be copied.
-        yield f"    apflint explain {paint(visible(words.request(example)), 'info')}"
+        yield f"    apflint explain {paint(sanitize(words.request(example)), 'info')}"
         for verb, clause in words.among(example, found):
-            yield from _labelled(verb, visible(clause), 6, style, paint)
+            yield from _labelled(verb, sanitize(clause), 6, style, paint)
     if len(way.examples) > words.EXAMPLES:
         yield f"    and {len(way.examples) - words.EXAMPLES} more like these: --format json has all"
     if flows := words.flows(way, group):
@@ -89,17 +90,17 @@ def _way(way: Way, group: Group, found: Difference, style: Style, paint: Paint) 
         yield from _labelled("who", words.RARE, 4, style, paint)
 
 
-def _labelled(label: str, text: str, indent: int, style: Style, paint: Paint) -> Iterator[str]:
+def _labelled(label: str, text: str, indent: int, style: Style, paint: Painter) -> Iterator[str]:
     column = indent + 8
     first, *rest = wrap(text, style.width, column, column)
     yield f"{' ' * indent}{paint(label, 'dim')}{' ' * (8 - len(label))}{first}"
-    yield from indented(rest, " " * column)
+    yield from indent_lines(rest, " " * column)
 
 
-def _objects(found: Difference, style: Style, paint: Paint) -> Iterator[str]:
+def _objects(found: Difference, style: Style, paint: Painter) -> Iterator[str]:
     yield paint("Objects", "bold")
     for each in found.objects[: words.OBJECTS]:
-        text = f"{each.change}: {each.kind} {visible(each.name)} ({visible(', '.join(each.details))})"
-        yield from indented(wrap(text, style.width, 2, 4), "  ")
+        text = f"{each.change}: {each.kind} {sanitize(each.name)} ({sanitize(', '.join(each.details))})"
+        yield from indent_lines(wrap(text, style.width, 2, 4), "  ")
     if len(found.objects) > words.OBJECTS:
         yield f"  and {len(found.objects) - words.OBJECTS} more: --format json has all"

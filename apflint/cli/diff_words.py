@@ -9,7 +9,7 @@ from apflint.evaluate.change import MOST, is_changed, tells_flows_apart
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER, starvation
 from apflint.evaluate.why import consider
-from apflint.report.terminal import counted
+from apflint.output.console import counted
 
 if TYPE_CHECKING:
     from apflint.evaluate.change import Difference, Example, Group, Way

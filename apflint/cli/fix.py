@@ -10,7 +10,8 @@ from apflint.cli.check import only_some_files, pairs, read, read_context, reques
 from apflint.cli.progress import working
 from apflint.edit.fix import apply_fixes
 from apflint.edit.regressions import identity
-from apflint.report.terminal import counted, visible
+from apflint.output.console import counted
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -150,7 +151,7 @@ def _settle(one: Input, after: bytes, named: Sequence[str], *, diff: bool) -> st
         print_bytes(after)
         return None
     reason = write(one.path, one.data, after, named) if after != one.data else None
-    return visible(f"{one.name}: not written: {reason}") if reason else None
+    return sanitize(f"{one.name}: not written: {reason}") if reason else None
 
 
 def _tell(outcome: _Outcome, flags: Flags) -> None:

@@ -16,7 +16,8 @@ from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.request import COLLECTION_VERBS, VERBS, check_target, check_verb, from_words, infer_resource
 from apflint.evaluate.resources import RESOURCES
 from apflint.names import dns_label
-from apflint.report.terminal import visible, wrap
+from apflint.output.console import wrap
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.request import Request
     from apflint.evaluate.resolve import Configuration
     from apflint.model import PolicyRulesWithSubjects, Subject
-    from apflint.report import Style
+    from apflint.output.console import Style
 
     Ask = Callable[["Step", str], str]
     """Asks for one thing; the second argument is what counts where nothing is typed. Returns what counts.
@@ -97,7 +98,7 @@ def converse(explainer: Explainer, question: Question, style: Style) -> int:
         namespace=question.namespace or "",
     )
     try:
-        _talk(_Prompts(colour=style.colour, width=style.width).ask, explainer, start, style, sys.stdout.write)
+        _talk(_Prompts(color=style.color, width=style.width).ask, explainer, start, style, sys.stdout.write)
     except EOFError:
         return 0
     except KeyboardInterrupt:
@@ -109,7 +110,7 @@ def _talk(ask: Ask, explainer: Explainer, draft: Draft, style: Style, write: Cal
     words = vocabulary(explainer.configuration)
 
     def tell(text: str) -> None:
-        write("\n".join(wrap(visible(text), style.width)) + "\n")
+        write("\n".join(wrap(sanitize(text), style.width)) + "\n")
 
     tell(_WELCOME)
     while True:
@@ -276,12 +277,12 @@ def matching(typed: str, step: Step) -> tuple[int, list[str]]:
 class _Prompts:
     """Prompts on the terminal; each kind of step has a history of its own."""
 
-    def __init__(self, *, colour: bool, width: int | None) -> None:
+    def __init__(self, *, color: bool, width: int | None) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.output import ColorDepth
 
         self._session: Callable[[], PromptSession[str]] = lambda: PromptSession(
-            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
             complete_while_typing=True,
             reserve_space_for_menu=6,
         )
@@ -304,7 +305,7 @@ class _Prompts:
         if session is None:
             session = self._sessions[step.label] = self._session()
         hint = f" ({step.hint})" if not default else ""
-        kept = f" [{visible(default)}]" if default else ""
+        kept = f" [{sanitize(default)}]" if default else ""
         message = "\n".join(wrap(f"{step.label}{hint}{kept}:", self._width))
         typed = session.prompt(f"{message} ", completer=Offers()).strip()
         return "" if typed == NOTHING else typed or default

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from apflint.cli.table import Cell, Column, table
 from apflint.evaluate.flows import counted, starvation
 from apflint.evaluate.limits import compare
-from apflint.report.terminal import Paint, leading, visible, wrap
+from apflint.output.console import Painter, wrap
+from apflint.output.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
@@ -76,9 +77,9 @@ def comparison_json(old: Limits, new: Limits) -> dict[str, object]:
     }
 
 
-def render(limits: Limits, *, width: int | None = None, paint: Paint | None = None, unicode: bool = True) -> str:
+def render(limits: Limits, *, width: int | None = None, paint: Painter | None = None, unicode: bool = True) -> str:
     """The limits as a table with an explanation, ending in a newline. `unicode` is whether block characters can be shown."""
-    paint = paint or Paint()
+    paint = paint or Painter()
     columns = _columns(limits, bars=width is not None)
     rows: list[list[Cell | str]] = []
     longest = max((level.nominal for level in limits.levels), default=0)
@@ -184,9 +185,9 @@ def _oddities(limits: Limits) -> list[str]:
     for level in limits.levels:
         trouble = starvation(level)
         if trouble:
-            found.append(f'"{visible(level.name)}": {trouble}')
+            found.append(f'"{sanitize(level.name)}": {trouble}')
         if not level.flow_schemas:
-            found.append(f'"{visible(level.name)}": No FlowSchema names it, so no request gets there.')
+            found.append(f'"{sanitize(level.name)}": No FlowSchema names it, so no request gets there.')
     return found
 
 
@@ -200,15 +201,15 @@ def _flow_schemas(limits: Limits, width: int | None) -> list[str]:
         return []
     lines = wrap("FlowSchemas of each level, in matching order:", width)
     for level in named:
-        start = f"  {leading(level.name)}: "
-        first, *others = wrap(", ".join(map(visible, level.flow_schemas)), width, len(start), 4)
+        start = f"  {sanitize_line(level.name)}: "
+        first, *others = wrap(", ".join(map(sanitize, level.flow_schemas)), width, len(start), 4)
         lines += [start + first, *(f"    {line}" for line in others)]
     return lines
 
 
-def render_comparison(old: Limits, new: Limits, *, width: int | None = None, paint: Paint | None = None) -> str:
+def render_comparison(old: Limits, new: Limits, *, width: int | None = None, paint: Painter | None = None) -> str:
     """What each level gains and loses from `old` to `new`, ending in a newline."""
-    paint = paint or Paint()
+    paint = paint or Painter()
     changes = compare(old, new)
     moved = [change for change in changes if _kind(change) != "same"]
     title = (

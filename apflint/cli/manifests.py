@@ -10,8 +10,8 @@ from apflint.engine import STDIN, load_inputs, report
 from apflint.evaluate.limits import server_concurrency
 from apflint.inputs import files
 from apflint.inputs.patches import Patches
+from apflint.output.sanitize import sanitize
 from apflint.releases import NEWEST, release
-from apflint.report.terminal import visible
 from apflint.settings import effective
 from apflint.workspace import Workspace, World, workspace
 
@@ -82,9 +82,9 @@ def _inputs(paths: Iterable[str], exclude: Iterable[str], patches: list[str]) ->
         data = files.read(found)
         if isinstance(data, files.Unreadable):
             if found.path not in named and files.is_dangling(found.path):
-                sys.stderr.write(f"apflint: {visible(found.name)}: {data.reason} It is not used\n")
+                sys.stderr.write(f"apflint: {sanitize(found.name)}: {data.reason} It is not used\n")
                 continue
-            raise ValueError(f"{visible(found.name)}: {data.reason}")  # it is the path that is wrong
+            raise ValueError(f"{sanitize(found.name)}: {data.reason}")  # it is the path that is wrong
         if not files.may_hold_apf(data):
             continue
         if found.name != STDIN and found.path in known:
@@ -107,7 +107,7 @@ def _warn(loaded: list[Loaded], known: Workspace) -> None:
             rejected.setdefault((finding.file, finding.object or finding.span), finding)
     for told in (_unread(unread), _rejected(list(rejected.values()), known), _duplicates(findings)):
         if told:
-            sys.stderr.write(f"apflint: {visible(told)}: see `apflint check`\n")
+            sys.stderr.write(f"apflint: {sanitize(told)}: see `apflint check`\n")
 
 
 def _unread(findings: list[Finding]) -> str:

@@ -43,9 +43,9 @@ def said(command: Callable[[], int]) -> int:
 
 def failed(message: str) -> int:
     """One sentence on standard error; the exit status that goes with it."""
-    from apflint.report.terminal import visible
+    from apflint.output.sanitize import sanitize
 
-    sys.stderr.write(f"apflint: {visible(message if len(message) <= _LONGEST else message[:_LONGEST] + '...')}\n")
+    sys.stderr.write(f"apflint: {sanitize(message if len(message) <= _LONGEST else message[:_LONGEST] + '...')}\n")
     return 2
 
 

@@ -13,8 +13,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.cli.outcome import failed, said
+from apflint.output.findings import FORMATS
 from apflint.record import NamedTuple
-from apflint.report import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

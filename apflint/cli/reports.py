@@ -7,13 +7,14 @@ import stat
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.report import FORMATS, Style, render
+from apflint.output.findings import FORMATS, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.finding import Report
     from apflint.inputs.files import Found
+    from apflint.output.console import Style
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 SUMMARY_SIZE = 1 << 20
@@ -104,7 +105,7 @@ def summarise(report: Report) -> list[str]:
     path = os.environ.get(SUMMARY)
     if not path:
         return []
-    from apflint.report.markdown import within
+    from apflint.output.findings.markdown import within
 
     try:
         with open(path, "ab+") as file:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import catalogue
-from apflint.report.terminal import Paint, cells, counted, indented, visible, wrap
+from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from apflint.catalogue import Rule
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 FAMILIES: dict[str, str] = {
     "APF0": "Input",
@@ -51,9 +52,9 @@ def show(text: str | None, name: str, style: Style) -> str:
 
 def listing(style: Style) -> str:
     """All rules by family: id, default severity, whether there are fixes, name, summary."""
-    paint = Paint(colour=style.colour, hyperlinks=style.hyperlinks)
+    paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
     rules = catalogue.rules()
-    longest = max((cells(rule.name) for rule in rules), default=0)
+    longest = max((count_cells(rule.name) for rule in rules), default=0)
     blocks = []
     for prefix in sorted({rule.id[:4] for rule in rules}):
         lines = [paint(FAMILIES.get(prefix, prefix), "bold")]
@@ -67,7 +68,7 @@ def listing(style: Style) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _row(rule: Rule, longest: int, width: int | None, paint: Paint) -> list[str]:
+def _row(rule: Rule, longest: int, width: int | None, paint: Painter) -> list[str]:
     """One rule: a row of a table, or on a narrow terminal its summary below its name."""
     severity = paint(rule.severity, "dim" if rule.severity == "off" else rule.severity)
     fix = paint("fix", "good") if rule.fix else "   "
@@ -75,9 +76,9 @@ def _row(rule: Rule, longest: int, width: int | None, paint: Paint) -> list[str]
     head = f"  {paint.link(rule.id, rule.url)}  {severity}{gap}  {fix}  {paint(rule.name, 'bold')}"
     column = 2 + len(rule.id) + 2 + 7 + 2 + 3 + 2 + longest + 2
     if width is not None and width - column < 40:
-        return [head, *indented(wrap(visible(rule.summary), width, 10, 10), " " * 10)]
-    first, *rest = wrap(visible(rule.summary), None if width is None else min(width, column + WIDTH), column, column)
-    return [f"{head}{' ' * (longest - cells(rule.name) + 2)}{first}", *indented(rest, " " * column)]
+        return [head, *indent_lines(wrap(sanitize(rule.summary), width, 10, 10), " " * 10)]
+    first, *rest = wrap(sanitize(rule.summary), None if width is None else min(width, column + WIDTH), column, column)
+    return [f"{head}{' ' * (longest - count_cells(rule.name) + 2)}{first}", *indent_lines(rest, " " * column)]
 
 
 def markdown(rule: Rule) -> str:
@@ -92,7 +93,7 @@ def _prose(rule: Rule) -> str:
 
 
 def page(rule: Rule, style: Style) -> str:
-    """The page for a terminal of `style.width` cells: headings, wrapped prose, YAML in colours if `style.colour`."""
+    """The page for a terminal of `style.width` cells: headings, wrapped prose, YAML in colors if `style.color`."""
     from io import StringIO  # with rich, over 50 ms that only this command needs to pay
 
     from rich.console import Console
@@ -115,17 +116,17 @@ def page(rule: Rule, style: Style) -> str:
     console = Console(
         file=out,
         width=min(style.width or WIDTH, WIDTH),
-        force_terminal=style.colour or style.hyperlinks,
-        color_system="standard" if style.colour else None,
-        no_color=not style.colour,
+        force_terminal=style.color or style.hyperlinks,
+        color_system="standard" if style.color else None,
+        no_color=not style.color,
         force_jupyter=False,
         legacy_windows=False,
         theme=Theme({"markdown.code": "bold cyan"}),  # rich's own has a black background, for light terminals too
     )
     console.print(Page(_prose(rule), code_theme="ansi_dark", hyperlinks=style.hyperlinks))
     # Addresses stay whole, so that they can be copied; rich breaks them.
-    paint = Paint(colour=style.colour, hyperlinks=style.hyperlinks)
-    references = "".join(f"  {paint.link(visible(text), text)}\n" for text in rule.references)
+    paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
+    references = "".join(f"  {paint.link(sanitize(text), text)}\n" for text in rule.references)
     links = f"\n{paint('References', 'bold')}\n\n{references}  {paint.link(rule.url, rule.url)}\n"
     return _single_spaced(out.getvalue() + links)
 
@@ -171,6 +172,6 @@ def _facts(rule: Rule) -> dict[str, Any]:
 
 
 def _as_json(value: dict[str, Any]) -> str:
-    from apflint.report.json_text import to_json  # only for --format json
+    from apflint.output.json_text import to_json  # only for --format json
 
     return to_json({"schema": 1, **value}, 2)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.cli import shards as tables
 from apflint.cli.terminal import style
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, documented_table, sharding
-from apflint.report.json_text import to_json
-from apflint.report.terminal import Paint, visible
+from apflint.output.console import Painter
+from apflint.output.json_text import to_json
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,7 @@ def run(asked: Asked, output: str, color: str) -> int:
     """Prints the hand of a flow, a recommendation, or the table. ValueError, fit to be shown."""
     _consistent(asked)
     how = style(color)
-    width, paint = how.width, Paint(colour=how.colour)
+    width, paint = how.width, Painter(color=how.color)
     if asked.flow_schema is not None:
         hand, queues = _pair_of_level(asked) if asked.hand_size is None and asked.queues is None else _pair(asked)
         flow = (asked.flow_schema, asked.distinguisher, queues, hand)
@@ -113,12 +114,12 @@ def _pair_of_level(asked: Asked) -> tuple[int, int]:
     method = schema.spec.distinguisher_method
     if method is None and asked.distinguisher:
         sys.stderr.write(
-            f'apflint: FlowSchema "{visible(schema.name)}" has no distinguisherMethod, so all of its requests are one flow: that'
+            f'apflint: FlowSchema "{sanitize(schema.name)}" has no distinguisherMethod, so all of its requests are one flow: that'
             " without --distinguisher\n"
         )
     elif method == "ByUser" and not asked.distinguisher:
         sys.stderr.write(
-            f'apflint: FlowSchema "{visible(schema.name)}" has the distinguisherMethod ByUser: name the user with'
+            f'apflint: FlowSchema "{sanitize(schema.name)}" has the distinguisherMethod ByUser: name the user with'
             " --distinguisher\n"
         )
     return level.hand_size, level.queues

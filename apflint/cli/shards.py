@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from apflint.cli.table import Cell, Column, table
 from apflint.evaluate.flows import counted
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, best, deal, flow_hash, largest_deck, largest_hand, recommend
-from apflint.report.terminal import Paint, visible, wrap
+from apflint.output.console import Painter, wrap
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,20 +40,20 @@ def render_hand(
     hand_size: int,
     *,
     width: int | None = None,
-    paint: Paint | None = None,
+    paint: Painter | None = None,
 ) -> str:
     """The same for people, ending in a newline."""
-    paint = paint or Paint()
+    paint = paint or Painter()
     hashed = flow_hash(flow_schema, distinguisher)
     hand = ", ".join(map(str, deal(hashed, queues, hand_size)))
-    lines = wrap(f'FlowSchema "{visible(flow_schema)}", flow distinguisher "{visible(distinguisher)}"', width)
-    for label, text, colour in (
+    lines = wrap(f'FlowSchema "{sanitize(flow_schema)}", flow distinguisher "{sanitize(distinguisher)}"', width)
+    for label, text, color in (
         ("hash", f"{hashed} (0x{hashed:016x})", ""),
         ("queues", f"{hand} ({hand_size} of {queues}, counted from 0)", "bold"),
     ):
         first, *others = wrap(text, width, _LABEL, _LABEL)
-        lines.append(f"{label:<{_LABEL}}{paint(first, colour) if colour else first}")
-        lines += [" " * _LABEL + (paint(line, colour) if colour else line) for line in others]
+        lines.append(f"{label:<{_LABEL}}{paint(first, color) if color else first}")
+        lines += [" " * _LABEL + (paint(line, color) if color else line) for line in others]
     return "\n".join(lines) + "\n"
 
 
@@ -75,7 +76,7 @@ def _row_json(row: Sharding) -> dict[str, Any]:
     }
 
 
-def render_rows(rows: Sequence[Sharding], *, width: int | None = None, paint: Paint | None = None) -> str:
+def render_rows(rows: Sequence[Sharding], *, width: int | None = None, paint: Painter | None = None) -> str:
     """The table for people, ending in a newline."""
     lines = [*_table(rows, width, paint), "", *wrap(_MEANING, width)]
     for row in rows:
@@ -102,7 +103,7 @@ def _advice(row: Sharding) -> str:
     return "".join(f" {sentence}" for sentence in said)
 
 
-def _table(rows: Sequence[Sharding], width: int | None, paint: Paint | None) -> list[str]:
+def _table(rows: Sequence[Sharding], width: int | None, paint: Painter | None) -> list[str]:
     narrow = width is not None and width < _WIDE
     counts = list(dict.fromkeys(count for row in rows for count in row.squish))
     columns = [
@@ -152,7 +153,7 @@ def render_recommendation(
     max_queues: int = 1024,
     *,
     width: int | None = None,
-    paint: Paint | None = None,
+    paint: Painter | None = None,
 ) -> str:
     """The same for people, ending in a newline."""
     rows = recommend(probability, elephants, max_queues)

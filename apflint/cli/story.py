@@ -12,7 +12,8 @@ from apflint.evaluate.request import COLLECTION_VERBS
 from apflint.evaluate.resolve import matching_order
 from apflint.evaluate.resources import lookup
 from apflint.evaluate.seats import is_mutating
-from apflint.report.terminal import Paint, cells, counted, indented, visible, wrap
+from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.cli.explain import Explainer
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.requestinfo import RequestInfo
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 _LABEL = 7  # cells of the column `Flow`, `Seats`, ...
 _NAME = 30  # the widest column of names; longer ones push their line to the right
@@ -32,7 +33,7 @@ def story(answer: Explanation, explainer: Explainer, style: Style) -> str:
 
     For a cluster without FlowSchemas of its own it has at most 25 lines, from 100 columns on.
     """
-    paint = Paint(colour=style.colour)
+    paint = Painter(color=style.color)
     lines = [
         *_answer(answer, style, paint),
         *_question(answer, style, paint),
@@ -43,29 +44,32 @@ def story(answer: Explanation, explainer: Explainer, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _answer(answer: Explanation, style: Style, paint: Paint) -> Iterator[str]:
+def _answer(answer: Explanation, style: Style, paint: Painter) -> Iterator[str]:
     if answer.unseen:
         yield from (paint(line, "bold") for line in wrap(answer.unseen, style.width))
         yield from wrap("Otherwise this would be the answer:", style.width)
     schema, level = answer.resolution.flow_schema, answer.resolution.priority_level
     where = place(schema)
-    name, target = visible(schema.name), visible(level.name)
-    origin = f"({visible(f'{where[0]}:{where[1]}')})" if where else "(built in)"
+    name, target = sanitize(schema.name), sanitize(level.name)
+    origin = f"({sanitize(f'{where[0]}:{where[1]}')})" if where else "(built in)"
     parts = [
         f'FlowSchema "{paint(name, "bold")}"',
         f'-> priority level "{paint(target, "bold")}"',
         paint(origin, "dim"),
     ]
-    if style.width is not None and cells(f'FlowSchema "{name}" -> priority level "{target}" {origin}') > style.width:
+    if (
+        style.width is not None
+        and count_cells(f'FlowSchema "{name}" -> priority level "{target}" {origin}') > style.width
+    ):
         yield parts[0]
-        yield from indented(parts[1:], "  ")
+        yield from indent_lines(parts[1:], "  ")
     else:
         yield " ".join(parts)
     if fallback := why.fallback_in_words(answer.resolution):
-        yield from wrap(visible(fallback), style.width)
+        yield from wrap(sanitize(fallback), style.width)
 
 
-def _question(answer: Explanation, style: Style, paint: Paint) -> Iterator[str]:
+def _question(answer: Explanation, style: Style, paint: Painter) -> Iterator[str]:
     user, notes = answer.request.user, " ".join(answer.request.notes)
     # Groups that were added are in the notes, and need not be told twice.
     groups = ", ".join(group for group in user.groups if f'"{group}"' not in notes)
@@ -103,7 +107,7 @@ def _scope_in_words(info: RequestInfo) -> str:
     return ", cluster-wide" if info.verb in COLLECTION_VERBS else " in no namespace"
 
 
-def _facts(answer: Explanation, explainer: Explainer, style: Style, paint: Paint) -> Iterator[str]:
+def _facts(answer: Explanation, explainer: Explainer, style: Style, paint: Painter) -> Iterator[str]:
     if answer.unseen:
         return  # it is in no flow, takes no seat and has no fate
     level, info = answer.level, answer.request.info
@@ -130,10 +134,10 @@ def _fate_in_words(fate: flows.Fate) -> str:
     return f"{fate.when[:-1]} ({', '.join(remarks)})." if remarks else fate.when
 
 
-def _labelled(label: str, text: str, style: Style, paint: Paint) -> Iterator[str]:
-    first, *rest = wrap(visible(text), style.width, _LABEL, _LABEL)
+def _labelled(label: str, text: str, style: Style, paint: Painter) -> Iterator[str]:
+    first, *rest = wrap(sanitize(text), style.width, _LABEL, _LABEL)
     yield f"{paint(label, 'dim')}{' ' * (_LABEL - len(label))}{first}"
-    yield from indented(rest, " " * _LABEL)
+    yield from indent_lines(rest, " " * _LABEL)
 
 
 def _seats(level: LevelLimits, explainer: Explainer, single: str) -> str:
@@ -172,34 +176,34 @@ def _in_order(answer: Explanation) -> list[why.Considered]:
     return list(merge(answer.considered, skipped, key=lambda row: matching_order(row.flow_schema)))
 
 
-def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint) -> Iterator[str]:
+def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Painter) -> Iterator[str]:
     tried = _in_order(answer)
-    longest = max((cells(visible(one.flow_schema.name)) for one in tried), default=0)
+    longest = max((count_cells(sanitize(one.flow_schema.name)) for one in tried), default=0)
     column = min(longest, _NAME)
     digits = max((len(str(one.flow_schema.spec.matching_precedence)) for one in tried), default=0)
     start = digits + 2
     header = f"{_basis_in_words(answer.basis)} Tried, in this order:"
-    yield from (paint(line, "dim") for line in wrap(visible(header), style.width))
+    yield from (paint(line, "dim") for line in wrap(sanitize(header), style.width))
     for one in tried:
         schema = one.flow_schema
-        name = visible(schema.name)
+        name = sanitize(schema.name)
         row = f"{schema.spec.matching_precedence:>{digits}}  {name}"
         because = f"matches: {one.because.removeprefix('it takes ')}" if one.matched else one.because
         built_in = builtin.is_built_in(schema.document)
         if not one.matched and not built_in:
             because += f" ({schema.document.source.name}:{schema.document.span(one.path).line})"
-        colour = "good" if one.matched else ""
+        color = "good" if one.matched else ""
         hanging = start + column + 2
         if style.width is not None and style.width - hanging < _LEAST:
-            yield paint(row, colour) if colour else row
-            yield from indented(wrap(visible(because), style.width, start, start), " " * start)
+            yield paint(row, color) if color else row
+            yield from indent_lines(wrap(sanitize(because), style.width, start, start), " " * start)
             continue
-        row += " " * max(column - cells(name), 0) + "  "
-        first, *rest = wrap(visible(because), style.width, cells(row), hanging)
+        row += " " * max(column - count_cells(name), 0) + "  "
+        first, *rest = wrap(sanitize(because), style.width, count_cells(row), hanging)
         if rest and built_in and one.misses and one.misses[0].condition == "subject":
             # Which subjects the server's own objects have is the least of what is asked here.
-            first, *rest = wrap(visible(because.partition(": ")[0]), style.width, cells(row), hanging)
-        yield (paint(row, colour) if colour else row) + first
-        yield from indented(rest, " " * hanging)
+            first, *rest = wrap(sanitize(because.partition(": ")[0]), style.width, count_cells(row), hanging)
+        yield (paint(row, color) if color else row) + first
+        yield from indent_lines(rest, " " * hanging)
     for sentence in why.order_in_words(explainer.configuration):
         yield from _labelled("", sentence, style, paint)

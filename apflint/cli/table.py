@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.report.terminal import Paint, cells, leading, visible
+from apflint.output.console import Painter, count_cells
+from apflint.output.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +23,10 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """What stands in a cell, and the name of its colour ("" for none)."""
+    """What stands in a cell, and the name of its color ("" for none)."""
 
     text: str
-    colour: str = ""
+    color: str = ""
 
 
 class Table(NamedTuple):
@@ -39,21 +40,24 @@ def table(
     columns: Sequence[Column],
     rows: Sequence[Sequence[Cell | str]],
     width: int | None = None,
-    paint: Paint | None = None,
+    paint: Painter | None = None,
 ) -> Table:
     """A table of at most `width` cells of a terminal (None: as wide as it gets).
 
     Columns are left out until it fits; those of rank 0 stay, whatever the width, and nothing is cut off, as a name that
     is cut off cannot be copied. What is in cells is made `visible`.
     """
-    paint = paint or Paint()
+    paint = paint or Painter()
     body = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     body = [
-        [cell._replace(text=visible(cell.text) if place else leading(cell.text)) for place, cell in enumerate(row)]
+        [
+            cell._replace(text=sanitize(cell.text) if place else sanitize_line(cell.text))
+            for place, cell in enumerate(row)
+        ]
         for row in body
     ]
     head = [Cell(column.title, "bold") for column in columns]
-    sizes = [max(cells(row[place].text) for row in [head, *body]) for place in range(len(columns))]
+    sizes = [max(count_cells(row[place].text) for row in [head, *body]) for place in range(len(columns))]
     shown = list(range(len(columns)))
     while width is not None and _width(sizes, shown) > width:
         highest = max(shown, key=lambda place: (columns[place].rank, place))
@@ -71,7 +75,7 @@ def _width(sizes: Sequence[int], shown: Sequence[int]) -> int:
     return sum(sizes[place] for place in shown) + len(GAP) * (len(shown) - 1)
 
 
-def _aligned(cell: Cell, size: int, *, left: bool, paint: Paint) -> str:
-    blank = " " * (size - cells(cell.text))
-    text = paint(cell.text, cell.colour) if cell.colour else cell.text
+def _aligned(cell: Cell, size: int, *, left: bool, paint: Painter) -> str:
+    blank = " " * (size - count_cells(cell.text))
+    text = paint(cell.text, cell.color) if cell.color else cell.text
     return text + blank if left else blank + text

@@ -1,4 +1,4 @@
-"""What the terminal is like: width, colours, links."""
+"""What the terminal is like: width, colors, links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-from apflint.report import Style
+from apflint.output.console import Style
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -21,11 +21,11 @@ def style(
     """How to print to a stream, by default standard output. `color` is auto, always or never; auto asks NO_COLOR, FORCE_COLOR, the terminal."""
     stream = stream or sys.stdout
     terminal = stream.isatty()
-    coloured = color == "always" or (color == "auto" and _wants_colour(terminal))
+    colored = color == "always" or (color == "auto" and _wants_color(terminal))
     return Style(
         width=_width(stream) if terminal else None,
-        colour=coloured,
-        hyperlinks=coloured and terminal,
+        color=colored,
+        hyperlinks=colored and terminal,
         quiet=quiet,
         verbose=verbose,
         statistics=statistics,
@@ -49,7 +49,7 @@ def is_ci_log() -> bool:
         return True
 
 
-def _wants_colour(terminal: bool) -> bool:
+def _wants_color(terminal: bool) -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.report.terminal import cells
+from apflint.output.console import count_cells
 
 
 def escape(text: str) -> str:
@@ -14,9 +14,9 @@ def escape(text: str) -> str:
 
 def cut(text: str, room: float) -> str:
     """`text`, or its beginning and an ellipsis, in at most `room` cells (a wide character takes two)."""
-    if cells(text) <= room:
+    if count_cells(text) <= room:
         return text
     kept = text
-    while kept and cells(kept) + 1 > room:
+    while kept and count_cells(kept) + 1 > room:
         kept = kept[: max(0, min(len(kept) - 1, int(room)))]
     return f"{kept}\u2026"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint import builtin
 from apflint.evaluate.resolve import CATCH_ALL, EXEMPT, matching_order
-from apflint.report.terminal import visible
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits, Limits
@@ -122,7 +122,7 @@ def picture(known: Workspace, shadowed: dict[int, Shadow]) -> Picture:
                 state=_state(schema, position, shadow),
                 level=places[schema.spec.priority_level_configuration],
                 subjects=tuple(dict.fromkeys(_subject(who) for rule in schema.spec.rules for who in rule.subjects)),
-                method=visible(schema.spec.distinguisher_method or ""),
+                method=sanitize(schema.spec.distinguisher_method or ""),
                 takers=tuple(sorted(index[id(taker)] for taker in shadow.takers or ())),
                 idle_rules=shadow.rules,
             )
@@ -191,21 +191,21 @@ def _level(
     level = configuration.levels.get(name)
     why = "" if level else configuration.broken.get(name, "does not exist")
     return LevelNode(
-        name=_name(level.metadata) if level else visible(name) or "(no name)",
+        name=_name(level.metadata) if level else sanitize(name) or "(no name)",
         origin=origin.of(level) if level else "broken" if name in configuration.broken else "missing",
         limits=limits.level(name) if level else None,
-        why=visible(why),
+        why=sanitize(why),
         schemas=tuple(i for i, schema in enumerate(schemas) if schema.level == at),
     )
 
 
 def _name(metadata: ObjectMeta) -> str:
-    return visible(metadata.name or (metadata.generate_name and f"{metadata.generate_name}*") or "(no name)")
+    return sanitize(metadata.name or (metadata.generate_name and f"{metadata.generate_name}*") or "(no name)")
 
 
 def _subject(subject: Subject) -> str:
     account = subject.service_account
     if account is not None:
-        return visible(f"ServiceAccount {account.namespace}/{account.name}")
+        return sanitize(f"ServiceAccount {account.namespace}/{account.name}")
     name = subject.user if subject.user is not None else subject.group
-    return visible(f"{subject.kind} {name or ''}".rstrip())
+    return sanitize(f"{subject.kind} {name or ''}".rstrip())

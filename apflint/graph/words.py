@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.flows import starvation
-from apflint.report.terminal import counted, visible
+from apflint.output.console import counted
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,7 +67,7 @@ def level_trouble(drawn: Picture, level: LevelNode) -> str:
         said = f"{said} No FlowSchema names it, so no request gets there."
     elif states <= {"dangling", "unreachable"}:
         said = f"{said} Only FlowSchemas that no request gets name it, so no request gets there."
-    return visible(said.strip())
+    return sanitize(said.strip())
 
 
 def remark(drawn: Picture, node: SchemaNode) -> str:

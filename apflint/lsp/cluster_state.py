@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import builtin
+from apflint.output.console import counted
+from apflint.output.findings.markdown import code
 from apflint.releases import NEWEST
-from apflint.report.markdown import code
-from apflint.report.terminal import counted
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits

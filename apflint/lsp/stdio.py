@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from apflint.lsp.features import code_actions, completion, hover, navigation  # noqa: F401  # they register with the server
 from apflint.lsp.server import server
-from apflint.report.terminal import visible
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -150,7 +150,7 @@ class MessageReader:
         """Print the first problem. Further ones are usually the same mistake."""
         if not self._has_reported:
             self._has_reported = True
-            sys.stderr.write(f"apflint: {visible(problem)}\n")
+            sys.stderr.write(f"apflint: {sanitize(problem)}\n")
 
 
 def _shorten(value: bytes) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from apflint.output.json_text import to_json
 from apflint.policy.results import command
-from apflint.report.json_text import to_json
 
 if TYPE_CHECKING:
     from apflint.finding import Span

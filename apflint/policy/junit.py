@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.output.console import Style
+from apflint.output.sanitize import sanitize
 from apflint.policy import text
-from apflint.report import Style
-from apflint.report.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def _told(element: str, message: str, story: str) -> Iterator[str]:
 
 
 def _attributes(**values: str | int) -> str:
-    return "".join(f' {key}="{_escaped(visible(str(value)))}"' for key, value in values.items())
+    return "".join(f' {key}="{_escaped(sanitize(str(value)))}"' for key, value in values.items())
 
 
 def _escaped(shown: str) -> str:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.findings.snippet import UNWRAPPED, snippet
+from apflint.output.findings.text import PROSE
+from apflint.output.sanitize import sanitize
 from apflint.policy.destinations import in_words
 from apflint.policy.results import command
 from apflint.policy.suite import Example
-from apflint.report.snippet import UNWRAPPED, snippet
-from apflint.report.terminal import Paint, cells, counted, indented, visible, wrap
-from apflint.report.text import PROSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Span
     from apflint.load.source import Source
+    from apflint.output.console import Style
     from apflint.policy.results import FileResult, Run
     from apflint.policy.running import Outcome
-    from apflint.report import Style
 
 _INDENT = 6
 _LABEL = 10
@@ -30,7 +31,7 @@ def render(run: Run, style: Style) -> str:
     """A block for each file; quiet: of what holds nothing. Ends in a newline, or is empty."""
     blocks = []
     for tested in run.files:
-        lines = list(_file(tested, style, Paint(colour=style.colour)))
+        lines = list(_file(tested, style, Painter(color=style.color)))
         if lines:
             blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
@@ -38,11 +39,13 @@ def render(run: Run, style: Style) -> str:
 
 def mistakes(tested: FileResult, style: Style) -> str:
     """Why a file is no suite, with the places: for standard error. Empty where it is one."""
-    paint = Paint(colour=style.colour)
+    paint = Painter(color=style.color)
     lines: list[str] = []
     for mistake in tested.mistakes:
-        first, *rest = wrap(visible(mistake.message), style.width and min(style.width, PROSE), cells("error "), 2)
-        lines += [f"{paint('error', 'error')} {first}", *indented(rest, "  ")]
+        first, *rest = wrap(
+            sanitize(mistake.message), style.width and min(style.width, PROSE), count_cells("error "), 2
+        )
+        lines += [f"{paint('error', 'error')} {first}", *indent_lines(rest, "  ")]
         if tested.source is not None:
             lines += _place(tested.source, mistake.span, style, paint)
     return "".join(f"{line}\n" for line in lines)
@@ -50,9 +53,9 @@ def mistakes(tested: FileResult, style: Style) -> str:
 
 def failure(tested: FileResult, outcome: Outcome) -> str:
     """One expectation that does not hold, as plain text."""
-    from apflint.report import Style
+    from apflint.output.console import Style
 
-    return "".join(f"{line}\n" for line in _failure(tested, outcome, Style(), Paint()))
+    return "".join(f"{line}\n" for line in _failure(tested, outcome, Style(), Painter()))
 
 
 def summary(run: Run) -> str:
@@ -63,25 +66,25 @@ def summary(run: Run) -> str:
     return text + (f" {counted(unread, 'file')} could not be tested." if unread else "")
 
 
-def _file(tested: FileResult, style: Style, paint: Paint) -> Iterator[str]:
+def _file(tested: FileResult, style: Style, paint: Painter) -> Iterator[str]:
     if tested.mistakes or (style.quiet and not tested.failed):
         return
     counts = [paint(f"{tested.passed} passed", "good")] if tested.passed else []
     counts += [paint(f"{tested.failed} failed", "error")] if tested.failed else []
-    yield f"{paint(visible(tested.name), 'bold')}: {', '.join(counts)} (Kubernetes {tested.kubernetes})"
+    yield f"{paint(sanitize(tested.name), 'bold')}: {', '.join(counts)} (Kubernetes {tested.kubernetes})"
     for outcome in tested.outcomes:
         if not outcome.passed:
             yield from _failure(tested, outcome, style, paint)
         elif not style.quiet:
-            first, *rest = wrap(visible(outcome.name), style.width, _INDENT + 2, _INDENT + 2)
+            first, *rest = wrap(sanitize(outcome.name), style.width, _INDENT + 2, _INDENT + 2)
             yield f"  {paint('pass', 'good')}  {first}"
-            yield from indented(rest, " " * (_INDENT + 2))
+            yield from indent_lines(rest, " " * (_INDENT + 2))
 
 
-def _failure(tested: FileResult, outcome: Outcome, style: Style, paint: Paint) -> Iterator[str]:
-    first, *rest = wrap(visible(outcome.name), style.width, _INDENT + 2, _INDENT + 2)
+def _failure(tested: FileResult, outcome: Outcome, style: Style, paint: Painter) -> Iterator[str]:
+    first, *rest = wrap(sanitize(outcome.name), style.width, _INDENT + 2, _INDENT + 2)
     yield f"  {paint('FAIL', 'error')}  {paint(first, 'bold')}"
-    yield from indented((paint(line, "bold") for line in rest), " " * (_INDENT + 2))
+    yield from indent_lines((paint(line, "bold") for line in rest), " " * (_INDENT + 2))
     if tested.source is not None:
         yield from _place(tested.source, outcome.span, style, paint)
     if isinstance(outcome.test.claim, Example):  # the request itself follows
@@ -102,18 +105,18 @@ def _failure(tested: FileResult, outcome: Outcome, style: Style, paint: Paint) -
         yield from _labelled("why" if number == 0 else "", sentence, style, paint)
 
 
-def _labelled(label: str, text: str, style: Style, paint: Paint, *, whole: bool = False) -> Iterator[str]:
+def _labelled(label: str, text: str, style: Style, paint: Painter, *, whole: bool = False) -> Iterator[str]:
     column = _INDENT + _LABEL
     width = None if whole or style.width is None else min(style.width, PROSE)
-    first, *rest = wrap(visible(text), width, column, column)
+    first, *rest = wrap(sanitize(text), width, column, column)
     yield f"{' ' * _INDENT}{paint(label, 'dim')}{' ' * (_LABEL - len(label))}{first}"
-    yield from indented(rest, " " * column)
+    yield from indent_lines(rest, " " * column)
 
 
-def _place(source: Source, span: Span, style: Style, paint: Paint) -> Iterator[str]:
+def _place(source: Source, span: Span, style: Style, paint: Painter) -> Iterator[str]:
     """File, line and column, then the line with a mark under what it is about."""
     gutter = max(_INDENT - 1, len(str(span.line)) + 2)
-    yield f"{paint('-->'.rjust(gutter), 'gutter')} {visible(source.name)}:{span.line}:{span.column}"
+    yield f"{paint('-->'.rjust(gutter), 'gutter')} {sanitize(source.name)}:{span.line}:{span.column}"
     cut = snippet(source, span, max(20, (style.width or UNWRAPPED) - gutter - 3))
     if cut is not None:
         yield f"{paint(f'{str(span.line).rjust(gutter)} |', 'gutter')} {cut.text}".rstrip(" ")

@@ -12,7 +12,7 @@ import pytest
 from conftest import UNMEASURED
 from limited import HEAD, NEIGHBOUR, WALL, apflint
 
-from apflint.report import FORMATS
+from apflint.output.findings import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path

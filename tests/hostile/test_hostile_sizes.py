@@ -9,7 +9,7 @@ import pytest
 from limited import HEAD, NEIGHBOUR, apflint, checked
 from test_hostile_text import ALIASES, NESTED
 
-from apflint.report import FORMATS
+from apflint.output.findings import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.report.markdown import prose
+from apflint.output.findings.markdown import prose
 
 
 @pytest.mark.parametrize(

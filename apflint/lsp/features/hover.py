@@ -16,7 +16,7 @@ from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.partial_yaml import document_at, read_entries
 from apflint.lsp.schema_fields import effective_version, find_field
 from apflint.lsp.server import Server, server
-from apflint.report.markdown import code
+from apflint.output.findings.markdown import code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

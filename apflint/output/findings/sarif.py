@@ -11,15 +11,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from apflint import __version__, catalogue
-from apflint.report.fingerprint import line_hashes
-from apflint.report.json_text import to_json
-from apflint.report.paths import from_root
-from apflint.report.terminal import visible
+from apflint.output.findings.fingerprint import line_hashes
+from apflint.output.findings.paths import from_root
+from apflint.output.json_text import to_json
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.catalogue import Rule
     from apflint.finding import Finding, Report, Severity, Span
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://github.com/apflint/apflint"
@@ -69,7 +69,7 @@ def _most(report: Report) -> tuple[Finding, ...]:
     """The findings that a log takes, in the order of the report: all, or the most severe."""
     if len(report.findings) <= MOST:
         return report.findings
-    from apflint.report.github import ranked  # nearly never needed
+    from apflint.output.findings.github import ranked  # nearly never needed
 
     kept = {id(finding) for finding in ranked(report)[:MOST]}
     return tuple(finding for finding in report.findings if id(finding) in kept)
@@ -133,15 +133,15 @@ def text(message: str) -> str:
 
     The backslash stands where it cannot be taken for one that the message had before the bracket.
     """
-    return visible(message).replace("](", "]\\(")
+    return sanitize(message).replace("](", "]\\(")
 
 
 def _logical(finding: Finding) -> dict[str, Any]:
     """Which object it is, and which field of it."""
     if finding.object is None:
         return {}
-    name = visible(f"{finding.object.kind}/{finding.object.name}")
-    field = visible(finding.field)
+    name = sanitize(f"{finding.object.kind}/{finding.object.name}")
+    field = sanitize(finding.field)
     return {"logicalLocations": [{"kind": "object", "fullyQualifiedName": f"{name}:{field}" if field else name}]}
 
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.report.terminal import Paint, heading, visible
+from apflint.output.console import Painter
+from apflint.output.sanitize import sanitize, sanitize_path
 
 if TYPE_CHECKING:
     from apflint.finding import Report
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 
 def render(report: Report, style: Style) -> str:
     """`file:line:column: severity APF305 hand-larger-than-deck: message`; no summary, so a clean run prints nothing."""
-    paint = Paint(colour=style.colour, hyperlinks=style.hyperlinks)
+    paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
     if style.statistics:
-        from apflint.report.summary import statistics  # seldom asked for
+        from apflint.output.findings.summary import statistics  # seldom asked for
 
         return "".join(f"{table}\n" for table in statistics(report, paint))
     return "".join(
-        f"{heading(f.file)}:{f.span.line}:{f.span.column}: {paint(f.severity, f.severity)}"
-        f" {paint.link(visible(f.rule), f.url)} {visible(f.name)}: {visible(f.message)}\n"
+        f"{sanitize_path(f.file)}:{f.span.line}:{f.span.column}: {paint(f.severity, f.severity)}"
+        f" {paint.link(sanitize(f.rule), f.url)} {sanitize(f.name)}: {sanitize(f.message)}\n"
         for f in report.findings
     )

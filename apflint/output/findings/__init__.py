@@ -7,38 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from apflint.record import NamedTuple
+from apflint.output.console import Style
 
 if TYPE_CHECKING:
     from apflint.finding import Report
 
 FORMATS: dict[str, str] = {
-    "text": "apflint.report.text",
-    "concise": "apflint.report.concise",
-    "json": "apflint.report.json",
-    "sarif": "apflint.report.sarif",
-    "github": "apflint.report.github",
-    "gitlab": "apflint.report.gitlab",
-    "junit": "apflint.report.junit",
-    "markdown": "apflint.report.markdown",
+    "text": "apflint.output.findings.text",
+    "concise": "apflint.output.findings.concise",
+    "json": "apflint.output.findings.json",
+    "sarif": "apflint.output.findings.sarif",
+    "github": "apflint.output.findings.github",
+    "gitlab": "apflint.output.findings.gitlab",
+    "junit": "apflint.output.findings.junit",
+    "markdown": "apflint.output.findings.markdown",
 }
 """Format -> the module that renders it. Named, not imported: a run pays for the one it uses."""
-
-
-class Style(NamedTuple):
-    """How text for people is laid out. The formats for machines pass it over: they are the same everywhere."""
-
-    width: int | None = None
-    """Cells in a line of the terminal; None for a pipe: prose is not wrapped, so that one sentence stays one line."""
-    colour: bool = False
-    hyperlinks: bool = False
-    """Rule ids become links (OSC 8): for terminals only."""
-    quiet: bool = False
-    """Findings only, no summary."""
-    verbose: bool = False
-    """Field paths with the findings, file names with what was skipped."""
-    statistics: bool = False
-    """How many findings of each rule, in place of the findings."""
 
 
 class _Renderer(Protocol):

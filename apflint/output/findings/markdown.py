@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
-from apflint.report.github import ranked
-from apflint.report.terminal import counted, visible
+from apflint.output.console import counted
+from apflint.output.findings.github import ranked
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 _REST = 100
 """Bytes that the sentence on what is left out may take."""
@@ -74,7 +75,7 @@ def _is_address(url: str) -> bool:
 
 def prose(text: str) -> str:
     """`text` with values and commands in code spans; nothing in it is markup, a mention or a link."""
-    shown = visible(text).strip()
+    shown = sanitize(text).strip()
     if not shown or "  " in shown:  # spaces in a row are only kept in a code span
         return code(shown)
     return " ".join(map(_word, _WORDS.findall(shown)))
@@ -92,7 +93,7 @@ def _word(word: str) -> str:
 
 def code(text: str) -> str:
     """`text` as a code span that also holds in a table: nothing in it is markup, a mention, a link or the span's end."""
-    shown = visible(text).replace("|", "\\|")
+    shown = sanitize(text).replace("|", "\\|")
     if not shown.strip():
         return '""'
     longest = max(map(len, re.findall("`+", shown)), default=0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.report.terminal import inert
+from apflint.output.sanitize import sanitize_json
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 SCHEMA = 1
 """Version of the shape below."""
@@ -35,7 +35,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     if report.left_out:
         summary["leftOut"] = report.left_out
     end = "\n" if findings else ""
-    return inert(
+    return sanitize_json(
         f'{{"schema": {SCHEMA}, "kubernetes": {json.dumps(report.kubernetes)},\n'
         f'"findings": [{findings}{end}],\n'
         f'"summary": {json.dumps(summary)}}}\n'

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
-from apflint.report.paths import from_root
-from apflint.report.terminal import visible
+from apflint.output.findings.paths import from_root
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -49,5 +49,5 @@ def _command(finding: Finding) -> str:
     }
     if span.line == span.end_line:  # GitHub takes columns only within one line
         values |= {"col": str(span.column), "endColumn": str(span.end_column)}
-    properties = ",".join(f"{key}={visible(value).translate(_PROPERTY)}" for key, value in values.items())
-    return f"::{_COMMANDS[finding.severity]} {properties}::{visible(finding.message).translate(_DATA)}"
+    properties = ",".join(f"{key}={sanitize(value).translate(_PROPERTY)}" for key, value in values.items())
+    return f"::{_COMMANDS[finding.severity]} {properties}::{sanitize(finding.message).translate(_DATA)}"

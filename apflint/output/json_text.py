@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from apflint.report.terminal import inert
+from apflint.output.sanitize import sanitize_json
 
 
 def to_json(value: object, indent: int | None = None) -> str:
@@ -13,4 +13,4 @@ def to_json(value: object, indent: int | None = None) -> str:
     Names and messages are text that somebody else wrote, and the log of a CI system acts on some of it. What would be a
     command there is an escape, so the value stays the same. No line begins with `::`, as no JSON does.
     """
-    return f"{inert(json.dumps(value, indent=indent))}\n"
+    return f"{sanitize_json(json.dumps(value, indent=indent))}\n"

@@ -6,13 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES, TOLD
-from apflint.report.terminal import Paint, cells, counted, heading, indented, visible, wrap
+from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.sanitize import sanitize, sanitize_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apflint.finding import Report, Severity, Skipped
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 REASONS: dict[str, tuple[str, str]] = {
     "template or patch, not a manifest yet": (
@@ -46,13 +47,13 @@ _VERBOSE = frozenset([*REASONS][-2:])
 """Reasons that are only listed with `-v`: nobody expects such directories to be read."""
 
 
-def counts(per_severity: Mapping[Severity, int], paint: Paint) -> str:
+def counts(per_severity: Mapping[Severity, int], paint: Painter) -> str:
     """`2 errors, 1 warning, 3 infos`: those that there are, from the worst."""
     present = [(severity, per_severity[severity]) for severity in SEVERITIES if per_severity[severity]]
     return ", ".join(paint(counted(count, severity), severity) for severity, count in present)
 
 
-def summary(report: Report, style: Style, paint: Paint, *, fixes: str = "apflint fix") -> str:
+def summary(report: Report, style: Style, paint: Painter, *, fixes: str = "apflint fix") -> str:
     """One line on the findings, one on those that the command `fixes` mends, and one for each reason why something was not checked."""
     lines = _verdict(report, style, paint)
     if fixes and (hint := _fixable(report, fixes)):
@@ -64,10 +65,10 @@ def summary(report: Report, style: Style, paint: Paint, *, fixes: str = "apflint
         if not passed_over or (reason in _VERBOSE and not style.verbose):
             continue
         first, *rest = wrap(f"Not checked: {_passed_over(reason, passed_over)}", style.width, 0, 2)
-        lines += [first, *indented(rest, "  ")]
+        lines += [first, *indent_lines(rest, "  ")]
         if style.verbose and (len(passed_over) > 1 or reason not in _PATHS):
             lines += [
-                f"  {heading(s.file)}: {'' if reason in _PATHS else f'{s.documents} '}{visible(s.reason)}"
+                f"  {sanitize_path(s.file)}: {'' if reason in _PATHS else f'{s.documents} '}{sanitize(s.reason)}"
                 for s in passed_over
             ]
     return "\n".join(lines)
@@ -78,31 +79,31 @@ def _reason(skipped: Skipped) -> str:
     return "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
 
 
-def _verdict(report: Report, style: Style, paint: Paint) -> list[str]:
+def _verdict(report: Report, style: Style, paint: Painter) -> list[str]:
     files, objects = counted(report.files, "file"), counted(report.objects, "object")
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
     suppressed += f" {report.baselined} in the baseline." if report.baselined else ""
     per_severity = {severity: report.count(severity) for severity in SEVERITIES}
-    release = visible(report.kubernetes)
+    release = sanitize(report.kubernetes)
     if report.findings:
-        found = f"Found {counts(per_severity, Paint())}"
-        coloured = f"Found {counts(per_severity, paint)}"
+        found = f"Found {counts(per_severity, Painter())}"
+        colored = f"Found {counts(per_severity, paint)}"
         where = f"{objects} of {files}" if report.objects else files
         text = f" in {where}, for Kubernetes {release}.{suppressed}"
         if left_out := report.left_out:
             text += f" {left_out:,} of them or more are left out: a file has more than {TOLD:,} findings of one rule."
     elif report.objects:
-        found, coloured = "All good:", paint("All good:", "good")
+        found, colored = "All good:", paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
     elif not report.files:
-        found = coloured = "Nothing to check:"
+        found = colored = "Nothing to check:"
         text = " no file named *.yaml, *.yml or *.json was found. For example, check what a cluster has:"
         text += " kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -"
     else:
-        found = coloured = "Nothing to check:"
+        found = colored = "Nothing to check:"
         text = f" no FlowSchema and no PriorityLevelConfiguration in {files}.{suppressed}"
-    first, *rest = wrap(text, style.width, cells(found))
-    return [coloured + first, *rest]
+    first, *rest = wrap(text, style.width, count_cells(found))
+    return [colored + first, *rest]
 
 
 def _fixable(report: Report, command: str) -> str:
@@ -119,16 +120,16 @@ def _fixable(report: Report, command: str) -> str:
 def _passed_over(reason: str, skipped: list[Skipped]) -> str:
     """`3 documents of other kinds in 2 files`, `1 document of another kind in pod.yaml`."""
     count, files = sum(s.documents for s in skipped), {s.file for s in skipped}
-    default = f"1 document ({visible(reason)})", f"{{}} documents ({visible(reason)})"
+    default = f"1 document ({sanitize(reason)})", f"{{}} documents ({sanitize(reason)})"
     one, several = REASONS.get(reason, default)
     text = one if count == 1 else several.replace("{}", str(count), 1)
     if reason in _PATHS:
-        return text if count > 1 else f"{text}: {visible(skipped[0].file)}"
-    where = counted(len(files), "file") if len(files) > 1 else visible(skipped[0].file)
+        return text if count > 1 else f"{text}: {sanitize(skipped[0].file)}"
+    where = counted(len(files), "file") if len(files) > 1 else sanitize(skipped[0].file)
     return f"{text} in {where}"
 
 
-def statistics(report: Report, paint: Paint) -> list[str]:
+def statistics(report: Report, paint: Painter) -> list[str]:
     """A table: how many findings each rule has, the most frequent first; nothing for a clean run."""
     rows: Counter[tuple[Severity, str, str]] = Counter()
     for f in report.findings:
@@ -138,7 +139,7 @@ def statistics(report: Report, paint: Paint) -> list[str]:
     width = len(str(max(rows.values())))
     ordered = sorted(rows.items(), key=lambda row: (-row[1], row[0][1], SEVERITIES.index(row[0][0]), row[0][2]))
     table = [
-        f"{count:>{width}}  {visible(rule)}  {paint(severity, severity)}{' ' * (7 - len(severity))}  {visible(name)}"
+        f"{count:>{width}}  {sanitize(rule)}  {paint(severity, severity)}{' ' * (7 - len(severity))}  {sanitize(name)}"
         for (severity, rule, name), count in ordered
     ]
     return ["\n".join(table)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.report.paths import from_root
-from apflint.report.terminal import inert, visible
+from apflint.output.findings.paths import from_root
+from apflint.output.sanitize import sanitize, sanitize_json
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
@@ -20,13 +20,13 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     for finding in report.findings:
         key = _key(finding)
         seen[key] = seen.get(key, 0) + 1
-        entries.append(inert(json.dumps(_entry(finding, _digest(key, seen[key])))))
+        entries.append(sanitize_json(json.dumps(_entry(finding, _digest(key, seen[key])))))
     return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")
 
 
 def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
     return {
-        "description": f"{finding.rule}: {visible(finding.message)}",
+        "description": f"{finding.rule}: {sanitize(finding.message)}",
         "check_name": f"{finding.rule} {finding.name}",
         "fingerprint": fingerprint,
         "severity": _severity(finding),
@@ -43,7 +43,7 @@ def _path(file: str) -> str:
     try:
         path.encode()
     except UnicodeEncodeError:
-        return visible(path)
+        return sanitize(path)
     return path
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.output.console import count_cells
+from apflint.output.sanitize import escape_character, find_commands
 from apflint.record import NamedTuple
-from apflint.report.terminal import cells, commands, escaped
 
 if TYPE_CHECKING:
     from apflint.finding import Span
@@ -46,13 +47,13 @@ def snippet(source: Source, span: Span, room: int) -> Snippet | None:
     low, high = max(start, first - 2 * room), min(stop, min(last, first + 2 * room) + 2 * room)
     shown = source.text[low:high]
     pieces = [_piece(char) for char in shown]
-    for at in commands(shown):
+    for at in find_commands(shown):
         pieces[at] = (r"\x23", 4)
     whole = low == start and high == stop
     begin, end = _cut([size for _, size in pieces], first - low, min(last, high) - low, room, whole=whole)
     left = CUT if begin or low > start else ""
     right = CUT if end < len(pieces) or high < stop else ""
-    indent = cells(left) + sum(size for _, size in pieces[begin : first - low])
+    indent = count_cells(left) + sum(size for _, size in pieces[begin : first - low])
     marks = sum(size for _, size in pieces[first - low : min(last - low, end)])
     if not marks and first < last and indent:
         indent -= 1  # nothing but combining characters: the mark goes below what they combine with
@@ -63,8 +64,8 @@ def _piece(char: str) -> tuple[str, int]:
     """What one character looks like, and the cells it takes."""
     if char == "\t":
         return TAB, len(TAB)
-    text = char if char.isprintable() else escaped(char)
-    return text, cells(text)
+    text = char if char.isprintable() else escape_character(char)
+    return text, count_cells(text)
 
 
 def _cut(sizes: list[int], first: int, last: int, room: int, *, whole: bool) -> tuple[int, int]:
@@ -74,7 +75,7 @@ def _cut(sizes: list[int], first: int, last: int, room: int, *, whole: bool) -> 
     """
     if whole and sum(sizes) <= room:
         return 0, len(sizes)
-    room -= 2 * cells(CUT)
+    room -= 2 * count_cells(CUT)
     # The start of a line says most; where the span is too far from it, half of what the span leaves goes before it.
     near = sum(sizes[:last]) <= room
     begin = 0 if near else _back(sizes, first, max(0, room - sum(sizes[first:last])) // 2)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.report.terminal import visible
+from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Finding, Report
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
@@ -92,4 +92,4 @@ def _attributes(**values: str | int) -> str:
 
 def _escaped(text: str) -> str:
     """Text as XML: XML 1.0 takes every character that is printable, and no other one is left."""
-    return visible(text).translate(_ESCAPES)
+    return sanitize(text).translate(_ESCAPES)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
+from apflint.output.console import Painter, count_cells, indent_lines, wrap
+from apflint.output.findings.snippet import UNWRAPPED, snippet
+from apflint.output.findings.summary import counts, statistics, summary
+from apflint.output.sanitize import sanitize, sanitize_path
 from apflint.record import NamedTuple
-from apflint.report.snippet import UNWRAPPED, snippet
-from apflint.report.summary import counts, statistics, summary
-from apflint.report.terminal import Paint, cells, heading, indented, visible, wrap
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report, Severity, Span
     from apflint.load.source import Source
-    from apflint.report import Style
+    from apflint.output.console import Style
 
 PROSE = 100
 """Cells of a line of prose at most: longer ones are hard to read, however wide the terminal."""
@@ -21,14 +22,14 @@ PROSE = 100
 
 def render(report: Report, style: Style) -> str:
     """The findings (or how many of each rule), then the summary unless `style` is quiet."""
-    paint = Paint(colour=style.colour, hyperlinks=style.hyperlinks)
+    paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
     blocks = statistics(report, paint) if style.statistics else _findings(report, style, paint)
     if not style.quiet:
         blocks = [*blocks, summary(report, style, paint)]
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def _findings(report: Report, style: Style, paint: Paint) -> list[str]:
+def _findings(report: Report, style: Style, paint: Painter) -> list[str]:
     """One block of lines for each file's heading and each finding."""
     files: dict[str, list[Finding]] = {}
     for finding in report.findings:
@@ -38,7 +39,7 @@ def _findings(report: Report, style: Style, paint: Paint) -> list[str]:
         per_severity = {
             severity: sum(1 + f.more for f in findings if f.severity == severity) for severity in SEVERITIES
         }
-        blocks.append(f"{paint(heading(file), 'bold')}: {counts(per_severity, paint)}")
+        blocks.append(f"{paint(sanitize_path(file), 'bold')}: {counts(per_severity, paint)}")
         blocks += ["\n".join(_Block(finding, report, style, paint).lines()) for finding in findings]
     return blocks
 
@@ -49,7 +50,7 @@ class _Block(NamedTuple):
     finding: Finding
     report: Report
     style: Style
-    paint: Paint
+    paint: Painter
 
     @property
     def gutter(self) -> int:
@@ -69,41 +70,41 @@ class _Block(NamedTuple):
         lines += self._place("-->", finding.file, finding.span, self._object())
         lines += self._snippet(finding.file, finding.span, "^", finding.severity)
         for related in finding.related:
-            lines += self._place("see", related.file, related.span, visible(related.message))
+            lines += self._place("see", related.file, related.span, sanitize(related.message))
             lines += self._snippet(related.file, related.span, "-", None)
         if finding.apiserver and finding.rejected:
-            at = "" if finding.apiserver.field == finding.field else f" at {visible(finding.apiserver.field)}"
-            lines += self._note("kube-apiserver", f" rejects this object: {visible(finding.apiserver.reason)}{at}")
+            at = "" if finding.apiserver.field == finding.field else f" at {sanitize(finding.apiserver.field)}"
+            lines += self._note("kube-apiserver", f" rejects this object: {sanitize(finding.apiserver.reason)}{at}")
         if finding.fix:
             safety = "safe" if finding.fix.safe else "unsafe: --unsafe-fixes"
-            lines += self._note("fix", f": {visible(finding.fix.title)} ({safety})", "good")
+            lines += self._note("fix", f": {sanitize(finding.fix.title)} ({safety})", "good")
         return lines
 
     def _message(self) -> list[str]:
         finding, paint = self.finding, self.paint
-        rule, name = visible(finding.rule), visible(finding.name)
-        taken = cells(f"{finding.severity} {rule} {name}: ")
-        first, *rest = wrap(visible(finding.message), self.prose, taken, 2)
+        rule, name = sanitize(finding.rule), sanitize(finding.name)
+        taken = count_cells(f"{finding.severity} {rule} {name}: ")
+        first, *rest = wrap(sanitize(finding.message), self.prose, taken, 2)
         head = (
             f"{paint(finding.severity, finding.severity)} {paint.link(paint(rule, 'bold'), finding.url)}"
             f" {paint(name, 'bold')}: {first}"
         )
-        return [head.rstrip(" "), *indented(rest, "  ")]
+        return [head.rstrip(" "), *indent_lines(rest, "  ")]
 
     def _object(self) -> str:
         """Which object, so that the reader of a long file need not scroll up; with `-v` also which field."""
         finding = self.finding
         parts = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
         parts += [finding.field] if finding.field and self.style.verbose else []
-        return visible(", ".join(parts))
+        return sanitize(", ".join(parts))
 
     def _place(self, arrow: str, file: str, span: Span, text: str) -> list[str]:
         """`file:line:column`, never broken, because terminals and editors make a link of it; `text` follows if it fits."""
         arrow = f"  {arrow.rjust(self.gutter)} "
-        place = f"{visible(file)}:{span.line}:{span.column}"
+        place = f"{sanitize(file)}:{span.line}:{span.column}"
         indent = len(arrow)
-        if text and self.prose is not None and indent + cells(place) + 2 + cells(text) > self.prose:
-            below = indented(wrap(text, self.prose, indent, indent), " " * indent)
+        if text and self.prose is not None and indent + count_cells(place) + 2 + count_cells(text) > self.prose:
+            below = indent_lines(wrap(text, self.prose, indent, indent), " " * indent)
         else:
             place, below = f"{place}  {text}".rstrip(" "), []
         return [f"{self.paint(arrow, 'gutter')}{place}", *below]
@@ -129,4 +130,4 @@ class _Block(NamedTuple):
 
     def _note(self, label: str, text: str, code: str = "bold") -> list[str]:
         first, *rest = wrap(f"{label}{text}", self.prose, 2, 4)
-        return [f"  {self.paint(label, code)}{first.removeprefix(label)}", *indented(rest, "    ")]
+        return [f"  {self.paint(label, code)}{first.removeprefix(label)}", *indent_lines(rest, "    ")]

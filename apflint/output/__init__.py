@@ -1,0 +1,1 @@
+"""Renderers: a value in, text out, no input or output."""
