@@ -5,17 +5,27 @@ Beyond a bound an analysis stops or skips an object, and its rule reports what w
 
 from __future__ import annotations
 
-from apflint.record import NamedTuple
+from typing import Self
 
 
-class Bound(NamedTuple):
-    """A bound, the reason for it, and what the report states beyond it."""
+class Bound(int):
+    """A bound with the reason for it, and what is reported beyond it."""
 
-    value: int
     reason: str
     reported: str
 
+    def __new__(cls, value: int, reason: str, reported: str) -> Self:
+        """Create a bound; `value` is what the reason counts."""
+        bound = super().__new__(cls, value)
+        bound.reason, bound.reported = reason, reported
+        return bound
 
+
+MAX_FINDINGS_PER_RULE = Bound(
+    1_000,
+    "findings of one rule, file and severity in a report: thousands repeat one mistake, or exhaust the reader on purpose",
+    "the last of them states how many findings of the rule are left out",
+)
 MAX_COMPARED_PAIRS = Bound(
     100_000,
     "pairs of FlowSchemas of one precedence that APF503 compares in a run; each takes microseconds",

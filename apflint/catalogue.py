@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from apflint.finding import clipped
+from apflint.location import clipped
 from apflint.record import NamedTuple
 from apflint.shipped import shipped
 from apflint.similarity import find_similar

@@ -5,32 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint import catalogue
+from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.checks import CHECKS, OFF, SINGLE_VALUE, is_explained, rules_of, rules_with
-from apflint.finding import (
-    TOLD,
-    Finding,
-    ObjectRef,
-    Place,
-    Related,
-    Report,
-    Skipped,
-    clipped,
-    field_path,
-    offsets_of,
-    source_of,
-)
+from apflint.finding import Finding, ObjectRef, Related, Report, Skipped
 from apflint.load import helm_sources, load, load_text
 from apflint.load.source import STDIN as STDIN  # noqa: PLC0414  # the command line has it from here
+from apflint.location import clipped, field_path
 from apflint.releases import NEWEST, release
 from apflint.workspace import Workspace, World, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
-    from apflint.finding import Path, Problem, Severity, Span
+    from apflint.finding import Problem, Severity
     from apflint.load import Loaded
-    from apflint.load.document import Document
-    from apflint.load.source import Source
+    from apflint.location import Path
     from apflint.releases import Release
     from apflint.settings import Settings
 
@@ -53,7 +42,7 @@ class Options(NamedTuple):
     """Gives a finding another severity, or leaves it out (None): what a project has settled for itself."""
     helm: bool = True
     """Whether standard input may be the output of `helm template`: findings then name the templates."""
-    most: int = TOLD
+    most: int = MAX_FINDINGS_PER_RULE
     """So many findings of a rule, a file and a gravity are told one by one."""
     covered: bool = False
     """Whether findings that another one reports, too, are in the report: each has a fix of its own."""
@@ -139,7 +128,7 @@ def report(
     rules: Collection[str],
     *,
     suppressions: bool = False,
-    most: int = TOLD,
+    most: int = MAX_FINDINGS_PER_RULE,
     covered: bool = False,
 ) -> Report:
     """The findings of the rules on a workspace, sorted by place; those that the files suppress set aside if asked to.
@@ -184,16 +173,18 @@ def report(
         findings=tuple(findings),
         files=len(loaded),
         objects=len(known.manifests),
-        skipped=(*(entry for part in loaded for entry in part.skipped), *_templates(loaded)),
+        skipped=tuple(_skipped(loaded)),
         suppressed=suppressed,
         sources={part.source.name: part.source for part in loaded},
     )
 
 
 def limited(report: Report) -> Report:
-    """A report with covered findings, or more than `TOLD` of a rule, file and gravity, cut to what `check` reports."""
+    """A report with covered findings, or more than `MAX_FINDINGS_PER_RULE` of a rule, file and gravity, cut to what `check` reports."""
     findings = [finding for finding in report.findings if not finding.covered]
-    kept, more = _first(findings, lambda one: (one.rule, one.file, one.severity, one.apiserver is None), TOLD)
+    kept, more = _first(
+        findings, lambda one: (one.rule, one.file, one.severity, one.apiserver is None), MAX_FINDINGS_PER_RULE
+    )
     return report._replace(findings=tuple(_closed(kept, more)))
 
 
@@ -202,7 +193,7 @@ def _told(problems: Iterable[tuple[str, Problem]], most: int) -> list[Finding]:
 
     def kind(told: tuple[str, Problem]) -> Hashable:
         rule, problem = told
-        return rule, source_of(problem.place).name, problem.severity, problem.apiserver is None
+        return rule, problem.place.source.name, problem.severity, problem.apiserver is None
 
     kept, more = _first(problems, kind, most)
     return list(_closed((_finding(rule, problem) for rule, problem in kept), more))
@@ -242,14 +233,14 @@ def _rejected(said: Mapping[str, list[Problem]]) -> dict[int, list[Path]]:
     rejected: dict[int, list[Path]] = {}
     for problems in said.values():
         for problem in problems:
-            if problem.apiserver is not None and isinstance(problem.place, Place):
+            if problem.apiserver is not None and problem.place.document is not None:
                 rejected.setdefault(id(problem.place.document), []).append(problem.place.path)
     return rejected
 
 
 def _is_part_of_rejection(problem: Problem, rejected: Mapping[int, list[Path]]) -> bool:
     """Whether the API server rejects the value of a problem, a part of it, the list of strings it is in, or the whole object."""
-    if not isinstance(problem.place, Place):
+    if problem.place.document is None:
         return False
     path = problem.place.path
     strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
@@ -259,7 +250,11 @@ def _is_part_of_rejection(problem: Problem, rejected: Mapping[int, list[Path]]) 
     )
 
 
-def _templates(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
+def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
+    """Yield what was not checked: objects of other kinds, then templates."""
+    for part in loaded:
+        for reason, count in part.skipped.items():
+            yield Skipped(part.source.name, reason, count)
     for part in loaded:
         if count := sum(trouble.what == "template" for trouble in part.troubles):
             yield Skipped(part.source.name, "template or patch, not a manifest yet", count)
@@ -279,7 +274,7 @@ def _follow_ups(known: Workspace) -> dict[int, set[Path]]:
 
 def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]], release: Release) -> bool:
     place = problem.place
-    if not isinstance(place, Place):
+    if place.document is None:
         return False
     if problem.apiserver and (problem.apiserver.reason == "BadRequest" or not release.strict_decoding):
         return False  # a server that is not strict goes on, and says this one too
@@ -289,22 +284,22 @@ def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]], release: R
 
 def _finding(rule_id: str, problem: Problem) -> Finding:
     rule = catalogue.rule(rule_id)
-    source, span, document, path = _where(problem.place)
+    place = problem.place
+    document = place.document
     default: Severity = rule.severity if rule.severity != "off" else "info"
     return Finding(
         rule=rule_id,
         name=rule.name,
         severity=problem.severity or default,
         message=problem.message.rstrip("."),  # one or several sentences; the last goes without its stop
-        file=source.name,
-        span=span,
+        file=place.source.name,
+        span=place.span,
         object=ObjectRef(clipped(document.api_version), document.kind, clipped(document.name)) if document else None,
-        field=field_path(path),
+        field=field_path(place.path),
         apiserver=problem.apiserver,
         related=tuple(
-            Related(other.name, other_span, elsewhere.message)
+            Related(elsewhere.place.source.name, elsewhere.place.span, elsewhere.message)
             for elsewhere in problem.related
-            for other, other_span, _, _ in [_where(elsewhere.place)]
         ),
         fix=problem.fix,
         url=rule.url,
@@ -315,10 +310,3 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         help=problem.help,
         example=problem.example,
     )
-
-
-def _where(place: Place | tuple[Source, int, int]) -> tuple[Source, Span, Document | None, Path]:
-    """Makes a place concrete: the one point where field paths become lines and columns."""
-    source, start, end = offsets_of(place)
-    document, path = (place.document, place.path) if isinstance(place, Place) else (None, ())
-    return source, source.span(start, end), document, path

@@ -15,41 +15,14 @@ if TYPE_CHECKING:
 
     from apflint.load.document import Document
     from apflint.load.source import Source
+    from apflint.location import Location, Path, Span
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 """From the worst to the mildest."""
 
-Path = tuple[str | int, ...]
-"""Field path inside an object: `("spec", "rules", 0, "subjects")`."""
-
-
-TOLD = 1000
-"""Findings of one rule in one file that are told one by one. Thousands are the same mistake, or made to exhaust somebody."""
-LONGEST_NAME = 400
-"""Characters of a name or a key that are shown; the longest key that a server takes has 317 (253, a slash, 63)."""
-
-
 ObjectKey = tuple[str, str]
 """Kind and name of an object."""
-
-
-def clipped(name: str) -> str:
-    """A name as findings bear it: a huge one would be in each of them."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def field_path(path: Path) -> str:
-    """Kubernetes' spelling of a path: `spec.rules[0].subjects`; a map's keys with dots and slashes as `labels[a.io/b]`."""
-    text = ""
-    for step in path:
-        if isinstance(step, str):
-            step = clipped(step)  # noqa: PLW2901  # the step as it is shown
-        if isinstance(step, int) or "." in step or "/" in step:
-            text += f"[{step}]"
-        else:
-            text += f".{step}" if text else step
-    return text
 
 
 class Cause(NamedTuple):
@@ -59,15 +32,6 @@ class Cause(NamedTuple):
     """`FieldValueInvalid`, `FieldValueRequired`, `FieldValueForbidden`, `FieldValueNotSupported`, ..., `BadRequest`."""
     field: str
     """As the server spells it. Not always the path of the finding: `metadata.labels` for any one label."""
-
-
-class Span(NamedTuple):
-    """A piece of a file: 1-based lines, 1-based columns in code points, the end exclusive."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
 
 
 class Operation(NamedTuple):
@@ -101,34 +65,10 @@ class Fix(NamedTuple):
     edits: tuple[Edit, ...] = ()
 
 
-class Place(NamedTuple):
-    """A place in a document, before the engine has worked out its line: the value at `path`, or its key."""
-
-    document: Document
-    path: Path
-    key: bool = False
-    """Point at the key, not at the value."""
-    offsets: tuple[int, int] | None = None
-    """Where the place is known already: for a key that is there twice the path alone does not tell which."""
-
-
-def offsets_of(place: Place | tuple[Source, int, int]) -> tuple[Source, int, int]:
-    """The text that a place is in, and where it starts and ends there."""
-    if not isinstance(place, Place):
-        return place
-    start, end = place.offsets or place.document.offsets(place.path, key=place.key)
-    return place.document.source, start, end
-
-
-def source_of(place: Place | tuple[Source, int, int]) -> Source:
-    """The text that a place is in. Costs nothing, where `offsets_of` may read a document again."""
-    return place.document.source if isinstance(place, Place) else place[0]
-
-
 class Elsewhere(NamedTuple):
     """Another place that a problem is about, and what to see there."""
 
-    place: Place | tuple[Source, int, int]
+    place: Location
     message: str
 
 
@@ -138,7 +78,7 @@ class Problem(NamedTuple):
     `place` is a field of an object, or (for text that is no object) offsets into a source, in code points.
     """
 
-    place: Place | tuple[Source, int, int]
+    place: Location
     message: str
     apiserver: Cause | None = None
     related: tuple[Elsewhere, ...] = ()

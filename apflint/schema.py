@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from apflint.finding import TOLD
+from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.record import NamedTuple
 from apflint.shipped import shipped
 from apflint.timestamp import is_timestamp
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from jsonschema.protocols import Validator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.releases import Release
 
     Schema = dict[str, Any]
 
 
-MAX_VIOLATIONS = 2 * TOLD
+MAX_VIOLATIONS = 2 * MAX_FINDINGS_PER_RULE
 """Number of unknown fields, and of other violations, after which no more are looked for in an object.
 
 It is more than a report lists of a file, so that the report knows that there are more.

@@ -18,8 +18,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from apflint import catalogue, schema
-from apflint.finding import TOLD, Place, Problem, offsets_of, source_of
+from apflint.budgets import MAX_FINDINGS_PER_RULE
+from apflint.finding import Problem
 from apflint.load import helm_templates
+from apflint.location import Place, TextRange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.source import Source
+    from apflint.location import Location
 
 UNUSED, UNKNOWN, UNEXPLAINED = "APF901", "APF902", "APF903"
 RULES = frozenset({UNUSED, UNKNOWN, UNEXPLAINED})
@@ -58,7 +61,7 @@ class Suppression(NamedTuple):
     rule: str
     written: str
     """The rule as the user wrote it."""
-    place: Place | tuple[Source, int, int]
+    place: Location
     source: Source
     start: int
     end: int
@@ -99,7 +102,7 @@ def read(part: Loaded) -> Read:
             suppressions.append(one)
         else:
             # No more of one rule are told of a file: the others need no hint, which takes 0.1 ms.
-            problems.append(one(hints=len(problems) < TOLD))
+            problems.append(one(hints=len(problems) < MAX_FINDINGS_PER_RULE))
     return Read(tuple(suppressions), tuple(problems))
 
 
@@ -108,7 +111,7 @@ def set_aside(
     found: Sequence[tuple[str, Problem]],
     judged: Collection[str],
     rules: Collection[str],
-    most: int = TOLD,
+    most: int = MAX_FINDINGS_PER_RULE,
 ) -> Outcome:
     """Sets aside what is suppressed of problems, each with its rule. `rules` are those that run.
 
@@ -150,9 +153,9 @@ class _Places:
         """Rule and text of which not all problems may have been found: nobody knows which suppressions do nothing there."""
         for number, (rule, problem) in enumerate(found):
             place = problem.place
-            source = source_of(place)
+            source = place.source
             self._of_text.setdefault((rule, id(source)), []).append(number)
-            if isinstance(place, Place):
+            if place.document is not None:
                 there = self._of_object.setdefault((rule, id(place.document)), [])
                 there.append(number)
                 if len(there) >= schema.MAX_VIOLATIONS:
@@ -169,7 +172,7 @@ class _Places:
             return
         if key not in self._sorted:
             numbers = self._of_text.get(key, ())
-            self._sorted[key] = sorted((offsets_of(self._found[number][1].place)[1], number) for number in numbers)
+            self._sorted[key] = sorted((self._found[number][1].place.offsets[0], number) for number in numbers)
         entries = self._sorted[key]
         for start, end in ((one.start, one.end), *one.also):
             for at in range(bisect_left(entries, (start, -1)), len(entries)):
@@ -250,7 +253,7 @@ def _comments(source: Source) -> Iterator[Suppression | _Mistake]:
             (at + found.start(), at + found.end()) for found in re.finditer(r"[^\s,](?:[^,]*[^\s,])?", form[2])
         )
         for number, (start, end) in enumerate(rules):
-            written, here = source.text[start:end], (source, start, end)
+            written, here = source.text[start:end], TextRange(source, start, end)
             if (rule := catalogue.known(written)) is None:
                 from apflint.suppression_mistakes import no_rule
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 from apflint import catalogue
 from apflint.checks import repair
-from apflint.finding import Edit, Fix, Operation, Place, Problem, clipped
+from apflint.finding import Edit, Fix, Operation, Problem
+from apflint.location import TextRange, clipped
 from apflint.similarity import find_similar
 from apflint.wording import quote
 
 if TYPE_CHECKING:
     from apflint.load.comments import Comment
     from apflint.load.source import Source
+    from apflint.location import Location, Place
 
 _WORDS = ("ignore", "file-ignore")
 _HOW = "Write `# apflint: ignore[APF203] reason`, or `file-ignore` for the whole file"
@@ -26,7 +28,7 @@ _NOTHING = "This suppression does nothing"
 def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *, hints: bool) -> Problem:
     """A comment that is for apflint and is no suppression; `is_one` matches the text of those that are."""
     word = re.split(r"[\s\[]", comment.text, maxsplit=1)[0]
-    place = (source, comment.start, comment.end)
+    place = TextRange(source, comment.start, comment.end)
     if word in _WORDS:
         return Problem(place, f"the suppression names no rule, so it does nothing. {_HOW}")
     near = find_similar(word.lower(), _WORDS, 1) if hints else ()
@@ -36,11 +38,11 @@ def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *,
     form = is_one.match(f"{meant}{comment.text[len(word) :]}") if meant else None
     if not meant or form is None:
         return Problem(place, message)
-    at = (source, comment.text_start, comment.text_start + len(word))
+    at = TextRange(source, comment.text_start, comment.text_start + len(word))
     return Problem(place, message, fix=_replaced(at, word, meant))
 
 
-def no_rule(written: str, place: Place | tuple[Source, int, int], prefix: str, *, hints: bool) -> Problem:
+def no_rule(written: str, place: Location, prefix: str, *, hints: bool) -> Problem:
     """A rule that there is none of; `prefix` is what stands before it in the key of an annotation."""
     if not hints:
         return Problem(place, f'Unknown rule "{clipped(written)}". {_NOTHING}')
@@ -65,8 +67,9 @@ def _meant(written: str) -> str | None:
     return repair.meant(written, catalogue.names())
 
 
-def _replaced(place: Place | tuple[Source, int, int], old: str, new: str, prefix: str = "") -> Fix:
+def _replaced(place: Location, old: str, new: str, prefix: str = "") -> Fix:
     title = f"change {quote(old)} to {quote(new)}"
-    if isinstance(place, Place):
+    if place.document is not None:
         return Fix(title, True, (Operation("rename", place.path, f"{prefix}{new}"),))
-    return Fix(title, safe=True, edits=(Edit(place[1], place[2], new),))
+    start, end = place.offsets
+    return Fix(title, safe=True, edits=(Edit(start, end, new),))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint import engine
+from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.cli.app import run
-from apflint.finding import TOLD
 
 if TYPE_CHECKING:
     from apflint.finding import Report
@@ -563,7 +563,7 @@ def test_more_findings_than_check_tells_are_fixed_in_one_go(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rounds of a thousand would read the file again for each of them, so that twice as much would take four times as long."""
-    number = TOLD + 100
+    number = MAX_FINDINGS_PER_RULE + 100
     bad = "---\n".join(FIXED.replace(": nightly", f": n{at}\n  namespace: x") for at in range(number))
     write(folder, a=bad)
     reports = []
@@ -581,11 +581,11 @@ def test_more_findings_than_check_tells_are_fixed_in_one_go(
 
 
 def test_check_fix_tells_as_many_findings_as_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a="---\n".join(WRONG.replace(": nightly", f": n{at}") for at in range(TOLD + 100)))
+    write(folder, a="---\n".join(WRONG.replace(": nightly", f": n{at}") for at in range(MAX_FINDINGS_PER_RULE + 100)))
     said = []
     for arguments in (["check"], ["check", "--fix"]):
         assert run([*arguments, "--format", "json", "--select", "APF201"]) == 1
         said.append(json.loads(capsys.readouterr().out))
     assert said[0]["findings"][-1]["message"].endswith("At least 100 more findings of APF201 in this file are left out")
-    assert len(said[0]["findings"]) == TOLD
+    assert len(said[0]["findings"]) == MAX_FINDINGS_PER_RULE
     assert said[0] == said[1]

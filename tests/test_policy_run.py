@@ -16,8 +16,8 @@ from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
 from apflint.evaluate.resolve import Configuration, classify, configuration
-from apflint.finding import field_path
 from apflint.load import load
+from apflint.location import field_path
 from apflint.policy import words
 from apflint.policy.reading import read
 from apflint.policy.running import Outcome, Runner

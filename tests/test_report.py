@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.finding import Cause, Finding, Fix, ObjectRef, Related, Report, Skipped, Span
+from apflint.finding import Cause, Finding, Fix, ObjectRef, Related, Report, Skipped
 from apflint.load.source import Source
+from apflint.location import Span
 from apflint.output.console import Style
 from apflint.output.findings import render
 

@@ -10,18 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from apflint.finding import (
-    SEVERITIES,
-    Cause,
-    Finding,
-    Fix,
-    ObjectRef,
-    Related,
-    Report,
-    Skipped,
-    Span,
-)
+from apflint.finding import SEVERITIES, Cause, Finding, Fix, ObjectRef, Related, Report, Skipped
 from apflint.load.source import Source
+from apflint.location import Span
 from apflint.output.console import Painter, Style, count_cells, wrap
 from apflint.output.findings import render
 from apflint.output.findings.snippet import snippet

@@ -12,7 +12,7 @@ import pytest
 from apflint import catalogue
 from apflint.checks import OFF, rules_with
 from apflint.engine import Options, check
-from apflint.finding import field_path
+from apflint.location import field_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

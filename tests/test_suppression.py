@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint import suppression
+from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.cli.app import run
 from apflint.engine import Options, check
-from apflint.finding import TOLD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -301,28 +301,29 @@ def test_a_file_suppression_that_does_nothing_in_its_template_is_told() -> None:
 def test_of_more_findings_than_are_told_those_that_nobody_suppresses_are_told() -> None:
     """A thousand are told of a rule and file, the last of which stands for the others. To suppress that one is not to mean these."""
     wrong = "\n---\n".join(
-        FLAWLESS.replace("871", f"20000{comment}") for comment in [" # apflint: ignore[APF201] x"] * TOLD + [""]
+        FLAWLESS.replace("871", f"20000{comment}")
+        for comment in [" # apflint: ignore[APF201] x"] * MAX_FINDINGS_PER_RULE + [""]
     )
     report = check([("a.yaml", wrong.encode())], Options(select=("APF2", "APF9")))
     assert [(found.rule, found.more) for found in report.findings] == [("APF201", 0)]
     assert report.findings[0].document is not None
     assert report.findings[0].span.line == wrong.count("\n", 0, wrong.rindex("20000")) + 1
-    assert report.suppressed == TOLD
+    assert report.suppressed == MAX_FINDINGS_PER_RULE
 
 
 def test_of_more_findings_than_are_told_all_can_be_suppressed_at_once() -> None:
-    wrong = "\n---\n".join([FLAWLESS.replace("871", "20000")] * (TOLD + 500))
+    wrong = "\n---\n".join([FLAWLESS.replace("871", "20000")] * (MAX_FINDINGS_PER_RULE + 500))
     report = check(
         [("a.yaml", f"# apflint: file-ignore[APF201] x\n{wrong}".encode())], Options(select=("APF2", "APF9"))
     )
-    assert (report.findings, report.suppressed) == ((), TOLD + 500)
+    assert (report.findings, report.suppressed) == ((), MAX_FINDINGS_PER_RULE + 500)
 
 
 def test_findings_that_are_left_when_others_are_suppressed_are_counted() -> None:
-    lines = [" # apflint: ignore[APF201] x"] * (TOLD + 1) + [""] * (TOLD + 5)
+    lines = [" # apflint: ignore[APF201] x"] * (MAX_FINDINGS_PER_RULE + 1) + [""] * (MAX_FINDINGS_PER_RULE + 5)
     wrong = "\n---\n".join(FLAWLESS.replace("871", f"20000{comment}") for comment in lines)
     report = check([("a.yaml", wrong.encode())], Options(select=("APF2", "APF9")))
-    assert (len(report.findings), report.suppressed) == (TOLD, TOLD + 1)
+    assert (len(report.findings), report.suppressed) == (MAX_FINDINGS_PER_RULE, MAX_FINDINGS_PER_RULE + 1)
     assert [found.more for found in report.findings if found.more] == [5]
 
 

@@ -33,7 +33,6 @@ from apflint.checks import (
     unlisted_subjects,
     versions,
 )
-from apflint.finding import Place
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -184,11 +183,7 @@ def is_explained(workspace: Workspace, rule: str, problem: Problem, rules: Colle
 
     `workspace` has only accepted objects, `rules` are those that run. Without such a finding nothing is proved.
     """
-    if (
-        ABOUT_CAPTURED_REQUESTS not in CHECKS[rule].tags
-        or "APF501" not in rules
-        or not isinstance(problem.place, Place)
-    ):
+    if ABOUT_CAPTURED_REQUESTS not in CHECKS[rule].tags or "APF501" not in rules or problem.place.document is None:
         return False
     document = problem.place.document
     return document.kind == "FlowSchema" and id(document) in reachability.unreachable_documents(workspace)

@@ -14,8 +14,8 @@ from apflint.schema import find_field_paths
 from apflint.wording import listed, nearest, quote
 
 if TYPE_CHECKING:
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.releases import Release
     from apflint.schema import Violation
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks.seats import shares_path
 from apflint.evaluate import shards
-from apflint.finding import Place, Problem
+from apflint.finding import Problem
+from apflint.location import Place
 from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import (
         FlowSchema,
         LimitedPriorityLevelConfiguration,

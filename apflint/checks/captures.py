@@ -23,7 +23,8 @@ from apflint.checks.system_users import (
 from apflint.evaluate.level_quality import is_at_least_as_good
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import matching_order
-from apflint.finding import Place, Problem
+from apflint.finding import Problem
+from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.wording import listed, quote
 

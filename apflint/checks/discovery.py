@@ -8,7 +8,8 @@ from apflint.checks.level_facts import describe_seats
 from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resolve import classify
-from apflint.finding import Place, Problem
+from apflint.finding import Problem
+from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.wording import listed, quote
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.groups import NODES
-from apflint.finding import Elsewhere, Place, Problem
+from apflint.finding import Elsewhere, Problem
+from apflint.location import Place
 from apflint.wording import quote
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import objects
-from apflint.finding import Fix, Operation, Place, Problem
+from apflint.finding import Fix, Operation, Problem
+from apflint.location import Place
 from apflint.wording import listed, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.workspace import Workspace
 
 # Recorded on 1.36: a create with a positive integer in resourceVersion answers 500, an update with another uid or

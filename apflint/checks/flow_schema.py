@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin, names
 from apflint.checks import repair
 from apflint.checks.comparison import differences
-from apflint.finding import Cause, Place, Problem
+from apflint.finding import Cause, Problem
+from apflint.location import Place
 from apflint.wording import did_you_mean, placeholder_hint, quote
 
 if TYPE_CHECKING:

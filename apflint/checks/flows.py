@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks import repair
-from apflint.finding import Fix, Operation, Place, Problem
+from apflint.finding import Fix, Operation, Problem
+from apflint.location import Place
 from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema, PriorityLevelConfiguration, QueuingConfiguration
     from apflint.workspace import Workspace
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from apflint.checks import repair
 from apflint.evaluate import resources
-from apflint.finding import Fix, Place, Problem
+from apflint.finding import Fix, Problem
+from apflint.location import Place
 from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.evaluate.resources import Resource
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import ResourcePolicyRule
     from apflint.workspace import Workspace
 

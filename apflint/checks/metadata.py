@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import names
-from apflint.finding import Cause, Elsewhere, Fix, Operation, Place, Problem
+from apflint.finding import Cause, Elsewhere, Fix, Operation, Problem
+from apflint.location import Place
 from apflint.model import FlowSchema
 from apflint.wording import placeholder_hint, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import ObjectMeta, OwnerReference, PriorityLevelConfiguration
     from apflint.workspace import Workspace
 

@@ -10,8 +10,8 @@ from apflint.finding import Fix, Operation
 from apflint.wording import placeholder_hint, quote
 
 if TYPE_CHECKING:
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.schema import Violation
 
 _NOUNS = {

@@ -22,7 +22,8 @@ from apflint.evaluate.match import (
     match_policy_rule_verb,
     matches_a_subject,
 )
-from apflint.finding import Elsewhere, Fix, Place, Problem
+from apflint.finding import Elsewhere, Fix, Problem
+from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple
 from apflint.wording import listed, quote
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from apflint.evaluate.resolve import Resolution
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
     from apflint.proofs import Trials
     from apflint.proofs.encoding import Point

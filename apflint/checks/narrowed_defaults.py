@@ -12,14 +12,15 @@ from apflint.checks.reachability import given
 from apflint.checks.system_users import system_users, typical_requests
 from apflint.evaluate.match import ALL, matches_flow_schema
 from apflint.evaluate.resolve import EXEMPT, matching_order
-from apflint.finding import Elsewhere, Fix, Place, Problem
+from apflint.finding import Elsewhere, Fix, Problem
+from apflint.location import Place
 from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.match import RequestDigest
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.proofs.encoding import Point
     from apflint.proofs.passages import Passages

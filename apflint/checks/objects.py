@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.metadata import objects
-from apflint.finding import Elsewhere, Fix, Path, Place, Problem
+from apflint.finding import Elsewhere, Fix, Problem
+from apflint.location import Path, Place
 from apflint.wording import quote
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.budgets import MAX_COMPARED_PAIRS, MAX_TIE_PROOFS
 from apflint.checks.reachability import given, is_treated_alike, object_keys, unreachable_documents
-from apflint.finding import Elsewhere, Place, Problem
+from apflint.finding import Elsewhere, Problem
+from apflint.location import Place
 from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema, NonResourcePolicyRule, ResourcePolicyRule
     from apflint.proofs import Budget, Ties, Witness
     from apflint.workspace import Workspace
@@ -39,7 +40,7 @@ def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
     from apflint import proofs
 
     own = {id(schema) for schema in workspace.own_flow_schemas}
-    budget = proofs.Budget(MAX_COMPARED_PAIRS.value, max(5, MAX_TIE_PROOFS.value // len(workspace.assumed.order)))
+    budget = proofs.Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(workspace.assumed.order)))
     for group in sorted(groups, key=len):
         problem = _problem(workspace, group, own, budget)
         if problem is not None:

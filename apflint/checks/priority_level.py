@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.comparison import differences
-from apflint.finding import Cause, Fix, Operation, Place, Problem, field_path
+from apflint.finding import Cause, Fix, Operation, Problem
+from apflint.location import Place, field_path
 from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.wording import did_you_mean, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import (
         LimitedPriorityLevelConfiguration,
         PriorityLevelConfiguration,

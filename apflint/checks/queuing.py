@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
-from apflint.finding import Cause, Place, Problem, field_path
+from apflint.finding import Cause, Problem
+from apflint.location import Place, field_path
 from apflint.wording import listed
 
 if TYPE_CHECKING:

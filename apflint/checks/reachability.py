@@ -13,14 +13,16 @@ from apflint import builtin
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
 from apflint.checks import matching
 from apflint.evaluate.resolve import matching_order
-from apflint.finding import Elsewhere, Place, Problem, clipped, field_path
+from apflint.finding import Elsewhere, Problem
+from apflint.location import Place, clipped, field_path
 from apflint.record import NamedTuple
 from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.finding import ObjectKey, Path
+    from apflint.finding import ObjectKey
+    from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.proofs import Part
     from apflint.workspace import Workspace
@@ -176,9 +178,9 @@ def _count_explainable(workspace: Workspace, dead: Sequence[Part]) -> int:
     """The number of unreachable parts for which to determine what comes first."""
     from apflint import proofs
 
-    schemas, some = len(workspace.assumed.order), dead[: MAX_EXPLAINED_SHADOWS.value]
+    schemas, some = len(workspace.assumed.order), dead[:MAX_EXPLAINED_SHADOWS]
     work = accumulate((proofs.proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)
-    return max(0, sum(spent <= MAX_EXPLAINING_WORK.value for spent in work) - 1)
+    return max(0, sum(spent <= MAX_EXPLAINING_WORK for spent in work) - 1)
 
 
 def _is_explained(workspace: Workspace, part: Part) -> bool:
@@ -200,7 +202,7 @@ def _fields_reported_elsewhere(workspace: Workspace) -> dict[int, set[Path]]:
     places: dict[int, set[Path]] = {}
     for check in (matching.impossible_match, matching.namespaced_rule_for_cluster_resource):
         for problem in check(workspace):
-            if isinstance(problem.place, Place):
+            if problem.place.document is not None:
                 path = problem.place.path
                 there = places.setdefault(id(problem.place.document), set())
                 there.update(path[:depth] for depth in range(len(path) + 1))

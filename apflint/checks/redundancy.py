@@ -13,7 +13,8 @@ from apflint.evaluate.groups import AUTHENTICATED, UNAUTHENTICATED
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import CATCH_ALL, matching_order
 from apflint.evaluate.urls import covers_urls
-from apflint.finding import Elsewhere, Place, Problem
+from apflint.finding import Elsewhere, Problem
+from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.wording import listed, quote, several
 
@@ -101,18 +102,18 @@ def redundant_flow_schema(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.own_flow_schemas:
         if not _has_peers(workspace, schema):
             continue
-        if _parts(schema) > MAX_REDUNDANCY_PARTS.value:
+        if _parts(schema) > MAX_REDUNDANCY_PARTS:
             skipped.append(schema)
             continue
         if not _no_effect_seen(workspace, schema):
             continue
-        if proofs >= MAX_REDUNDANCY_PROOFS.value:
+        if proofs >= MAX_REDUNDANCY_PROOFS:
             skipped.append(schema)
             continue
         proofs += 1
         with_it, without_it = _compared(workspace, schema, removed)
         size = sum(map(_parts, with_it.order))
-        if parts + size > MAX_REDUNDANCY_PROOF_PARTS.value:
+        if parts + size > MAX_REDUNDANCY_PROOF_PARTS:
             skipped.append(schema)
             continue
         parts += size
@@ -142,8 +143,8 @@ def _not_analyzed(skipped: Sequence[FlowSchema]) -> Problem:
     what = "FlowSchema is" if len(skipped) == 1 else f"{len(skipped):,} FlowSchemas are"
     return Problem(
         Place(skipped[0].document, ("metadata", "name")),
-        f"{what} not analyzed for redundancy: apflint proves it for at most {MAX_REDUNDANCY_PROOFS.value} FlowSchemas of up to"
-        f" {MAX_REDUNDANCY_PARTS.value:,} subjects and entries",
+        f"{what} not analyzed for redundancy: apflint proves it for at most {MAX_REDUNDANCY_PROOFS} FlowSchemas of up to"
+        f" {MAX_REDUNDANCY_PARTS:,} subjects and entries",
         severity="info",
     )
 

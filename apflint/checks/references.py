@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from apflint import builtin, names
 from apflint.checks import repair
 from apflint.checks.objects import is_deleted_by_server
-from apflint.finding import Elsewhere, Fix, Path, Place, Problem
+from apflint.finding import Elsewhere, Fix, Problem
 from apflint.load import helm_templates
+from apflint.location import Path, Place
 from apflint.model import FlowSchema
 from apflint.similarity import find_similar
 from apflint.wording import listed, quote

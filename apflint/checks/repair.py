@@ -12,8 +12,8 @@ from apflint.wording import nearest, quote, several
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
 
 _CLOSE = 0.82
 """How alike two words must be for one to be the other misspelt: `deleteall` (0.8) is not `delete`."""

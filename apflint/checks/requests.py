@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from apflint import names
 from apflint.checks import repair
-from apflint.finding import Cause, Place, Problem, field_path
+from apflint.finding import Cause, Problem
+from apflint.location import Place, field_path
 from apflint.record import NamedTuple
 from apflint.wording import listed, nearest, placeholder_hint, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Fix, Path
+    from apflint.finding import Fix
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import ResourcePolicyRule
     from apflint.workspace import Workspace
 

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.finding import Elsewhere, Place, Problem
+from apflint.finding import Elsewhere, Problem
+from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
 from apflint.wording import listed, quote, several
@@ -14,8 +15,8 @@ from apflint.wording import listed, quote, several
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import PriorityLevelConfiguration
     from apflint.workspace import Workspace
 

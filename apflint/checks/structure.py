@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from apflint.checks import belonging
 from apflint.checks.misreading import as_written, misreading, not_finite, retyped
 from apflint.checks.subjects import MEMBERS
-from apflint.finding import Cause, Elsewhere, Path, Place, Problem, field_path
+from apflint.finding import Cause, Elsewhere, Problem
+from apflint.location import Path, Place, TextRange, field_path
 from apflint.model import shares_field
 from apflint.releases import BORROWING, EXEMPT_FIELD
 from apflint.schema import find_field_paths
@@ -42,10 +43,10 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
                 else f"Kubernetes {workspace.release.name} silently keeps the last one. Remove one of them"
             )
             yield Problem(
-                Place(document, duplicate.path, key=True, offsets=(duplicate.key.start, duplicate.key.end)),
+                Place(document, duplicate.path, key=True, known_offsets=(duplicate.key.start, duplicate.key.end)),
                 f"{quote(duplicate.path[-1])}: {how}. {effect}",
                 Cause("BadRequest", field_path(duplicate.path)) if strict else None,
-                (Elsewhere((document.source, duplicate.first.start, duplicate.first.end), "the first one"),),
+                (Elsewhere(TextRange(document.source, duplicate.first.start, duplicate.first.end), "the first one"),),
                 severity=None if strict else "warning",
             )
 

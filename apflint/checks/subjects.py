@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from apflint import names
 from apflint.checks import repair
-from apflint.finding import Cause, Fix, Place, Problem, field_path
+from apflint.finding import Cause, Fix, Problem
+from apflint.location import Place, field_path
 from apflint.wording import did_you_mean, listed, placeholder_hint, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import Subject
     from apflint.workspace import Workspace
 

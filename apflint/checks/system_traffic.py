@@ -12,7 +12,6 @@ from apflint import builtin
 from apflint.evaluate.groups import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import EXEMPT, matching_order
-from apflint.finding import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +42,7 @@ def built_in_flow_schema_narrowed(workspace: Workspace) -> Iterator[Problem]:
 def documents_to_widen(workspace: Workspace) -> frozenset[int]:
     """Return the ids of the documents for which APF517 already advises to add clusterScope."""
     places = (problem.place for problem in _narrowed(workspace) if problem.fix is not None)
-    return frozenset(id(place.document) for place in places if isinstance(place, Place))
+    return frozenset(id(place.document) for place in places if place.document is not None)
 
 
 @lru_cache(maxsize=2)

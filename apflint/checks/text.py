@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.finding import Cause, Edit, Fix, Problem
+from apflint.location import TextRange
 from apflint.releases import api_version
 from apflint.wording import quote
 
@@ -99,5 +100,7 @@ def about_suppressions(_workspace: Workspace) -> Iterator[Problem]:
 
 def _problem(trouble: Trouble, message: str) -> Problem:
     return Problem(
-        (trouble.source, trouble.start, trouble.end), message, Cause("BadRequest", "") if trouble.rejected else None
+        TextRange(trouble.source, trouble.start, trouble.end),
+        message,
+        Cause("BadRequest", "") if trouble.rejected else None,
     )

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.finding import Fix, Operation, Place, Problem
+from apflint.finding import Fix, Operation, Problem
+from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import Subject
     from apflint.workspace import Workspace
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from apflint.checks import repair
 from apflint.checks.exports import is_exported, own_documents
-from apflint.finding import Place, Problem
+from apflint.finding import Problem
 from apflint.load.document import GROUP
+from apflint.location import Place
 from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.releases import api_version
 from apflint.wording import listed, quote

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint.baseline import compare, parse, render
 from apflint.cli.reports import replace
 from apflint.engine import enabled
-from apflint.finding import clipped
+from apflint.location import clipped
 from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apflint import builtin
-from apflint.finding import field_path
+from apflint.location import field_path
 from apflint.output.json_text import to_json
 from apflint.releases import API_VERSIONS, GROUP, NEWEST, api_version, release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.releases import Release
 
 Format = Literal["yaml", "json"]

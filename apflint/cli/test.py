@@ -10,8 +10,8 @@ from apflint.cli import manifests
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.engine import STDIN
-from apflint.finding import Span
 from apflint.inputs import files
+from apflint.location import Span
 from apflint.policy.reading import Mistake, read
 from apflint.policy.results import FileResult, Run
 from apflint.releases import NEWEST, SERVER_CONCURRENCY

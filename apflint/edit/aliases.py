@@ -12,8 +12,9 @@ from apflint.load.node import Alias, Mapping, Node, Sequence, behind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.finding import Edit, Finding, Path
+    from apflint.finding import Edit, Finding
     from apflint.load.document import Document
+    from apflint.location import Path
 
 
 class _Anchored(NamedTuple):

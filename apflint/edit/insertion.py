@@ -12,7 +12,7 @@ from apflint.finding import Edit
 from apflint.load.node import Mapping, Node, Scalar, behind, walk
 
 if TYPE_CHECKING:
-    from apflint.finding import Path
+    from apflint.location import Path
 
 _ORDER = (
     *("kind", "type", "namespace", "name", "labels", "annotations"),

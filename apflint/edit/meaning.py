@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apflint.edit.operations import carried_out
 from apflint.edit.versions import Target, age, source
-from apflint.finding import Operation, field_path
+from apflint.finding import Operation
 from apflint.load.document import GROUP, Document
+from apflint.location import field_path
 from apflint.model import PRESERVE_ZERO, flow_schema, priority_level, shares_field
 from apflint.releases import PRESERVE_ZERO as PRESERVE_ZERO_MINOR
 from apflint.schema import find_violations
@@ -19,7 +20,7 @@ from apflint.schema import find_violations
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchemaSpec, PriorityLevelConfigurationSpec
     from apflint.releases import Release
 

@@ -16,9 +16,10 @@ from apflint.load.source import Source
 from apflint.releases import api_version
 
 if TYPE_CHECKING:
-    from apflint.finding import Edit, Operation, Path
+    from apflint.finding import Edit, Operation
     from apflint.load import Loaded
     from apflint.load.document import Document
+    from apflint.location import Path
 
 
 class Told(NamedTuple):

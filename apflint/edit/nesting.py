@@ -14,8 +14,8 @@ from apflint.finding import Edit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
     from apflint.load.node import Node, Scalar
+    from apflint.location import Path
 
     Entries = list[tuple[Scalar, Node]]
 

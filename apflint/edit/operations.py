@@ -9,8 +9,9 @@ from apflint.edit import insertion, nesting, places, removal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.finding import Edit, Operation, Path
+    from apflint.finding import Edit, Operation
     from apflint.load.document import Document
+    from apflint.location import Path
 
 T = TypeVar("T")
 

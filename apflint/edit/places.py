@@ -17,7 +17,7 @@ from apflint.load.node import Alias, Mapping, Node, Scalar, behind, child, entri
 from apflint.load.scalars import plain
 
 if TYPE_CHECKING:
-    from apflint.finding import Path
+    from apflint.location import Path
 
 # What may stand without quotes anywhere, if YAML reads a text in it: a cautious choice.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")

@@ -14,10 +14,11 @@ from apflint.load.source import Source
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.finding import Operation, Path
+    from apflint.finding import Operation
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.node import Node
+    from apflint.location import Path
 
 
 def position(document: Document) -> tuple[int, Path]:

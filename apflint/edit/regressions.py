@@ -7,7 +7,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
-from apflint.finding import SEVERITIES, field_path
+from apflint.finding import SEVERITIES
+from apflint.location import field_path
 from apflint.suppression import RULES as SUPPRESSION_RULES
 
 if TYPE_CHECKING:

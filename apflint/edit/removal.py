@@ -15,8 +15,8 @@ from apflint.load.node import Alias, Mapping, Sequence, behind, walk
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.finding import Path
     from apflint.load.node import Node
+    from apflint.location import Path
 
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\r\n|\r|\n|\Z)")
 _COMMENT = re.compile(r"[ \t]+#[^\r\n]*")

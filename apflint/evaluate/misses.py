@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.match import UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import NonResourcePolicyRule, ResourcePolicyRule, Subject
 
 Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.match import RequestDigest
     from apflint.evaluate.resolve import Configuration, MatchedBy, Resolution
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
 

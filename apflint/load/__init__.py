@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.finding import Skipped
 from apflint.load import yaml_text
 from apflint.load.objects import Objects, Trouble
 from apflint.load.source import STDIN, Source
 from apflint.load.templates import in_other_format, is_script
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from apflint.load.document import Document
 
 __all__ = ["Loaded", "Trouble", "helm_sources", "helm_templates", "load", "load_text"]
@@ -34,7 +35,8 @@ class Loaded(NamedTuple):
     source: Source
     documents: tuple[Document, ...]
     troubles: tuple[Trouble, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: Mapping[str, int]
+    """Number of documents and list items that are no APF objects, by what they are."""
 
 
 def load(name: str, data: bytes) -> Loaded:
@@ -44,7 +46,7 @@ def load(name: str, data: bytes) -> Loaded:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         return _undecodable(name, data, error)
-    return load_text(Source(name, text)) if text else Loaded(Source(name, ""), (), (), ())
+    return load_text(Source(name, text)) if text else Loaded(Source(name, ""), (), (), {})
 
 
 def load_text(source: Source) -> Loaded:
@@ -61,8 +63,7 @@ def load_text(source: Source) -> Loaded:
         objects.read(json_text.documents(source.text, objects.worth_reading), json_text.compose)
     else:
         objects.read(yaml_text.documents(source.text, objects.worth_reading, values=True), yaml_text.compose)
-    skipped = [Skipped(source.name, reason, count) for reason, count in sorted(objects.others.items())]
-    return Loaded(source, tuple(objects.documents), tuple(objects.troubles), tuple(skipped))
+    return Loaded(source, tuple(objects.documents), tuple(objects.troubles), dict(sorted(objects.others.items())))
 
 
 def helm_sources(text: str) -> list[Source] | None:
@@ -109,7 +110,7 @@ def _too_many_lines(source: Source) -> Loaded:
     """A trouble at the first line, in a source that has no more lines than that takes."""
     first = Source(source.name, source.text[:1_000])
     message = f"more than {MAX_LINES:,} lines in one file"
-    return Loaded(first, (), (Trouble("unsafe", first, 0, 1, message, rejected=False),), ())
+    return Loaded(first, (), (Trouble("unsafe", first, 0, 1, message, rejected=False),), {})
 
 
 def _undecodable(name: str, data: bytes, error: UnicodeDecodeError) -> Loaded:
@@ -120,4 +121,4 @@ def _undecodable(name: str, data: bytes, error: UnicodeDecodeError) -> Loaded:
     offset = len(data) - len(rest) + error.start
     encoding = "UTF-16" if "16" in error.encoding else "UTF-8"
     message = f"byte 0x{data[offset]:02x} at offset {offset:,} is no {encoding}: this is no text file"
-    return Loaded(source, (), (Trouble("unsafe", source, at, at + 1, message, rejected=True),), ())
+    return Loaded(source, (), (Trouble("unsafe", source, at, at + 1, message, rejected=True),), {})

@@ -9,21 +9,21 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from apflint.finding import TOLD
+from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.load.node import Alias, Mapping, Node, Scalar, Sequence, behind
 from apflint.load.scalars import key_text
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.finding import Path
     from apflint.load.node import Limit
+    from apflint.location import Path
 
 # go-yaml decode.go, allowedAliasRatio: how much of a document may come from aliases, by the number of values decoded.
 _RATIO_LOW, _RATIO_HIGH = 400_000, 4_000_000
 # Levels of values, aliases and merges inside each other: more than text may nest (MAX_DEPTH), and well within Python's stack.
 _MAX_DEPTH = 300
 # Of the duplicates and of the infinite numbers of one document: more than are told, so that it is known that there are more.
-_MOST = 2 * TOLD
+_MOST = 2 * MAX_FINDINGS_PER_RULE
 
 _Identity = tuple[type, Any]
 """What go-yaml compares keys by: `1`, `1.0` and `"1"` are three."""

@@ -11,9 +11,9 @@ from apflint.load.node import Mapping, Node, Scalar, Sequence, walk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apflint.finding import Path, Span
     from apflint.load.decode import Duplicate
     from apflint.load.source import Source
+    from apflint.location import Path, Span
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from apflint.finding import Path
+    from apflint.location import Path
 
 Limit = Literal["server", "apflint"]
 """Whose limit a document is beyond that is not read: that of the API server's decoder, which refuses it, or ours."""

@@ -17,11 +17,11 @@ from apflint.load.yaml_text import YamlError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apflint.finding import Path
     from apflint.load.decode import Duplicate
     from apflint.load.node import Node
     from apflint.load.source import Source
     from apflint.load.yaml_text import YamlDocument
+    from apflint.location import Path
 
 FILE = 2_000_000
 """How much is read of one file, in line ends, commas and colons of the documents that may be ours: 10,000 FlowSchemas."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from apflint.finding import Span
+from apflint.location import Span
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -39,8 +37,6 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         """The span of `text[start:end]`."""
-        from apflint.finding import Span  # finding knows Source by name only
-
         if end > start and self.text[end - 1 : end + 1] == "\r\n":  # the line ends before both
             end -= 1
         return Span(*self.position(start), *self.position(max(start, end)))

@@ -25,7 +25,7 @@ from apflint.load.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.finding import Span
+    from apflint.location import Span
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 

@@ -12,7 +12,7 @@ from apflint.lsp.partial_yaml import DASHES, KEY, FlowScan, document_at, read_en
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.lsp.partial_yaml import DocumentExtent, Entry
 
 LEVEL_REFERENCE = ("spec", "priorityLevelConfiguration", "name")

@@ -17,7 +17,7 @@ from apflint.edit.lines import line_start
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apflint.finding import Path
+    from apflint.location import Path
 
 MAX_DOCUMENT_CHARACTERS = 500_000
 """Length of the longest document that is read. Documents that people type are shorter."""

@@ -11,7 +11,7 @@ from apflint.schema import schema_for_release
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.releases import Release
 
 _REQUIRED: dict[str, tuple[str, ...]] = {

@@ -24,7 +24,7 @@ from apflint.policy.reading import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.policy.reading import Fields
 
 SUBJECT_KEYS = ("user", "group", "serviceAccount")

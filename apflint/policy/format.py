@@ -21,7 +21,7 @@ from apflint.releases import release
 if TYPE_CHECKING:
     from typing import Literal
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import PolicyRulesWithSubjects
     from apflint.policy.reading import Fields
     from apflint.proofs import World

@@ -8,7 +8,7 @@ from apflint.output.json_text import to_json
 from apflint.policy.results import command
 
 if TYPE_CHECKING:
-    from apflint.finding import Span
+    from apflint.location import Span
     from apflint.policy.results import FileResult, Run
     from apflint.policy.running import Outcome
 

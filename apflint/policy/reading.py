@@ -14,8 +14,8 @@ from apflint.similarity import find_similar
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from apflint.finding import Path, Span
     from apflint.load.yaml_text import YamlDocument
+    from apflint.location import Path, Span
     from apflint.policy.suite import Suite
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.match import RequestDigest
     from apflint.evaluate.resolve import Configuration
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.policy.destinations import Place
     from apflint.policy.suite import Destination

@@ -10,7 +10,7 @@ from apflint import proofs
 from apflint.evaluate import flows
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compute
-from apflint.finding import Span
+from apflint.location import Span
 from apflint.policy import conditions
 from apflint.policy.batches import batches, spoken_of
 from apflint.policy.destinations import Place, in_words, mismatches
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest
     from apflint.evaluate.resolve import Configuration
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.policy.suite import Destination, Expectation, Reachability, Suite
     from apflint.releases import Release

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from apflint.evaluate.request import Request
-    from apflint.finding import Path
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import PolicyRulesWithSubjects
     from apflint.proofs import World
     from apflint.releases import Release

@@ -16,8 +16,8 @@ from apflint.policy.suite import Example
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Span
     from apflint.load.source import Source
+    from apflint.location import Span
     from apflint.output.console import Style
     from apflint.policy.results import FileResult, Run
     from apflint.policy.running import Outcome

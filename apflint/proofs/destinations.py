@@ -88,7 +88,7 @@ class Sweep:
         self._order = configuration.order
         self._world = world
         self._position = 0
-        self._work = MAX_REACHABILITY_WORK.value
+        self._work: int = MAX_REACHABILITY_WORK
         self.skipped: dict[int, None] = {}
         """Positions of FlowSchemas with questions that were not asked because of `MAX_REACHABILITY_WORK`."""
 

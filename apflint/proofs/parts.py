@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apflint.evaluate.match import RequestDigest
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
 World = Literal["authenticated", "any"]

@@ -43,9 +43,7 @@ class Analysis:
         self.world = world
         self.resolve = Resolver(configuration)
         self._reached: dict[Key, Point] = {}
-        self._minimizing_proofs = max(
-            MAX_MINIMAL_BLOCKERS.value, MAX_MINIMIZING_PROOFS.value // max(1, len(configuration.order))
-        )
+        self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -132,7 +130,7 @@ class Analysis:
         """The part of an unsatisfiable `before` that the solver's proof needs: minimal unless that would take too long."""
         core = formula.core()
         needed = [literal for literal in before if literal in core]
-        for literal in tuple(needed) if len(needed) <= MAX_MINIMAL_BLOCKERS.value else ():
+        for literal in tuple(needed) if len(needed) <= MAX_MINIMAL_BLOCKERS else ():
             if not self._minimizing_proofs:
                 break
             self._minimizing_proofs -= 1

@@ -21,7 +21,7 @@ from test_rules_whole_set import (
     user,
 )
 
-from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_REACHABILITY_WORK
+from apflint.budgets import MAX_EXPLAINED_SHADOWS
 from apflint.checks.reachability import _LISTED
 from apflint.engine import Options, check
 from apflint.proofs import destinations
@@ -50,14 +50,14 @@ def about(found: list[Finding], name: str) -> list[Finding]:
 
 
 def test_after_the_first_hundred_findings_the_captors_are_not_named() -> None:
-    found = findings(FIRST, *shadowed(MAX_EXPLAINED_SHADOWS.value + 3), only="APF501")
+    found = findings(FIRST, *shadowed(MAX_EXPLAINED_SHADOWS + 3), only="APF501")
     messages = [finding.message for finding in found]
     assert (
         sum('is captured by the FlowSchema "first" (precedence 1000)' in message for message in messages)
-        == MAX_EXPLAINED_SHADOWS.value
+        == MAX_EXPLAINED_SHADOWS
     )
     unnamed = "unreachable FlowSchema: every request it matches is captured by earlier FlowSchemas"
-    assert messages.count(unnamed) == len(messages) - MAX_EXPLAINED_SHADOWS.value == 3
+    assert messages.count(unnamed) == len(messages) - MAX_EXPLAINED_SHADOWS == 3
 
 
 @pytest.mark.parametrize(("world", "severity"), [(OPEN, "warning"), (CLOSED, "error")])
@@ -67,7 +67,7 @@ def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_
     first = flow_schema("first", "workload-high", 1000, subjects=[user("*")], resources=[ALL])
     last = flow_schema("last", precedence=5000, subjects=[user("alice")], resources=[NOT_A_GROUP])
     nothing = flow_schema("nothing", precedence=5001, subjects=[user("bob")], resources=[NOTHING])
-    found = findings(first, *shadowed(MAX_EXPLAINED_SHADOWS.value + 1), last, nothing, only="APF50", world=world)
+    found = findings(first, *shadowed(MAX_EXPLAINED_SHADOWS + 1), last, nothing, only="APF50", world=world)
     assert [(each.rule, each.severity) for each in about(found, "last") if each.rule == "APF501"] == [
         ("APF501", severity)
     ]
@@ -80,12 +80,12 @@ def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_rule(
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
     rules = [
         rule,
-        *[rule] * MAX_EXPLAINED_SHADOWS.value,
+        *[rule] * MAX_EXPLAINED_SHADOWS,
         {**rule, "resourceRules": [{**READ_PODS, "apiGroups": ["", "batch/v1"]}]},
     ]
     mine = flow_schema("mine", precedence=850)
     found = findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
-    assert found[-1].field == f"spec.rules[{MAX_EXPLAINED_SHADOWS.value + 1}]"
+    assert found[-1].field == f"spec.rules[{MAX_EXPLAINED_SHADOWS + 1}]"
 
 
 def test_many_flow_schemas_that_partition_the_requests_are_bounded() -> None:
@@ -190,7 +190,7 @@ def test_other_flow_schemas_keep_their_findings() -> None:
 
 
 def test_flow_schemas_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(destinations, "MAX_REACHABILITY_WORK", MAX_REACHABILITY_WORK._replace(value=50))
+    monkeypatch.setattr(destinations, "MAX_REACHABILITY_WORK", 50)
     found = findings(FIRST, *shadowed(5), only="APF501")
     proven = [each for each in found if each.message.startswith("unreachable FlowSchema")]
     (other,) = (each for each in found if each not in proven)

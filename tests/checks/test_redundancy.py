@@ -24,7 +24,7 @@ from test_rules_whole_set import (
     user,
 )
 
-from apflint.budgets import MAX_REDUNDANCY_PARTS, MAX_REDUNDANCY_PROOF_PARTS, MAX_REDUNDANCY_PROOFS
+from apflint.budgets import MAX_REDUNDANCY_PARTS
 from apflint.checks import redundancy
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.groups import effective_groups
@@ -221,7 +221,7 @@ def test_very_large_flow_schemas_are_not_analyzed() -> None:
     def many(count: int) -> dict[str, Any]:
         return everything("mine", subjects=[account("ci", f"bot-{number}") for number in range(count)])
 
-    most = MAX_REDUNDANCY_PARTS.value - 2  # two entries
+    most = MAX_REDUNDANCY_PARTS - 2  # two entries
     (found,) = findings(many(most), only="APF516")
     assert found.message.startswith("FlowSchema has no effect")
     (found,) = findings(many(most + 1), only="APF516")
@@ -229,7 +229,7 @@ def test_very_large_flow_schemas_are_not_analyzed() -> None:
 
 
 def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOFS", MAX_REDUNDANCY_PROOFS._replace(value=1))
+    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOFS", 1)
     first, second = findings(
         *(everything(f"mine-{number}", subjects=[account(f"ci-{number}", "*")]) for number in range(3)), only="APF516"
     )
@@ -239,7 +239,7 @@ def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch
 
 def test_a_large_one_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof about the user of the first has too many rules, that about the second has few."""
-    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOF_PARTS", MAX_REDUNDANCY_PROOF_PARTS._replace(value=200))
+    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOF_PARTS", 200)
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS], "nonResourceRules": [PATHS]}
     large = flow_schema("large", "workload-high", 3000, subjects=[user("alice")])
     large["spec"]["rules"] = [rule] * 100

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.budgets import MAX_EXPLAINED_SHADOWS
 from apflint.checks import reachability
 from apflint.edit.fix import FixResult, apply_fixes
 from apflint.engine import Options, check
@@ -186,7 +185,7 @@ def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
 
 
 def test_a_fix_is_not_blamed_where_nobody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reachability, "MAX_EXPLAINED_SHADOWS", MAX_EXPLAINED_SHADOWS._replace(value=0))
+    monkeypatch.setattr(reachability, "MAX_EXPLAINED_SHADOWS", 0)
     texts = schema("a", 1000, "u Pods, secrets"), schema("b", 5000, "u pods", "v pods, Services")
     assert names(fixed(*texts)) == (["b Services"], ["a Pods"])
     assert names(fixed(*reversed(texts))) == (["b Services"], ["a Pods"])

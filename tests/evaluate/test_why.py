@@ -11,7 +11,7 @@ from apflint import builtin
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
 from apflint.evaluate.resolve import classify, configuration
 from apflint.evaluate.why import consider, considered, fallback_in_words, order_in_words, skipped
-from apflint.finding import field_path
+from apflint.location import field_path
 
 from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, Objects, digest, objects
 

@@ -22,7 +22,7 @@ from apflint.load.slow_yaml import SlowParser
 from apflint.load.source import Source
 
 if TYPE_CHECKING:
-    from apflint.finding import Path
+    from apflint.location import Path
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 

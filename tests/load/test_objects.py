@@ -24,7 +24,7 @@ def troubles(text: str) -> list[tuple[str, str, bool]]:
 
 
 def skipped(text: str) -> dict[str, int]:
-    return {entry.reason: entry.documents for entry in read(text).skipped}
+    return dict(read(text).skipped)
 
 
 @pytest.mark.parametrize("kind", ["FlowSchema", "PriorityLevelConfiguration"])
@@ -65,7 +65,7 @@ def test_a_list_of_objects() -> None:
         ("v1", ("items", 0)),
         ("v1beta3", ("items", 2, "items", 0)),
     ]
-    assert {entry.reason: entry.documents for entry in loaded.skipped} == {
+    assert loaded.skipped == {
         "ConfigMap objects": 1,
         "no Kubernetes object": 1,
     }
@@ -193,7 +193,7 @@ def test_bytes_that_are_no_text(data: bytes, at: int, words: str) -> None:
 def test_nothing_at_all() -> None:
     for data in (b"", b"\xef\xbb\xbf", b"\n", b"---\n", b"# FlowSchema\n"):
         loaded = load("a.yaml", data)
-        assert (loaded.documents, loaded.troubles, loaded.skipped) == ((), (), ())
+        assert not any((loaded.documents, loaded.troubles, loaded.skipped))
 
 
 def sources(text: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from apflint.lsp.session import MAX_NEW_DOCUMENT_CHARACTERS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.lsp.cluster_state import ClusterState
     from apflint.lsp.cursor import CommentInsertionPoint, EnclosingObject, InsertionPoint
     from apflint.lsp.schema_fields import Field

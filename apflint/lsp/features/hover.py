@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lsprotocol import types
 
 from apflint import catalogue
-from apflint.finding import field_path
 from apflint.load.document import KINDS
+from apflint.location import field_path
 from apflint.lsp.convert import escape_markdown, markup, range_at
 from apflint.lsp.cursor import LEVEL_NAME, LEVEL_REFERENCE, enclosing_object, entry_at, rule_reference_at
 from apflint.lsp.diagnostics import findings_between
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.catalogue import Rule
-    from apflint.finding import Path
+    from apflint.location import Path
     from apflint.lsp.cluster_state import ClusterState
     from apflint.lsp.cursor import EnclosingObject
     from apflint.lsp.schema_fields import Field

@@ -15,9 +15,9 @@ from apflint.lsp.server import Server, server
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from apflint.finding import Path
     from apflint.load.document import Document
     from apflint.load.source import Source
+    from apflint.location import Path
     from apflint.lsp.convert import Encoding
     from apflint.lsp.server import DocumentPosition
     from apflint.workspace import Workspace

@@ -18,7 +18,8 @@ from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.catalogue import Rule
-    from apflint.finding import Finding, Report, Severity, Span
+    from apflint.finding import Finding, Report, Severity
+    from apflint.location import Span
     from apflint.output.console import Style
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

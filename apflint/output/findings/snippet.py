@@ -9,8 +9,8 @@ from apflint.output.sanitize import escape_character, find_commands
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.finding import Span
     from apflint.load.source import Source
+    from apflint.location import Span
 
 TAB = "    "
 """A tab is 4 blanks wherever it stands, so that the mark below counts the same as the line above."""

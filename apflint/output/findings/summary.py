@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from apflint.finding import SEVERITIES, TOLD
+from apflint.budgets import MAX_FINDINGS_PER_RULE
+from apflint.finding import SEVERITIES
 from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
 from apflint.output.sanitize import sanitize, sanitize_path
 
@@ -91,7 +92,7 @@ def _verdict(report: Report, style: Style, paint: Painter) -> list[str]:
         where = f"{objects} of {files}" if report.objects else files
         text = f" in {where}, for Kubernetes {release}.{suppressed}"
         if left_out := report.left_out:
-            text += f" {left_out:,} of them or more are left out: a file has more than {TOLD:,} findings of one rule."
+            text += f" {left_out:,} of them or more are left out: a file has more than {MAX_FINDINGS_PER_RULE:,} findings of one rule."
     elif report.objects:
         found, colored = "All good:", paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"

@@ -12,8 +12,9 @@ from apflint.output.sanitize import sanitize, sanitize_path
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.finding import Finding, Report, Severity, Span
+    from apflint.finding import Finding, Report, Severity
     from apflint.load.source import Source
+    from apflint.location import Span
     from apflint.output.console import Style
 
 PROSE = 100
