@@ -13,9 +13,10 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.load.source import Source
-    from apflint.location import Location, Path, Span
+    from apflint.location import Location, Span
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -32,37 +33,6 @@ class Cause(NamedTuple):
     """`FieldValueInvalid`, `FieldValueRequired`, `FieldValueForbidden`, `FieldValueNotSupported`, ..., `BadRequest`."""
     field: str
     """As the server spells it. Not always the path of the finding: `metadata.labels` for any one label."""
-
-
-class Operation(NamedTuple):
-    """One change of an object, at a field path of the object as it was before any change."""
-
-    what: Literal["rename", "set", "insert", "remove", "nest", "wrap"]
-    path: Path
-    value: str | int | bool | tuple[str, ...] | None = None
-    """`rename`: the new key. `set`: the text, number or truth to write. `insert`: the same, for a key that is not there; the
-    mappings above it are made where they are missing. `remove`: nothing; of a mapping's entry or a list's item.
-    `nest`: the keys beside `path` that move into a new mapping there. `wrap`: the key under which the value at `path` becomes
-    the only entry of a mapping."""
-
-
-class Edit(NamedTuple):
-    """`text[start:end]` becomes `new`. Offsets are in code points."""
-
-    start: int
-    end: int
-    new: str
-
-
-class Fix(NamedTuple):
-    """How the finding can be mended: by operations on its object, or by edits of its text where it is about no object."""
-
-    title: str
-    """What is done, as an order: `rename to "queues"`."""
-    safe: bool
-    """Whether the object means the same to the server that accepts it, or is what was plainly meant."""
-    operations: tuple[Operation, ...] = ()
-    edits: tuple[Edit, ...] = ()
 
 
 class Elsewhere(NamedTuple):

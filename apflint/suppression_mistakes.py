@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from apflint import catalogue
 from apflint.checks import repair
-from apflint.finding import Edit, Fix, Operation, Problem
+from apflint.finding import Problem
+from apflint.fix import Edit, Fix, Rename
 from apflint.location import TextRange, clipped
 from apflint.similarity import find_similar
 from apflint.wording import quote
@@ -70,6 +71,6 @@ def _meant(written: str) -> str | None:
 def _replaced(place: Location, old: str, new: str, prefix: str = "") -> Fix:
     title = f"change {quote(old)} to {quote(new)}"
     if place.document is not None:
-        return Fix(title, True, (Operation("rename", place.path, f"{prefix}{new}"),))
+        return Fix(title, True, (Rename(place.path, f"{prefix}{new}"),))
     start, end = place.offsets
     return Fix(title, safe=True, edits=(Edit(start, end, new),))

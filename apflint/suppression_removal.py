@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.finding import Edit, Fix, Operation
+from apflint.fix import Edit, Fix, Remove
 from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def removal(suppressions: list[Suppression]) -> Fix:
     """Takes suppressions of one comment out of it, and the comment away if it names no other; or one annotation."""
     place, parts = suppressions[0].place, [one.listed for one in suppressions if one.listed is not None]
     if place.document is not None:
-        return Fix(f"remove the annotation {quote(place.path[-1])}", True, (Operation("remove", place.path),))
+        return Fix(f"remove the annotation {quote(place.path[-1])}", True, (Remove(place.path),))
     source, numbers = place.source, {one.number for one in parts}
     if len(numbers) == len(parts[0].rules):
         return Fix("remove the comment", safe=True, edits=(_without_comment(source, *parts[0].comment),))

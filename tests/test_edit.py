@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.edit import CannotEditError, apply, files, insertion, nesting, places, removal
-from apflint.finding import Edit
+from apflint.fix import Edit
 from apflint.load.json_text import compose as compose_json
 from apflint.load.yaml_text import compose
 

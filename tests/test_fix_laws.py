@@ -23,6 +23,7 @@ from apflint.edit import operations
 from apflint.edit.files import decode
 from apflint.edit.fix import apply_fixes
 from apflint.engine import Options, check
+from apflint.fix import Nest
 from apflint.load import load
 from apflint.model import flow_schema, priority_level
 from apflint.releases import NEWEST
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apflint.edit.fix import FixResult
-    from apflint.finding import Edit, Report
+    from apflint.finding import Report
+    from apflint.fix import Edit
     from apflint.load.document import Document
 
 MANY = os.environ.get("APFLINT_LAWS")
@@ -85,7 +87,7 @@ def test_every_comment_stays(random: Random, unsafe: bool) -> None:
     files = generated(random)
     outcome = fixed(files, unsafe=unsafe)
     # Fields that move into a mapping together take their comments along, past those of fields that stood between.
-    moved = any(one.what == "nest" for found in outcome.fixed if found.fix for one in found.fix.operations)
+    moved = any(isinstance(one, Nest) for found in outcome.fixed if found.fix for one in found.fix.operations)
     in_order = sorted if moved else list
     for name, one in files.items():
         assert in_order(comments(outcome.inputs[name])) == in_order(comments(one.data))
@@ -128,7 +130,7 @@ def _together(outcome: FixResult) -> list[Edit]:
     return [
         edit
         for number, document in documents.items()
-        for edit in operations.edits(
+        for edit in operations.text_edits(
             document,
             [
                 one

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.finding import Cause, Finding, Fix, ObjectRef, Related, Report, Skipped
+from apflint.finding import Cause, Finding, ObjectRef, Related, Report, Skipped
+from apflint.fix import Fix
 from apflint.load.source import Source
 from apflint.location import Span
 from apflint.output.console import Style

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from apflint.finding import SEVERITIES, Cause, Finding, Fix, ObjectRef, Related, Report, Skipped
+from apflint.finding import SEVERITIES, Cause, Finding, ObjectRef, Related, Report, Skipped
+from apflint.fix import Fix
 from apflint.load.source import Source
 from apflint.location import Span
 from apflint.output.console import Painter, Style, count_cells, wrap

@@ -26,7 +26,8 @@ from test_report_laws import FINDINGS, REPORTS, TEXT
 from apflint import catalogue
 from apflint.cli import reports
 from apflint.cli.app import run
-from apflint.finding import Cause, Fix, ObjectRef, Report
+from apflint.finding import Cause, ObjectRef, Report
+from apflint.fix import Fix
 from apflint.load.source import Source
 from apflint.lsp.diagnostics import diagnostics_by_file
 from apflint.output.console import Style

@@ -31,8 +31,11 @@ def _said(finding: Finding) -> Iterator[str]:
         yield f"    see {other.message} ({other.file}:{other.span.line})"
     if finding.fix is not None:
         yield f"    to {'mend' if finding.fix.safe else 'mend, if that is meant'}: {finding.fix.title}"
-        for what, path, value in finding.fix.operations:
-            yield f"        {what} {field_path(path)}{'' if value is None else f' {value!r}'}"
+        for operation in finding.fix.operations:
+            _, *values = operation
+            yield " ".join(
+                (f"        {type(operation).__name__.lower()} {field_path(operation.path)}", *map(repr, values))
+            )
 
 
 @pytest.mark.parametrize("rule_id", catalogue.ids())

@@ -69,7 +69,7 @@ def test_a_precedence_that_is_not_given_is_said_to_be_1000() -> None:
     assert "catch-all (10000)" in absent.message
     for each in (zero, absent):
         assert each.fix is not None
-        assert [operation.value for operation in each.fix.operations] == [1000]
+        assert [operation[-1] for operation in each.fix.operations] == [1000]
     assert not found("APF509", schema(matchingPrecedence=1000))
 
 
@@ -237,7 +237,7 @@ def test_groups_that_never_match_and_what_they_were_meant_to_be(group: str, mean
     assert (fix is None) is (meant is None)
     if fix is not None:
         assert not fix.safe
-        assert [operation.value for operation in fix.operations][-1:] == [meant]
+        assert [operation[-1] for operation in fix.operations][-1:] == [meant]
 
 
 # Two values of one object
@@ -310,7 +310,7 @@ def test_what_is_no_boolean(written: str, said: str) -> None:
     if told.fix is None:
         assert plain is None
     else:
-        assert [operation.value for operation in told.fix.operations] == [plain]
+        assert [operation[-1] for operation in told.fix.operations] == [plain]
 
 
 def test_whatever_is_expected_has_a_name() -> None:
@@ -710,7 +710,7 @@ def test_a_number_in_quotes_is_written_without_them_if_it_fits(field: str, text:
     (told,) = found("APF102", schema({field: text}))
     assert (told.fix is None) is (number is None)
     if told.fix is not None:
-        assert [operation.value for operation in told.fix.operations] == [number]
+        assert [operation[-1] for operation in told.fix.operations] == [number]
 
 
 @pytest.mark.parametrize(
@@ -718,7 +718,7 @@ def test_a_number_in_quotes_is_written_without_them_if_it_fits(field: str, text:
 )
 def test_a_small_number_in_quotes_is_small(text: str, number: int | None) -> None:
     (told,) = found("APF102", schema(matchingPrecedence=text))
-    assert [operation.value for operation in told.fix.operations] == [number] if told.fix else number is None
+    assert [operation[-1] for operation in told.fix.operations] == [number] if told.fix else number is None
 
 
 def test_where_a_name_is_missing_or_wrong() -> None:
@@ -765,7 +765,7 @@ def test_an_account_by_its_user_name_is_taken_apart_when_asked_for() -> None:
         told = found("APF208", schema(rules=[{"subjects": [subject], "resourceRules": [ALL]}]))
         (fix,) = [each.fix for each in told if each.fix]
         assert fix.safe is False
-        assert [operation.value for operation in fix.operations] == (["runner"] if namespace else ["runner", "ci"])
+        assert [operation[-1] for operation in fix.operations] == (["runner"] if namespace else ["runner", "ci"])
 
 
 def test_what_is_written_on_several_lines_is_not_repeated() -> None:

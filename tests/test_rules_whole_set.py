@@ -953,7 +953,7 @@ def test_names_of_levels_are_compared_word_for_word() -> None:
     for written, known in (("work.load-lwo", "work-load-low"), ("work-load.lwo", "work.load.low")):
         (found,) = findings(level(known), flow_schema("a", written), only="APF401")
         assert found.fix is not None
-        assert [operation.value for operation in found.fix.operations] == [known]
+        assert [operation[-1] for operation in found.fix.operations] == [known]
 
 
 def test_only_the_level_of_that_name_may_be_as_weak_as_the_built_in_one() -> None:

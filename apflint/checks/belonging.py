@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.checks import repair
 from apflint.checks.subjects import MEMBERS
-from apflint.finding import Fix, Operation
+from apflint.fix import Fix, Nest, Remove, Rename
 from apflint.model import shares_field
 from apflint.schema import find_field_paths
 from apflint.wording import listed, nearest, quote
@@ -69,7 +69,7 @@ def renamed(document: Document, path: Path, name: str, *, safe: bool = True) -> 
     """Calls the field at `path` by another name, unless a field of that name is there."""
     if name in _owner(document, path):
         return None
-    return Fix(f"rename {quote(path[-1])} to {quote(name)}", safe, (Operation("rename", path, name),))
+    return Fix(f"rename {quote(path[-1])} to {quote(name)}", safe, (Rename(path, name),))
 
 
 def mended(document: Document, violation: Violation, release: Release) -> Fix | None:
@@ -77,11 +77,11 @@ def mended(document: Document, violation: Violation, release: Release) -> Fix | 
     path, name = violation.path, str(violation.path[-1])
     if is_subject(document, path):
         if name in OF_RBAC_SUBJECTS:
-            return Fix(f"remove {quote(name)}", True, (Operation("remove", path),))
+            return Fix(f"remove {quote(name)}", True, (Remove(path),))
         if fix := _rbac_subject(document, path):
             return fix
     if name in OF_ROLES:  # without it the FlowSchema takes more than was meant
-        return Fix(f"remove {quote(name)}", False, (Operation("remove", path),))
+        return Fix(f"remove {quote(name)}", False, (Remove(path),))
     meant = _meant(document, violation, find_field_paths(name, document.kind, document.version, release))
     if meant is not None:
         return renamed(document, path, meant) if _meanings(document, path[:-1], violation.known)[meant] == 1 else None
@@ -183,4 +183,4 @@ def _home(document: Document, violation: Violation, name: str, release: Release)
 
 def _nested(path: Path, target: str, names: tuple[str, ...]) -> Fix:
     title = f"move {listed(map(quote, names), 'and')} into {quote(target)}"
-    return Fix(title, True, (Operation("nest", (*path[:-1], target), names),))
+    return Fix(title, True, (Nest((*path[:-1], target), names),))

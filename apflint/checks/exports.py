@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import objects
-from apflint.finding import Fix, Operation, Problem
+from apflint.finding import Problem
+from apflint.fix import Fix, Remove
 from apflint.location import Place
 from apflint.wording import listed, quote, several
 
@@ -113,4 +114,4 @@ def _problems_of_list(members: list[tuple[Document, list[Path]]]) -> Iterator[Pr
 
 def _removal(fields: list[Path]) -> Fix:
     title = f"remove {several([quote(path[-1]) for path in fields], _MAX_NAMED_FIELDS)}"
-    return Fix(title, True, tuple(Operation("remove", path) for path in fields))
+    return Fix(title, True, tuple(Remove(path) for path in fields))

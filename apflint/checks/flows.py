@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks import repair
-from apflint.finding import Fix, Operation, Problem
+from apflint.finding import Problem
+from apflint.fix import Fix, Remove
 from apflint.location import Place
 from apflint.wording import quote
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _DISTINGUISHER: Path = ("spec", "distinguisherMethod")
 # Not safe: nothing changes with this level, which may come to have queues, or have them in another cluster.
-_IDLE = Fix("remove distinguisherMethod", safe=False, operations=(Operation("remove", _DISTINGUISHER),))
+_IDLE = Fix("remove distinguisherMethod", safe=False, operations=(Remove(_DISTINGUISHER),))
 
 
 def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:

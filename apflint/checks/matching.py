@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.checks import repair
 from apflint.evaluate import resources
-from apflint.finding import Fix, Problem
+from apflint.finding import Problem
 from apflint.location import Place
 from apflint.wording import listed, quote
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.evaluate.resources import Resource
+    from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import ResourcePolicyRule

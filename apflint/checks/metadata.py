@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import names
-from apflint.finding import Cause, Elsewhere, Fix, Operation, Problem
+from apflint.finding import Cause, Elsewhere, Problem
+from apflint.fix import Fix, Remove
 from apflint.location import Place
 from apflint.model import FlowSchema
 from apflint.wording import placeholder_hint, quote
@@ -171,7 +172,7 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
 
 def _removable(document: Document, path: Path, message: str) -> Problem:
     """A field that the server drops: without it the object is the same."""
-    fix = Fix(f"remove {quote(path[-1])}", True, (Operation("remove", path),))
+    fix = Fix(f"remove {quote(path[-1])}", True, (Remove(path),))
     return Problem(Place(document, path, key=True), message, fix=fix)
 
 
@@ -195,7 +196,7 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
                     f"{quote(item)} is in this list already. A plain create accepts that; server-side apply"
                     " (`kubectl apply --server-side`, Argo CD, Flux) rejects it. Remove one of the two",
                     related=(Elsewhere(Place(document, (*path, first_at[key])), "the first one"),),
-                    fix=Fix(f"remove the second {quote(item)}", True, (Operation("remove", (*path, number)),)),
+                    fix=Fix(f"remove the second {quote(item)}", True, (Remove((*path, number)),)),
                 )
 
 

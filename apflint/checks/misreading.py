@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from apflint.finding import Fix, Operation
+from apflint.fix import Fix, Set, Wrap
 from apflint.wording import placeholder_hint, quote
 
 if TYPE_CHECKING:
@@ -143,12 +143,12 @@ def retyped(document: Document, violation: Violation) -> Fix | None:
     if expected == "object" and isinstance(got, str) and got and not placeholder_hint(got):
         field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
         if field and "\n" not in got and not got.startswith(f"{field}:"):
-            return Fix(f"write {{{field}: {quote(got)}}}", True, (Operation("wrap", path, field),))
+            return Fix(f"write {{{field}: {quote(got)}}}", True, (Wrap(path, field),))
     return None
 
 
 def _set(path: Path, new: Any, title: str) -> Fix:
-    return Fix(title, True, (Operation("set", path, new),))
+    return Fix(title, True, (Set(path, new),))
 
 
 def _listed(path: Path, written: str) -> Fix | None:

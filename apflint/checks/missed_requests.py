@@ -22,7 +22,8 @@ from apflint.evaluate.match import (
     match_policy_rule_verb,
     matches_a_subject,
 )
-from apflint.finding import Elsewhere, Fix, Problem
+from apflint.finding import Elsewhere, Problem
+from apflint.fix import Fix
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple

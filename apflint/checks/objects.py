@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.metadata import objects
-from apflint.finding import Elsewhere, Fix, Problem
+from apflint.finding import Elsewhere, Problem
 from apflint.location import Path, Place
 from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.releases import Release
     from apflint.workspace import Workspace

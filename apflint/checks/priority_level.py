@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks import repair
 from apflint.checks.comparison import differences
-from apflint.finding import Cause, Fix, Operation, Problem
+from apflint.finding import Cause, Problem
+from apflint.fix import Fix, Insert, Remove
 from apflint.location import Place, field_path
 from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.wording import did_you_mean, quote
@@ -43,7 +44,7 @@ def _problem(
 
 
 def _removal(path: Path, *, safe: bool) -> Fix:
-    return Fix(f"remove {quote(path[-1])}", safe, (Operation("remove", path),))
+    return Fix(f"remove {quote(path[-1])}", safe, (Remove(path),))
 
 
 def _due(level: PriorityLevelConfiguration) -> str:
@@ -133,7 +134,7 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
         elif response.type == "Queue" and response.queuing is None:
             message = "a level of type Queue has its queues under `queuing`, which is missing; `queuing: {}` takes all defaults"
             # One field of a mapping makes it; 64 is what the server takes for it anyway (DefaultQueues).
-            queues = Operation("insert", (*path, "queuing", "queues"), 64)
+            queues = Insert((*path, "queuing", "queues"), 64)
             fix = Fix("add queuing with 64 queues, the default", safe=False, operations=(queues,))
             yield _problem(level, (*path, "queuing"), "Required", message, fix=fix)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from apflint import builtin, names
 from apflint.checks import repair
 from apflint.checks.objects import is_deleted_by_server
-from apflint.finding import Elsewhere, Fix, Problem
+from apflint.finding import Elsewhere, Problem
 from apflint.load import helm_templates
 from apflint.location import Path, Place
 from apflint.model import FlowSchema
@@ -20,6 +20,7 @@ from apflint.workspace import is_dangling_on_server
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.model import PriorityLevelConfiguration
     from apflint.workspace import Manifest, Workspace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from apflint.finding import Fix, Operation
+from apflint.fix import Fix, Insert, Operation, Remove, Set
 from apflint.similarity import MAX_WORD_LENGTH, rate_similarity
 from apflint.wording import nearest, quote, several
 
@@ -66,12 +66,12 @@ def spelled(path: Path, word: str, known: Iterable[str], *, safe: bool = True) -
 
 def changed(path: Path, old: str, new: str, *, safe: bool) -> Fix:
     """Writes another text at `path`."""
-    return Fix(f"change {quote(old)} to {quote(new)}", safe, (Operation("set", path, new),))
+    return Fix(f"change {quote(old)} to {quote(new)}", safe, (Set(path, new),))
 
 
 def given(document: Document, path: Path, value: str | int | bool | tuple[str, ...], title: str, *, safe: bool) -> Fix:
     """Gives the field at `path` a value: anew where it is missing."""
-    return Fix(title, safe, (Operation("set" if document.has(*path) else "insert", path, value),))
+    return Fix(title, safe, (Set(path, value) if document.has(*path) else Insert(path, value),))
 
 
 def relisted(path: Path, items: Sequence[str], new: Mapping[int, str], *, safe: bool) -> Fix:
@@ -95,12 +95,12 @@ def replaced(path: Path, old: str, new: str, there: Collection[str], *, safe: bo
 
 def _replacement(path: Path, old: str, new: str, there: Collection[str]) -> tuple[str, Operation]:
     if new in there:
-        return f"remove {quote(old)} beside {quote(new)}", Operation("remove", path)
-    return f"change {quote(old)} to {quote(new)}", Operation("set", path, new)
+        return f"remove {quote(old)} beside {quote(new)}", Remove(path)
+    return f"change {quote(old)} to {quote(new)}", Set(path, new)
 
 
 def without(path: Path, items: Sequence[str], gone: Sequence[int], why: str, *, safe: bool) -> Fix:
     """Takes items out of the list at `path`, by position."""
     said = list(dict.fromkeys(quote(items[number]) for number in gone))
-    operations = tuple(Operation("remove", (*path, number)) for number in gone)
+    operations = tuple(Remove((*path, number)) for number in gone)
     return Fix(f"remove {several(said, _SHOWN)} {why}", safe, operations)

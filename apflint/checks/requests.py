@@ -14,7 +14,7 @@ from apflint.wording import listed, nearest, placeholder_hint, quote, several
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Fix
+    from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import ResourcePolicyRule

@@ -18,7 +18,7 @@ from apflint.wording import did_you_mean, listed, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Fix
+    from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.releases import Release
     from apflint.schema import Violation

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from apflint import names
 from apflint.checks import repair
-from apflint.finding import Cause, Fix, Problem
+from apflint.finding import Cause, Problem
+from apflint.fix import Fix
 from apflint.location import Place, field_path
 from apflint.wording import did_you_mean, listed, placeholder_hint, quote
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.finding import Cause, Edit, Fix, Problem
+from apflint.finding import Cause, Problem
+from apflint.fix import Edit, Fix
 from apflint.location import TextRange
 from apflint.releases import api_version
 from apflint.wording import quote

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.finding import Fix, Operation, Problem
+from apflint.finding import Problem
+from apflint.fix import Fix, Operation, Remove, Rename, Set
 from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.wording import quote
@@ -78,15 +79,15 @@ def _fix(path: Path, subject: Subject, member: str, found: _Correction) -> Fix:
     name_path = (*path, member, "name")
     if found.kind == subject.kind:
         title = f"change {quote(subject.user if member == 'user' else subject.group)} to {quote(found.name)}"
-        return Fix(title, safe=False, operations=(Operation("set", name_path, found.name),))
-    operations = [
-        Operation("set", (*path, "kind"), found.kind),
-        Operation("rename", (*path, member), found.kind.lower()),
+        return Fix(title, safe=False, operations=(Set(name_path, found.name),))
+    operations: list[Operation] = [
+        Set((*path, "kind"), found.kind),
+        Rename((*path, member), found.kind.lower()),
     ]
     if found.name != (subject.user if member == "user" else subject.group):
-        operations.append(Operation("set", name_path, found.name))
+        operations.append(Set(name_path, found.name))
     if member == "serviceAccount":
-        operations.append(Operation("remove", (*path, member, "namespace")))
+        operations.append(Remove((*path, member, "namespace")))
     title = f"make this subject the {found.kind.lower()} {quote(found.name)}"
     return Fix(title, safe=False, operations=tuple(operations))
 

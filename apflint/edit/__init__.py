@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.finding import Edit
+    from apflint.fix import Edit
 
 
 class CannotEditError(ValueError):

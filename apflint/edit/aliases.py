@@ -12,7 +12,8 @@ from apflint.load.node import Alias, Mapping, Node, Sequence, behind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.finding import Edit, Finding
+    from apflint.finding import Finding
+    from apflint.fix import Edit
     from apflint.load.document import Document
     from apflint.location import Path
 
@@ -41,7 +42,7 @@ def find_half_shared(findings: Iterable[Finding]) -> list[Finding]:
             continue
         for operation in fix.operations:
             with suppress(CannotEditError):
-                for edit in operations.edits(document, (operation,)):
+                for edit in operations.text_edits(document, (operation,)):
                     key = id(document.source), document.start, edit
                     _, paths, owners = wanted.setdefault(key, (document, set(), []))
                     paths.add((*document.prefix, *operation.path))

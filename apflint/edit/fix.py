@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from apflint.edit.original_lines import LineMap
     from apflint.edit.regressions import Extent, Identity
-    from apflint.finding import Edit, Finding, Operation, Report
+    from apflint.finding import Finding, Report
+    from apflint.fix import Edit, Operation
     from apflint.load.document import Document
 
     Check = Callable[[Mapping[str, bytes]], Report]
@@ -81,7 +82,7 @@ def edits_of(finding: Finding) -> tuple[Edit, ...]:
     if finding.document is None:
         return finding.fix.edits
     document, wanted = finding.document, list(finding.fix.operations)
-    edits = (*finding.fix.edits, *operations.edits(document, wanted))
+    edits = (*finding.fix.edits, *operations.text_edits(document, wanted))
     if "&" in document.source.text:  # an anchored value may be used in other places, which would change as well
         prove(document.source, apply(document.source.text, edits), {position(document): wanted}, more=False)
     return edits
@@ -222,7 +223,7 @@ def _group_inseparable(findings: list[Finding]) -> list[list[Finding]]:
         keys: list[Hashable] = [identity(finding)]
         if finding.document is not None:
             with suppress(CannotEditError):
-                edits = operations.edits(finding.document, _operations([finding]))
+                edits = operations.text_edits(finding.document, _operations([finding]))
                 keys += ((finding.file, edit) for edit in edits)
         group = next((group_of[key] for key in keys if key in group_of), None)
         if group is None:
@@ -268,7 +269,7 @@ def _edit_file(
     failures: list[tuple[list[Finding], ValueError]] = []
     for document, group in by_document.values():
         try:
-            edits += operations.edits(document, _operations(group))
+            edits += operations.text_edits(document, _operations(group))
         except CannotEditError as error:
             alone = ((finding, _error_alone(document, finding)) for finding in group)
             failures += [([finding], own) for finding, own in alone if own is not None] or [(group, error)]
@@ -300,7 +301,7 @@ def _operations(findings: Iterable[Finding]) -> list[Operation]:
 def _error_alone(document: Document, finding: Finding) -> CannotEditError | None:
     """Return why the fix of a finding cannot be made even alone, or None."""
     try:
-        operations.edits(document, _operations([finding]))
+        operations.text_edits(document, _operations([finding]))
     except CannotEditError as error:
         return error
     return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from apflint.edit.operations import carried_out
+from apflint.edit.operations import changed_value
 from apflint.edit.versions import Target, age, source
-from apflint.finding import Operation
+from apflint.fix import Insert, Operation, Remove, Rename, Set
 from apflint.load.document import GROUP, Document
 from apflint.location import field_path
 from apflint.model import PRESERVE_ZERO, flow_schema, priority_level, shares_field
@@ -64,7 +64,7 @@ def planned(document: Document, target: Target) -> Plan:
 
 def moved(document: Document, operations: tuple[Operation, ...], version: str) -> Document:
     """The object as it is to be after the operations, in a version. Only its value can be asked for, no places."""
-    value = carried_out(document.value, operations)
+    value = changed_value(document.value, operations)
     return Document(document.source, value, lambda: None, api_version=f"{GROUP}/{version}", kind=document.kind)
 
 
@@ -104,7 +104,7 @@ def _operations(document: Document, target: Target, notes: list[Note]) -> Iterat
     written = None if limited is None else limited.get(old)
     if annotated and _annotation_harms(document.version, target, written):
         notes.append(Note(_ANNOTATION, _annotation_told(document.version, target.version), "note"))
-        yield Operation("remove", _ANNOTATION)
+        yield Remove(_ANNOTATION)
         annotated = False
     if limited is None:
         return
@@ -113,7 +113,7 @@ def _operations(document: Document, target: Target, notes: list[Note]) -> Iterat
         notes.append(Note((*_SHARES, new), message, "impossible"))
         return
     if old != new and old in limited:
-        yield Operation("rename", (*_SHARES, old), new)
+        yield Rename((*_SHARES, old), new)
     elif old != new and new in limited:
         return  # an unknown field that is about to count: `_differences` tells
     if len({shares for _, shares in before}) > 1:
@@ -143,11 +143,7 @@ def _shares_kept(
             f" {new} is written as {before}"
         )
         notes.append(Note((*_SHARES, old), message, "note"))
-        yield (
-            Operation("set", (*_SHARES, old), before)
-            if old in limited
-            else Operation("insert", (*_SHARES, new), before)
-        )
+        yield (Set((*_SHARES, old), before) if old in limited else Insert((*_SHARES, new), before))
     if before == 0 and (refusing := [release for release in target.releases if not release.allows_zero_shares]):
         message = f"the level has 0 shares, which Kubernetes {refusing[0].name} refuses: it allows them from 1.30 on"
         notes.append(Note((*_SHARES, old), message, "different"))

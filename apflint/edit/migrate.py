@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apflint.edit import CannotEditError, apply, places
 from apflint.edit.meaning import Plan, meaning, moved, planned
-from apflint.edit.operations import edits as operation_edits
-from apflint.edit.operations import unshared
+from apflint.edit.operations import text_edits, unshared
 from apflint.edit.proof import others_same, same, whole
 from apflint.edit.versions import Target, age, serves
 from apflint.load import load_text
@@ -16,7 +15,7 @@ from apflint.load.source import Source
 from apflint.releases import api_version
 
 if TYPE_CHECKING:
-    from apflint.finding import Edit, Operation
+    from apflint.fix import Edit, Operation
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.location import Path
@@ -123,7 +122,7 @@ def _edits(document: Document, operations: tuple[Operation, ...], version: str) 
         places.replaced(text, root, (*prefix, "apiVersion"), old.rpartition("/")[2], version)
         for prefix, old in _versions(document, version)
     ]
-    return [*edits, *operation_edits(document, operations)]
+    return [*edits, *text_edits(document, operations)]
 
 
 def _versions(document: Document, version: str) -> list[tuple[Path, str]]:

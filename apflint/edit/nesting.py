@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from apflint.edit import CannotEditError
 from apflint.edit.lines import above, begins_line, entry_end, following, line_end, line_start, next_line
 from apflint.edit.places import entry, mapping
-from apflint.finding import Edit
+from apflint.fix import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

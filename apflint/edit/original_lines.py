@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from apflint.finding import Edit, Finding
+    from apflint.finding import Finding
+    from apflint.fix import Edit
     from apflint.load.source import Source
 
     LineMap = Mapping[str, list[int]]

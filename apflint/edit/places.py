@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from apflint.edit import CannotEditError
 from apflint.edit.lines import body
-from apflint.finding import Edit
+from apflint.fix import Edit
 from apflint.load.node import Alias, Mapping, Node, Scalar, behind, child, entries, walk
 from apflint.load.scalars import plain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from apflint.edit.operations import carried_out, ordered
+from apflint.edit.operations import changed_value, ordered
 from apflint.load import load_text
 from apflint.load.decode import decode
 from apflint.load.document import GROUP, KINDS
@@ -14,7 +14,7 @@ from apflint.load.source import Source
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.finding import Operation
+    from apflint.fix import Operation
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.node import Node
@@ -32,7 +32,7 @@ def prove(source: Source, text: str, wanted: Mapping[tuple[int, Path], list[Oper
     left = iter(after.documents)
     for document in before.documents:
         try:
-            expected = carried_out(document.value, wanted.get(position(document), ()))
+            expected = changed_value(document.value, wanted.get(position(document), ()))
         except LookupError:
             raise ValueError("the fixes are at odds with each other") from None
         if not any(same(new.value, expected) for new in (left if more else islice(left, 1))):

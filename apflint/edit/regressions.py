@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
 from apflint.finding import SEVERITIES
+from apflint.fix import Remove, Rename
 from apflint.location import field_path
 from apflint.suppression import RULES as SUPPRESSION_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
-    from apflint.finding import Finding, ObjectRef, Operation
+    from apflint.finding import Finding, ObjectRef
+    from apflint.fix import Operation
 
     Identity = tuple[str, str, ObjectRef | None, str, str]
     Extent = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
@@ -180,10 +182,12 @@ class Comparison:
 
 def _edited_field(operation: Operation) -> str:
     """Return the field that an operation changes: for a removed item its list, for a renamed key its new name."""
-    if operation.what == "rename":
-        return field_path((*operation.path[:-1], str(operation.value)))
-    is_item = operation.what == "remove" and isinstance(operation.path[-1], int)
-    return field_path(operation.path[:-1] if is_item else operation.path)
+    match operation:
+        case Rename(path, name):
+            return field_path((*path[:-1], name))
+        case Remove((*owner, int())):
+            return field_path(tuple(owner))
+    return field_path(operation.path)
 
 
 def _and_above(field: str) -> Iterator[str]:

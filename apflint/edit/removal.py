@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.edit import CannotEditError
 from apflint.edit.lines import entry_end, line_end, line_start
 from apflint.edit.places import entry, shared
-from apflint.finding import Edit
+from apflint.fix import Edit
 from apflint.load.comments import within
 from apflint.load.node import Alias, Mapping, Sequence, behind, walk
 

@@ -19,7 +19,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.workspace import PositionCodec
 
-from apflint.finding import Edit
+from apflint.fix import Edit
 from apflint.load.source import Source
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from lsprotocol import types
 
-    from apflint.finding import Edit, Finding
+    from apflint.finding import Finding
+    from apflint.fix import Edit
     from apflint.lsp.convert import Encoding
     from apflint.lsp.workspace import WorkspaceResult
 

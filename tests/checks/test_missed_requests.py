@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test_rules_whole_set import _explained, account, findings, flow_schema, group, level, user
 
+from apflint.fix import Insert
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -108,7 +110,7 @@ def test_one_mistake_is_one_finding() -> None:
     assert found.message.startswith("this entry and 1 other of this FlowSchema do not match list and watch across")
     assert len(found.related) == 1
     assert found.fix is not None
-    assert [(each.what, each.path[4]) for each in found.fix.operations] == [("insert", 1), ("insert", 3)]
+    assert [(type(each), each.path[4]) for each in found.fix.operations] == [(Insert, 1), (Insert, 3)]
 
 
 def test_one_mistake_is_one_finding_of_the_reverse() -> None:
@@ -122,7 +124,7 @@ def test_one_mistake_is_one_finding_of_the_reverse() -> None:
     (found,) = findings(flow_schema("mine", "global-default", resources=entries), only="APF513")
     assert found.field == "spec.rules[0].resourceRules[0].clusterScope"
     assert found.fix is not None
-    assert [(each.path[4], each.value) for each in found.fix.operations] == [(0, ("*",)), (4, ("*",))]
+    assert [(each.path[4], each[-1]) for each in found.fix.operations] == [(0, ("*",)), (4, ("*",))]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from test_rules_whole_set import account, findings, flow_schema, group, user
 
 from apflint.checks.unlisted_subjects import _distance
+from apflint.fix import Rename, Set
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_names_that_are_near_to_known_ones(subject: dict[str, Any], kind: str, n
     assert f'"{name}"' in found.message or found.fix is not None
     assert found.fix is not None
     after = {
-        operation.path[-1]: operation.value for operation in found.fix.operations if operation.what in ("set", "rename")
+        operation.path[-1]: operation[-1] for operation in found.fix.operations if isinstance(operation, Set | Rename)
     }
     assert after.get("kind", subject["kind"]) == kind
     written = subject.get("user", subject.get("group", {})).get("name")

@@ -9,7 +9,7 @@ import pytest
 from apflint.edit import CannotEditError
 from apflint.edit.fix import FixResult, apply_fixes, edits_of
 from apflint.engine import Options, check
-from apflint.finding import Edit, Fix, Operation
+from apflint.fix import Edit, Fix, Operation, Remove, Rename, Set
 from apflint.workspace import World
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def rename(new: str, *, safe: bool = True) -> Callable[[Finding], Fix | None]:
         path = ("spec", "limited", found.field.rpartition(".")[2])
         if path[-1] == "stillWrong":
             return None
-        return Fix(f'rename to "{new}"', safe, (Operation("rename", path, new),)) if found.rule == "APF101" else None
+        return Fix(f'rename to "{new}"', safe, (Rename(path, new),)) if found.rule == "APF101" else None
 
     return fix
 
@@ -86,7 +86,7 @@ def test_a_fix_that_does_not_remove_its_finding_is_rolled_back() -> None:
 
 def test_a_fix_without_effect_is_told_as_such() -> None:
     outcome = fixed(
-        lambda found: Fix("x", True, (Operation("set", ("spec", "type"), "Limited"),)) if found.apiserver else None,
+        lambda found: Fix("x", True, (Set(("spec", "type"), "Limited"),)) if found.apiserver else None,
         a=level(field="lendable"),
     )
     [(_, reason)] = outcome.refused
@@ -125,10 +125,10 @@ def test_what_is_refused_is_tried_again_when_another_fix_has_made_way_for_it() -
 
     def fix(found: Finding) -> Fix | None:
         if "bbb" in found.message:
-            steps = (Operation("rename", (*limited, "bbb"), "borrowingLimitPercent"),)
-            return Fix("make way", True, (Operation("remove", (*limited, "lendablePercent")), *steps))
+            steps = (Rename((*limited, "bbb"), "borrowingLimitPercent"),)
+            return Fix("make way", True, (Remove((*limited, "lendablePercent")), *steps))
         if "ccc" in found.message:  # what the server misses then is elsewhere: nobody knows which fix is the reason
-            return Fix("miss the queues", True, (Operation("set", (*limited, "limitResponse", "type"), "Queue"),))
+            return Fix("miss the queues", True, (Set((*limited, "limitResponse", "type"), "Queue"),))
         return rename("lendablePercent")(found)
 
     # `ccc` makes all fail, so `bbb` waits, and without it `aaa` would make a key that is still there.
@@ -187,7 +187,7 @@ def test_an_object_that_cannot_be_edited_does_not_hinder_others() -> None:
     def unreachable(found: Finding) -> Fix | None:
         made = fix(found)
         if made and found.object and found.object.name == "a7":
-            return made._replace(operations=(Operation("set", ("spec", "nothing", "x"), 1),))
+            return made._replace(operations=(Set(("spec", "nothing", "x"), 1),))
         return made
 
     judge = Judge(unreachable)
@@ -235,8 +235,8 @@ spec:
 
     def fix(found: Finding) -> Fix | None:
         name = "b5" if found.object and found.object.name == "a5" else None
-        operations = [Operation("remove", ("metadata", "namespace"))]
-        operations += [Operation("set", ("metadata", "name"), name)] if name else []
+        operations: list[Operation] = [Remove(("metadata", "namespace"))]
+        operations += [Set(("metadata", "name"), name)] if name else []
         return Fix("no namespace", True, tuple(operations)) if found.rule == "APF104" else None
 
     def in_namespace(name: str) -> bytes:
@@ -255,7 +255,7 @@ def test_a_misspelt_field_within_another_is_fixed_with_it_and_told() -> None:
         if found.rule != "APF101":
             return None
         *path, name = found.field.split(".")
-        return Fix("rename", True, (Operation("rename", (*path, name), {"limmited": "limited"}.get(name, "type")),))
+        return Fix("rename", True, (Rename((*path, name), {"limmited": "limited"}.get(name, "type")),))
 
     before = level().replace("limited:", "limmited:").replace("{type", "{typ")
     outcome = fixed(fix, a=before)
@@ -269,7 +269,7 @@ def test_what_another_place_shares_is_refused() -> None:
     shared = text.replace("metadata: {name: a}", "metadata: {name: a, annotations: &y {lendable: '5'}, labels: *y}")
 
     def fix(_: Finding) -> Fix:
-        return Fix("rename", True, (Operation("rename", ("metadata", "labels", "lendable"), "z"),))
+        return Fix("rename", True, (Rename(("metadata", "labels", "lendable"), "z"),))
 
     outcome = fixed(lambda found: fix(found) if found.rule == "APF101" else None, a=shared)
     assert outcome.inputs == {"a": shared.encode()}
@@ -279,7 +279,7 @@ def test_what_another_place_shares_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "operation",
-    [Operation("remove", ("spec", "nothing")), Operation("set", ("spec", "limited", 0, "x"), 1)],
+    [Remove(("spec", "nothing")), Set(("spec", "limited", 0, "x"), 1)],
 )
 def test_what_is_not_there_is_refused(operation: Operation) -> None:
     def fix(found: Finding) -> Fix | None:
@@ -308,7 +308,7 @@ def test_a_file_that_cannot_be_decoded_is_left() -> None:
 
 def test_operations_at_odds_are_refused() -> None:
     def fix(found: Finding) -> Fix | None:
-        twice = (Operation("rename", ("spec", "limited", "lendable"), new) for new in ("lendablePercent", "x"))
+        twice = (Rename(("spec", "limited", "lendable"), new) for new in ("lendablePercent", "x"))
         return Fix("twice", True, tuple(twice)) if found.rule == "APF101" else None
 
     outcome = fixed(fix, a=level(field="lendable"))
@@ -339,4 +339,4 @@ def test_edits_are_those_of_the_text() -> None:
     given = Fix("t", True, edits=(Edit(0, 1, "x"),))
     assert edits_of(found._replace(fix=given, document=None)) == (Edit(0, 1, "x"),)
     with pytest.raises(CannotEditError):
-        edits_of(found._replace(fix=Fix("t", True, (Operation("rename", ("spec", "no"), "x"),))))
+        edits_of(found._replace(fix=Fix("t", True, (Rename(("spec", "no"), "x"),))))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from apflint.edit import apply
 from apflint.edit.original_lines import map_lines
-from apflint.finding import Edit
+from apflint.fix import Edit
 from apflint.load.source import Source
 
 LINES = 12

@@ -9,7 +9,7 @@ import pytest
 from apflint.checks import reachability
 from apflint.edit.fix import FixResult, apply_fixes
 from apflint.engine import Options, check
-from apflint.finding import Operation
+from apflint.fix import Set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -171,7 +171,7 @@ def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
     def first(found: Finding) -> Finding:
         if found.fix is None or "Services" not in found.message:
             return found
-        put_first = Operation("set", ("spec", "matchingPrecedence"), 500)
+        put_first = Set(("spec", "matchingPrecedence"), 500)
         return found._replace(fix=found.fix._replace(operations=(*found.fix.operations, put_first)))
 
     texts = (

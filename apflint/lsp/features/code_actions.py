@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lsprotocol import types
 
-from apflint.finding import Edit
+from apflint.fix import Edit
 from apflint.load.comments import comments
 from apflint.load.source import Source
 from apflint.lsp.convert import offset_at, offsets_of_span, text_edits

@@ -1,0 +1,79 @@
+"""How to fix a finding: operations on its object or, if the finding is not about an object, edits of its text.
+
+Rules suggest fixes, and `apflint.edit` applies them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.location import Path
+
+    Value = str | int | bool | tuple[str, ...]
+    """A value that an operation writes. A tuple is a list of strings."""
+
+
+class Rename(NamedTuple):
+    """Renames a key. Paths are field paths of the object before any operation."""
+
+    path: Path
+    name: str
+
+
+class Set(NamedTuple):
+    """Replaces a scalar."""
+
+    path: Path
+    value: Value
+
+
+class Insert(NamedTuple):
+    """Adds a key that is absent. Missing mappings above it are added, too."""
+
+    path: Path
+    value: Value
+
+
+class Remove(NamedTuple):
+    """Removes an entry of a mapping, or an item of a list. A mapping that would be empty is removed with its last entry."""
+
+    path: Path
+
+
+class Nest(NamedTuple):
+    """Moves the keys `names` beside `path` into a new mapping at `path`."""
+
+    path: Path
+    names: tuple[str, ...]
+
+
+class Wrap(NamedTuple):
+    """Makes the value at `path` the only entry of a mapping, under the key `name`."""
+
+    path: Path
+    name: str
+
+
+Operation = Rename | Set | Insert | Remove | Nest | Wrap
+
+
+class Edit(NamedTuple):
+    """`text[start:end]` becomes `new`. Offsets are in code points."""
+
+    start: int
+    end: int
+    new: str
+
+
+class Fix(NamedTuple):
+    """A fix of a finding."""
+
+    title: str
+    """The change in the imperative: `rename "queue" to "queues"`."""
+    safe: bool
+    """Whether an object that the API server accepts keeps its meaning, and the intention of one that it rejects is obvious."""
+    operations: tuple[Operation, ...] = ()
+    edits: tuple[Edit, ...] = ()
