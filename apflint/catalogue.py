@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from apflint.location import clipped
+from apflint.package_data import find_data_directory
 from apflint.record import NamedTuple
-from apflint.shipped import shipped
 from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _nearest(text: str) -> str:
 
 def _folder() -> str:
     """The folder of the pages."""
-    return shipped("rules")
+    return find_data_directory("rules")
 
 
 # The page. Its front matter is YAML of a kind so simple that a few lines read it; a test holds them against a YAML parser.

@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.budgets import MAX_FINDINGS_PER_RULE
+from apflint.formats import is_timestamp
+from apflint.package_data import find_data_directory
 from apflint.record import NamedTuple
-from apflint.shipped import shipped
-from apflint.timestamp import is_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,7 +83,9 @@ def load_schema(kind: str, version: str) -> dict[str, object]:
     # The names may come from a manifest: check them before they become part of a path.
     if re.fullmatch(r"\w+", kind) and re.fullmatch(r"\w+", version):
         try:
-            with open(f"{shipped('schemas')}/{kind}-{version}.json", encoding="utf-8") as file:  # no pathlib at start
+            with open(
+                f"{find_data_directory('schemas')}/{kind}-{version}.json", encoding="utf-8"
+            ) as file:  # no pathlib at start
                 schema: Schema = json.load(file)
         except FileNotFoundError:
             pass

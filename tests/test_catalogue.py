@@ -94,7 +94,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         page = page.replace("since:", "fix: safe\nsince:") if severity == "error" else page
         (tmp_path / f"{rule_id}.md").write_text(page.replace("severity: error", f"severity: {severity}"), "utf-8")
     (tmp_path / "README.md").write_text("no rule", "utf-8")
-    monkeypatch.setattr(catalogue, "shipped", lambda _: str(tmp_path))
+    monkeypatch.setattr(catalogue, "find_data_directory", lambda _: str(tmp_path))
     _forget()
     yield tmp_path
     _forget()

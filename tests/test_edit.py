@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from apflint.edit import CannotEditError, apply, files, insertion, nesting, places, removal
 from apflint.fix import Edit
-from apflint.load.json_text import compose as compose_json
-from apflint.load.yaml_text import compose
+from apflint.load.json import compose as compose_json
+from apflint.load.yaml import compose
 
 if TYPE_CHECKING:
     from pathlib import Path

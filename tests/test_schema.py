@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.validators import extend
 
 from apflint import schema as schema_module
+from apflint.formats import is_timestamp
 from apflint.load import load
+from apflint.package_data import find_data_directory
 from apflint.releases import release
 from apflint.schema import Violation, find_field_paths, find_violations, load_schema
-from apflint.shipped import shipped
-from apflint.timestamp import is_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -481,8 +481,8 @@ def test_paths_of_fields() -> None:
 
 
 def test_shipped_directories_are_those_of_the_checkout(root: Path) -> None:
-    assert shipped("schemas") == str(root / "schemas")
-    assert shipped("rules") == str(root / "rules")
+    assert find_data_directory("schemas") == str(root / "schemas")
+    assert find_data_directory("rules") == str(root / "rules")
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "FlowSchemaList", "PriorityLevelConfigurationList"])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict
 
     from apflint.load.document import Document
-    from apflint.load.node import Node
+    from apflint.load.tree import Node
     from apflint.model import FlowSchema, Kind, PriorityLevelConfiguration
     from apflint.releases import Release
 
@@ -156,7 +156,7 @@ def is_built_in(document: Document) -> bool:
 
 
 def _tree(text: str) -> Node | None:
-    from apflint.load.json_text import compose  # only to point at a place
+    from apflint.load.json import compose  # only to point at a place
 
     return compose(text, 0, len(text))
 

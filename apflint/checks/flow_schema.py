@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import builtin, names
+from apflint import builtin, formats
 from apflint.checks import repair
 from apflint.checks.comparison import differences
 from apflint.finding import Cause, Problem
@@ -77,7 +77,7 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
         if not name:
             message = "this FlowSchema names no priority level: write `priorityLevelConfiguration: {name: ...}`"
             yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field))
-        elif wrong := names.dns_subdomain(name):
+        elif wrong := formats.check_dns_subdomain(name):
             near = name.strip().lower().replace("_", "-")
             known = near in workspace.configuration.levels
             hint = f" Did you mean {quote(near)}?" if known else placeholder_hint(name)

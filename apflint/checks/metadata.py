@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint import names
+from apflint import formats
 from apflint.finding import Cause, Elsewhere, Problem
 from apflint.fix import Fix, Remove
 from apflint.location import Place
@@ -54,19 +54,19 @@ def _names(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
     if prefix:
         # A name made from a prefix may end in `-`: maskTrailingDash.
         masked = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
-        if wrong := names.dns_subdomain(masked):
+        if wrong := formats.check_dns_subdomain(masked):
             message = f"generateName {quote(prefix)} can start no name: {wrong}"
             yield _invalid(document, ("metadata", "generateName"), message, "metadata.generateName")
     name = metadata.name
     if not name and prefix:
         generated = f"{prefix.encode()[:_GENERATED_PREFIX].decode('utf-8', 'ignore')}bcdfg"
-        if wrong := names.dns_subdomain(generated):
+        if wrong := formats.check_dns_subdomain(generated):
             message = f"nor is the name that the server would make of {quote(prefix)}"
             yield _invalid(document, ("metadata", "generateName"), message, "metadata.name")
     elif not name:
         message = f"this {document.kind} has no name. Write one under `metadata`"
         yield Problem(Place(document, ("metadata", "name")), message, Cause("FieldValueRequired", "metadata.name"))
-    elif wrong := names.dns_subdomain(name):
+    elif wrong := formats.check_dns_subdomain(name):
         message = f"{quote(name)} is no name for a {document.kind}: {wrong}.{placeholder_hint(name)}".rstrip(".")
         yield _invalid(document, ("metadata", "name"), message, "metadata.name")
 
@@ -74,9 +74,9 @@ def _names(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
 def _labels(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
     for key, value in metadata.labels.items():
         path = ("metadata", "labels", key)
-        if wrong := names.qualified_name(key):
+        if wrong := formats.check_qualified_name(key):
             yield _invalid(document, path, f"{quote(key)} is no label key: {wrong}", "metadata.labels", key=True)
-        if wrong := names.label_value(value):
+        if wrong := formats.check_label_value(value):
             hint = placeholder_hint(value) or " An annotation may hold any text."
             message = f"{quote(value)} is no value for the label {quote(key)}: {wrong}.{hint}"
             yield _invalid(document, path, message, "metadata.labels")
@@ -84,7 +84,7 @@ def _labels(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
 
 def _annotations(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
     for key in metadata.annotations:
-        if wrong := names.qualified_name(key.lower()):
+        if wrong := formats.check_qualified_name(key.lower()):
             path = ("metadata", "annotations", key)
             yield _invalid(
                 document, path, f"{quote(key)} is no annotation key: {wrong}", "metadata.annotations", key=True
@@ -138,7 +138,7 @@ def _finalizers(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
     field = "metadata.finalizers"
     for number, finalizer in enumerate(metadata.finalizers):
         path = ("metadata", "finalizers", number)
-        if wrong := names.qualified_name(finalizer):
+        if wrong := formats.check_qualified_name(finalizer):
             yield _invalid(document, path, f"{quote(finalizer)} is no finalizer: {wrong}", field)
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             message = (

@@ -162,7 +162,7 @@ def _listed(path: Path, written: str) -> Fix | None:
 def as_written(document: Document, path: Path) -> str:
     """A value that was read as no text, as it is written, without its anchor and tag; "" where it is more than a word."""
     from apflint.edit.lines import body  # only fixes need it
-    from apflint.load.node import Scalar, behind, walk
+    from apflint.load.tree import Scalar, behind, walk
 
     node = behind(walk(document.root, document.prefix + path)[2])
     written = document.source.text[body(document.source.text, node) : node.end]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from apflint import builtin, names
+from apflint import builtin, formats
 from apflint.checks import repair
 from apflint.checks.objects import is_deleted_by_server
 from apflint.finding import Elsewhere, Problem
@@ -35,7 +35,7 @@ def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
     written = {document.name for document in documents if document.kind == "PriorityLevelConfiguration"}
     for schema in workspace.flow_schemas:
         name = schema.spec.priority_level_configuration
-        if not name or names.dns_subdomain(name) or name in workspace.configuration.levels:
+        if not name or formats.check_dns_subdomain(name) or name in workspace.configuration.levels:
             continue
         if name in workspace.configuration.broken or name in written:
             continue  # the level is there and has findings of its own

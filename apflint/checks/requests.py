@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import names
+from apflint import formats
 from apflint.checks import repair
 from apflint.finding import Cause, Problem
 from apflint.location import Place, field_path
@@ -179,7 +179,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
             continue
         there = frozenset(rule.namespaces)
         for number, namespace in enumerate(rule.namespaces):
-            if wrong := names.dns_label(namespace):
+            if wrong := formats.check_dns_label(namespace):
                 at = (*path, "namespaces", number)
                 if namespace:
                     message = f"{quote(namespace)} is no namespace: {wrong}.{_namespace_hint(namespace)}"
@@ -189,7 +189,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
                         " namespaces ['*']"
                     )
                 fix = None
-                if namespace and names.dns_label(namespace.lower()) is None:
+                if namespace and formats.check_dns_label(namespace.lower()) is None:
                     fix = repair.replaced(at, namespace, namespace.lower(), there, safe=False)
                 yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
 
@@ -197,7 +197,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
 def _namespace_hint(namespace: str) -> str:
     if "*" in namespace:
         return " Names are compared as they are: there are no patterns."
-    if names.dns_label(namespace.lower()) is None:
+    if formats.check_dns_label(namespace.lower()) is None:
         return f" Did you mean {quote(namespace.lower())}?"
     return placeholder_hint(namespace)
 

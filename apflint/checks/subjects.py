@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import names
+from apflint import formats
 from apflint.checks import repair
 from apflint.finding import Cause, Problem
 from apflint.fix import Fix
@@ -122,7 +122,7 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
     if not name:
         message = "service account has no name. Add one; the name '*' matches all service accounts of the namespace"
         yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
-    elif name != "*" and (wrong := names.dns_subdomain(name)):
+    elif name != "*" and (wrong := formats.check_dns_subdomain(name)):
         message = f"{quote(name)} is no service account's name: {wrong}.{_account_hint(name)}"
         fix = _account_fix(document, path, namespace, name)
         yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
@@ -130,7 +130,7 @@ def _service_account(document: Document, path: Path, account: tuple[str, str]) -
     if not namespace:
         message = "service account has no namespace. Add the namespace: a subject cannot name all namespaces"
         yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
-    elif wrong := names.dns_label(namespace):
+    elif wrong := formats.check_dns_label(namespace):
         star = (
             " There is no way to name all namespaces here; the group system:serviceaccounts has all service accounts."
         )
@@ -144,7 +144,7 @@ def _account_fix(document: Document, path: Path, namespace: str, name: str) -> F
     home, _, own = name.removeprefix("system:serviceaccount:").partition(":")
     if not name.startswith("system:serviceaccount:") or namespace not in ("", home):
         return None
-    if names.dns_label(home) or names.dns_subdomain(own):
+    if formats.check_dns_label(home) or formats.check_dns_subdomain(own):
         return None
     fix = repair.changed((*path, "name"), name, own, safe=False)
     if namespace:

@@ -13,8 +13,8 @@ from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate import records
 from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
+from apflint.formats import check_dns_label
 from apflint.inputs import files
-from apflint.names import dns_label
 from apflint.output.console import counted
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
@@ -112,7 +112,7 @@ def _consistent(question: Question) -> None:
         raise ValueError(
             f'-n "{sanitize(question.namespace)}" is one namespace, and -A is for all. Give one of the two'
         )
-    if problem := dns_label(question.namespace):
+    if problem := check_dns_label(question.namespace):
         raise ValueError(f'-n: "{sanitize(question.namespace)}" is no name of a namespace: {problem}')
 
 

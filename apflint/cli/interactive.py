@@ -15,7 +15,7 @@ from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACC
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.request import COLLECTION_VERBS, VERBS, check_target, check_verb, from_words, infer_resource
 from apflint.evaluate.resources import RESOURCES
-from apflint.names import dns_label
+from apflint.formats import check_dns_label
 from apflint.output.console import wrap
 from apflint.output.sanitize import sanitize
 
@@ -184,7 +184,7 @@ def _check_target(verb: str, what: str) -> None:
 
 
 def _check_namespace(name: str) -> None:
-    if name and (problem := dns_label(name)):
+    if name and (problem := check_dns_label(name)):
         raise ValueError(f'"{name}" is not a valid name of a namespace: {problem}')
 
 

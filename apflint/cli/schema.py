@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from apflint.load.document import KINDS
+from apflint.package_data import find_data_directory
 from apflint.releases import API_VERSIONS
 from apflint.schema import load_schema
-from apflint.shipped import shipped
 from apflint.wording import did_you_mean, listed, quote
 
 FILES = {"config": "apflint-config.json", "test": "apflint-test.json"}
@@ -20,7 +20,7 @@ def show(kind: str, version: str) -> str:
     import json
 
     if kind in FILES:
-        with open(os.path.join(shipped("schemas"), FILES[kind]), encoding="utf-8") as file:
+        with open(os.path.join(find_data_directory("schemas"), FILES[kind]), encoding="utf-8") as file:
             return file.read()
     if kind not in _KINDS:
         known = (*_KINDS, *FILES)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit import CannotEditError, operations
-from apflint.load.node import Alias, Mapping, Node, Sequence, behind
+from apflint.load.tree import Alias, Mapping, Node, Sequence, behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

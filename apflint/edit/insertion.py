@@ -9,7 +9,7 @@ from apflint.edit import CannotEditError
 from apflint.edit.lines import above, begins_line, body, entry_end, following, line_end, line_start, next_line
 from apflint.edit.places import literal, word
 from apflint.fix import Edit
-from apflint.load.node import Mapping, Node, Scalar, behind, walk
+from apflint.load.tree import Mapping, Node, Scalar, behind, walk
 
 if TYPE_CHECKING:
     from apflint.location import Path

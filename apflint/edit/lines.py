@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.edit import CannotEditError
-from apflint.load.node import Mapping, Scalar, Sequence
+from apflint.load.tree import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from apflint.load.node import Node
+    from apflint.load.tree import Node
 
 # An anchor or a tag before a scalar, which libyaml counts in with it.
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")

@@ -14,7 +14,7 @@ from apflint.fix import Edit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.load.node import Node, Scalar
+    from apflint.load.tree import Node, Scalar
     from apflint.location import Path
 
     Entries = list[tuple[Scalar, Node]]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from apflint.edit import CannotEditError
 from apflint.edit.lines import body
 from apflint.fix import Edit
-from apflint.load.node import Alias, Mapping, Node, Scalar, behind, child, entries, walk
 from apflint.load.scalars import plain
+from apflint.load.tree import Alias, Mapping, Node, Scalar, behind, child, entries, walk
 
 if TYPE_CHECKING:
     from apflint.location import Path

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apflint.fix import Operation
     from apflint.load import Loaded
     from apflint.load.document import Document
-    from apflint.load.node import Node
+    from apflint.load.tree import Node
     from apflint.location import Path
 
 

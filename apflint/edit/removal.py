@@ -10,12 +10,12 @@ from apflint.edit.lines import entry_end, line_end, line_start
 from apflint.edit.places import entry, shared
 from apflint.fix import Edit
 from apflint.load.comments import within
-from apflint.load.node import Alias, Mapping, Sequence, behind, walk
+from apflint.load.tree import Alias, Mapping, Sequence, behind, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.load.node import Node
+    from apflint.load.tree import Node
     from apflint.location import Path
 
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\r\n|\r|\n|\Z)")

@@ -71,7 +71,7 @@ def _listed_in(directory: str) -> Iterator[str]:
 def patch_files(text: str) -> Iterator[str]:
     """Yield the relative paths of the patch files in the text of a kustomization; nothing if it is not valid YAML."""
     from apflint.load.decode import DecodeError, decode
-    from apflint.load.yaml_text import documents
+    from apflint.load.yaml import documents
 
     for document in documents(text, values=True):
         value: Any = document.value

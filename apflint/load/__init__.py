@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.load import yaml_text
-from apflint.load.objects import Objects, Trouble
+from apflint.load import yaml
+from apflint.load.apf_objects import Objects, Trouble
 from apflint.load.source import STDIN, Source
 from apflint.load.templates import in_other_format, is_script
 
@@ -58,11 +58,11 @@ def load_text(source: Source) -> Loaded:
     if template is not None and objects.worth_reading(0, len(source.text)):
         objects.template(template)
     elif source.name.endswith(".json"):
-        from apflint.load import json_text
+        from apflint.load import json
 
-        objects.read(json_text.documents(source.text, objects.worth_reading), json_text.compose)
+        objects.read(json.documents(source.text, objects.worth_reading), json.compose)
     else:
-        objects.read(yaml_text.documents(source.text, objects.worth_reading, values=True), yaml_text.compose)
+        objects.read(yaml.documents(source.text, objects.worth_reading, values=True), yaml.compose)
     return Loaded(source, tuple(objects.documents), tuple(objects.troubles), dict(sorted(objects.others.items())))
 
 

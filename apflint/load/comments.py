@@ -6,14 +6,14 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.load import yaml_text
-from apflint.load.node import Mapping, Scalar, Sequence
+from apflint.load import yaml
+from apflint.load.tree import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.load.node import Node
     from apflint.load.source import Source
+    from apflint.load.tree import Node
 
 _BLOCK_SCALAR = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]")
 _ANY = re.compile(r"(?<![^\s])#[^\r\n]*")
@@ -115,7 +115,7 @@ def _places(source: Source, offsets: list[int]) -> _Places:
     nodes: list[tuple[int, int]] = []
     tails: dict[int, int] = {}
     begun: list[tuple[int, int]] = []
-    for document in yaml_text.documents(source.text, wanted):
+    for document in yaml.documents(source.text, wanted):
         next_as_well = document.error is None and document.root is None
         if document.error is not None:
             content = _CONTENT.search(source.text, document.start, document.end)

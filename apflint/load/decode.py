@@ -10,12 +10,12 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_FINDINGS_PER_RULE
-from apflint.load.node import Alias, Mapping, Node, Scalar, Sequence, behind
 from apflint.load.scalars import key_text
+from apflint.load.tree import Alias, Mapping, Node, Scalar, Sequence, behind
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.load.node import Limit
+    from apflint.load.tree import Limit
     from apflint.location import Path
 
 # go-yaml decode.go, allowedAliasRatio: how much of a document may come from aliases, by the number of values decoded.

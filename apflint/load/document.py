@@ -6,7 +6,7 @@ from marshal import dumps, loads
 from sys import intern
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from apflint.load.node import Mapping, Node, Scalar, Sequence, walk
+from apflint.load.tree import Mapping, Node, Scalar, Sequence, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

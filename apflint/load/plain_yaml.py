@@ -11,13 +11,13 @@ from math import isfinite
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
-from apflint.load.line_yaml import value_by_lines
+from apflint.load.fast_yaml import value_by_lines
 from apflint.load.scalars import key, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apflint.load.yaml_text import Parser
+    from apflint.load.yaml import Parser
 
 MAX_EVENTS_LENGTH = 500_000
 """Characters of a document that is read from events."""
@@ -41,7 +41,7 @@ def plain_value(text: str, parser: Callable[[str], Parser], max_values: int) -> 
 
 
 def _count_at_most(text: str) -> int:
-    """Return an upper bound of the values in a document, if it is one that `line_yaml` or the events can read.
+    """Return an upper bound of the values in a document, if it is one that `fast_yaml` or the events can read.
 
     A short text is bounded by its length: two characters can make three values (`[?,?]`). In a longer one each line has at
     most one key, each item follows a dash, a bracket or a comma, and the root is one more.

@@ -11,6 +11,7 @@ from apflint.evaluate.match import ALL
 from apflint.evaluate.misses import quoted, subject_in_words
 from apflint.evaluate.request import VERBS, infer_resource
 from apflint.evaluate.resources import named
+from apflint.formats import check_dns_label, check_dns_subdomain
 from apflint.model import (
     NonResourcePolicyRule,
     PolicyRulesWithSubjects,
@@ -18,7 +19,6 @@ from apflint.model import (
     ServiceAccountSubject,
     Subject,
 )
-from apflint.names import dns_label, dns_subdomain
 from apflint.policy.reading import nearest
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _resource_rules(fields: Fields, path: Path, verbs: tuple[str, ...]) -> tuple
         if "/" in group:
             fields.wrong(place, f'"{group}" is a group and a version: write "{group.partition("/")[0]}" alone')
     for place, namespace in fields.places((*path, "namespaces")):
-        if namespace != ALL and (wrong := dns_label(namespace)):
+        if namespace != ALL and (wrong := check_dns_label(namespace)):
             fields.wrong(place, f'"{namespace}" is no namespace: {wrong}')
     in_namespaces, cluster_scope = fields.has((*path, "namespaces")), fields.boolean((*path, "clusterScope"))
     namespaces = _values(fields, (*path, "namespaces"))
@@ -180,7 +180,7 @@ def _subject(fields: Fields, place: Path, key: str, name: str) -> Subject:
     if key == "group":
         return Subject("Group", None, name, None)
     namespace, _, account = name.partition("/")
-    wrong = dns_label(namespace) or (None if account == ALL else dns_subdomain(account))
+    wrong = check_dns_label(namespace) or (None if account == ALL else check_dns_subdomain(account))
     if not account:
         fields.wrong(
             place, f'"{name}" is no service account: write NAMESPACE/NAME, or NAMESPACE/* for all of a namespace'

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.load.decode import DecodeError, decode
 from apflint.load.document import Document
 from apflint.load.source import Source
-from apflint.load.yaml_text import YamlError
+from apflint.load.yaml import YamlError
 from apflint.similarity import find_similar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from apflint.load.yaml_text import YamlDocument
+    from apflint.load.yaml import YamlDocument
     from apflint.location import Path, Span
     from apflint.policy.suite import Suite
 
@@ -60,9 +60,9 @@ def _document(source: Source) -> Document | Mistake:
     """The one document of a file."""
     found: Sequence[YamlDocument]
     if source.name.endswith(".json"):
-        from apflint.load import json_text as language
+        from apflint.load import json as language
     else:
-        from apflint.load import yaml_text as language  # type: ignore[no-redef]  # modules of the same functions
+        from apflint.load import yaml as language  # type: ignore[no-redef]  # modules of the same functions
     found = [
         each
         for each in language.documents(source.text)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apflint.load.decode import Decoded, DecodeError, _allowed, decode
-from apflint.load.yaml_text import compose
+from apflint.load.yaml import compose
 
 
 def decoded(text: str) -> Decoded:

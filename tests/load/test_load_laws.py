@@ -14,12 +14,13 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from apflint.load import load, load_text, yaml_text
+from apflint.load import load, load_text
+from apflint.load import yaml as load_yaml
 from apflint.load.decode import decode
-from apflint.load.node import Alias, Mapping, Node, Sequence
 from apflint.load.scalars import key
 from apflint.load.slow_yaml import SlowParser
 from apflint.load.source import Source
+from apflint.load.tree import Alias, Mapping, Node, Sequence
 
 if TYPE_CHECKING:
     from apflint.location import Path
@@ -185,27 +186,27 @@ MANIFESTS = [
 
 @pytest.mark.parametrize("text", MANIFESTS)
 def test_the_parser_without_libyaml_gives_the_same_trees(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fast = [shape(document) for document in yaml_text.documents(text)]
-    monkeypatch.setattr(yaml_text, "_parser", SlowParser)
-    slow = [shape(document) for document in yaml_text.documents(text)]
+    fast = [shape(document) for document in load_yaml.documents(text)]
+    monkeypatch.setattr(load_yaml, "_parser", SlowParser)
+    slow = [shape(document) for document in load_yaml.documents(text)]
     assert slow == fast
 
 
 @pytest.mark.parametrize("text", ["a: [b\n", "a: 'b\n", "a: b: c\n", "a: *x\n", "\tb: c\n", "a: b\0\n", "a: [*]\n"])
 def test_without_libyaml_mistakes_are_found_too(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_text, "_parser", SlowParser)
+    monkeypatch.setattr(load_yaml, "_parser", SlowParser)
     (trouble,) = load("a.yaml", (HEAD + text).encode()).troubles
     assert trouble.what == "syntax"
     assert trouble.start >= len(HEAD)
 
 
 def test_libyaml_is_looked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not isinstance(yaml_text._parser("a"), SlowParser)
+    assert not isinstance(load_yaml._parser("a"), SlowParser)
     monkeypatch.setitem(sys.modules, "yaml._yaml", None)
-    assert isinstance(yaml_text._parser("a"), SlowParser)
+    assert isinstance(load_yaml._parser("a"), SlowParser)
 
 
-def shape(document: yaml_text.YamlDocument) -> Any:
+def shape(document: load_yaml.YamlDocument) -> Any:
     """Everything in a document that a finding may depend on."""
     assert document.error is None
     if document.root is None:
@@ -243,7 +244,7 @@ def test_read_piece_by_piece_a_stream_is_what_it_is_as_a_whole(text: str) -> Non
         events: list[Any] = list(yaml.parse(text, Loader=yaml.CSafeLoader))
     except (yaml.YAMLError, UnicodeEncodeError):
         assume(False)
-    found = list(yaml_text.documents(text))
+    found = list(load_yaml.documents(text))
     assume(not any(document.error and _is_ours(document.error) for document in found))
     assert [document.error for document in found if document.error] == []
     scalars = [event for event in events if isinstance(event, yaml.ScalarEvent) and event.style is None and event.value]
@@ -252,6 +253,6 @@ def test_read_piece_by_piece_a_stream_is_what_it_is_as_a_whole(text: str) -> Non
     assert theirs <= ours
 
 
-def _is_ours(error: yaml_text.YamlError) -> bool:
+def _is_ours(error: load_yaml.YamlError) -> bool:
     """Whether it is a mistake to Kubernetes alone: an alias without an anchor, a key that is no word, a tag."""
     return any(words in str(error) for words in ("has no anchor", "as a key", "is tagged", "base64", "only words"))

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_load_laws import HEAD, PIECES, TEXTS, VALUES
 
-from apflint.load import yaml_text
+from apflint.load import yaml as load_yaml
 from apflint.load.decode import Decoded, DecodeError, decode
 from apflint.load.plain_yaml import DEEPEST, MAX_EVENTS_LENGTH, plain_value, value_by_events
 
@@ -41,8 +41,8 @@ SPECIAL = [
 
 def short(text: str) -> Any:
     """By the events, which all that is read by lines agrees with."""
-    value = value_by_events(text, yaml_text._parser)
-    either = plain_value(text, yaml_text._parser, yaml_text.MAX_VALUES)
+    value = value_by_events(text, load_yaml._parser)
+    either = plain_value(text, load_yaml._parser, load_yaml.MAX_VALUES)
     assert value is None or len(text) > MAX_EVENTS_LENGTH or repr(either) == repr(value)
     return value if len(text) <= MAX_EVENTS_LENGTH else either
 
@@ -50,9 +50,9 @@ def short(text: str) -> Any:
 def long(text: str) -> Decoded | None:
     """What the tree gives; None for what cannot be read, or nothing."""
     try:
-        root = yaml_text.compose(text, 0, len(text))
+        root = load_yaml.compose(text, 0, len(text))
         return None if root is None else decode(root)
-    except (yaml_text.YamlError, DecodeError):
+    except (load_yaml.YamlError, DecodeError):
         return None
 
 
@@ -96,11 +96,11 @@ def test_the_deepest_is_read() -> None:
 
 
 def test_documents_have_a_value_only_where_it_is_asked_for() -> None:
-    (document,) = yaml_text.documents("a: b\n")
+    (document,) = load_yaml.documents("a: b\n")
     assert (document.value, document.root is None) == (None, False)
-    (document,) = yaml_text.documents("a: b\n", values=True)
+    (document,) = load_yaml.documents("a: b\n", values=True)
     assert (document.value, document.root is None) == ({"a": "b"}, True)
-    (document,) = yaml_text.documents("a: &x b\n", values=True)
+    (document,) = load_yaml.documents("a: &x b\n", values=True)
     assert (document.value, document.root is None) == (None, False)
 
 
@@ -110,7 +110,7 @@ ENTRY = "- name: team-a\n  verbs: [get, list]\n  rules:\n  - user: 'a: b'\n"
 def test_a_long_list_is_read_by_lines_as_by_the_tree() -> None:
     text = "items:\n" + ENTRY * (MAX_EVENTS_LENGTH // len(ENTRY) + 1)
     assert len(text) > MAX_EVENTS_LENGTH
-    found = plain_value(text, yaml_text._parser, yaml_text.MAX_VALUES)
+    found = plain_value(text, load_yaml._parser, load_yaml.MAX_VALUES)
     assert found is not None
     assert repr(Decoded(found, (), ())) == repr(long(text))
 
@@ -120,13 +120,13 @@ def test_a_document_of_too_many_values_is_not_read_by_lines(line: str) -> None:
     """The tree has more values than this bound allows, so the bound must not let the short way read them."""
     text = "".join(line.format(number) for number in range(MAX_EVENTS_LENGTH // len(line) + 1))
     assert len(text) > MAX_EVENTS_LENGTH
-    values = yaml_text.MAX_VALUES - count_left(text)
-    assert plain_value(text, yaml_text._parser, values - 1) is None
-    assert plain_value(text, yaml_text._parser, 10 * values) is not None
+    values = load_yaml.MAX_VALUES - count_left(text)
+    assert plain_value(text, load_yaml._parser, values - 1) is None
+    assert plain_value(text, load_yaml._parser, 10 * values) is not None
 
 
 def count_left(text: str) -> int:
     """Return how many values the tree may have besides those of a document."""
-    composer = yaml_text._Composer(text, 0, len(text))
+    composer = load_yaml._Composer(text, 0, len(text))
     composer.root()
     return composer.left

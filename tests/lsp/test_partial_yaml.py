@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.load.node import Mapping, Scalar, Sequence
-from apflint.load.yaml_text import compose
+from apflint.load.tree import Mapping, Scalar, Sequence
+from apflint.load.yaml import compose
 from apflint.lsp.cursor import insertion_point
 from apflint.lsp.partial_yaml import (
     MAX_DOCUMENT_CHARACTERS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lsprotocol import types
 
 from apflint.load.document import KINDS
-from apflint.load.node import walk
+from apflint.load.tree import walk
 from apflint.lsp.convert import range_at
 from apflint.lsp.cursor import LEVEL_NAME, LEVEL_REFERENCE, level_at
 from apflint.lsp.server import Server, server

@@ -10,17 +10,17 @@ from apflint.load import templates
 from apflint.load.decode import Decoded, DecodeError, decode
 from apflint.load.document import GROUP, KINDS, LISTS, Document
 from apflint.load.near_misses import has_apf_spec, near_miss
+from apflint.load.prefilter import Signs, kind_at_the_margin, kind_of_others, says_something, words_of_ours
 from apflint.load.scalars import shown
-from apflint.load.signs import Signs, kind_at_the_margin, kind_of_others, says_something, words_of_ours
-from apflint.load.yaml_text import YamlError
+from apflint.load.yaml import YamlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from apflint.load.decode import Duplicate
-    from apflint.load.node import Node
     from apflint.load.source import Source
-    from apflint.load.yaml_text import YamlDocument
+    from apflint.load.tree import Node
+    from apflint.load.yaml import YamlDocument
     from apflint.location import Path
 
 FILE = 2_000_000

@@ -13,9 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_load_laws import HEAD, PIECES, TEXTS, VALUES
 
-from apflint.load import line_yaml, yaml_text
+from apflint.load import fast_yaml
+from apflint.load import yaml as load_yaml
 from apflint.load.decode import Decoded, DecodeError, decode
-from apflint.load.line_yaml import DEEPEST, value_by_lines
+from apflint.load.fast_yaml import DEEPEST, value_by_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,9 +111,9 @@ LINES = st.lists(
 def long(text: str) -> Decoded | None:
     """What the tree gives; None for what cannot be read, or nothing."""
     try:
-        root = yaml_text.compose(text, 0, len(text))
+        root = load_yaml.compose(text, 0, len(text))
         return None if root is None else decode(root)
-    except (yaml_text.YamlError, DecodeError):
+    except (load_yaml.YamlError, DecodeError):
         return None
 
 
@@ -142,7 +143,7 @@ def examples() -> Iterator[str]:
     """The YAML of the rule pages and the fixtures."""
     for path in sorted(ROOT.glob("fixtures/**/*.yaml")):
         text = path.read_text(errors="replace")
-        yield from (text[start:end] for start, end in yaml_text._pieces(text) if end - start < 3000)
+        yield from (text[start:end] for start, end in load_yaml._pieces(text) if end - start < 3000)
     for path in sorted(ROOT.glob("rules/*.md")):
         yield from re.findall(r"```yaml[^\n]*\n(.*?)```", path.read_text(), re.DOTALL)
 
@@ -213,6 +214,6 @@ def test_no_value_is_shared_and_not_everything_is_remembered() -> None:
     first["a"].append(1)
     first["c"]["d"] = 1
     assert second == value_by_lines(text) == {"a": ["b"], "c": {}}
-    for number in range(2 * line_yaml._REMEMBERED):
+    for number in range(2 * fast_yaml._REMEMBERED):
         assert value_by_lines(f"a: {number}") == {"a": number}
-    assert len(line_yaml._KNOWN) <= line_yaml._REMEMBERED
+    assert len(fast_yaml._KNOWN) <= fast_yaml._REMEMBERED

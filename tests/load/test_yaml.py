@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.load.node import Mapping, Scalar
-from apflint.load.yaml_text import MAX_DEPTH, MAX_LENGTH, MAX_VALUES, YamlDocument, YamlError, compose, documents
+from apflint.load.tree import Mapping, Scalar
+from apflint.load.yaml import MAX_DEPTH, MAX_LENGTH, MAX_VALUES, YamlDocument, YamlError, compose, documents
 
 
 def pieces(text: str) -> list[str]:

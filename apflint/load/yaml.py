@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
-from apflint.load.node import Alias, Mapping, Node, Scalar, Sequence
 from apflint.load.plain_yaml import plain_value
 from apflint.load.scalars import ScalarError, key, plain, shown, tagged
+from apflint.load.tree import Alias, Mapping, Node, Scalar, Sequence
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from yaml.events import Event
 
-    from apflint.load.node import Limit
+    from apflint.load.tree import Limit
 
 MAX_DEPTH = 200
 """Levels of nesting that are read. A FlowSchema has ten; the limit keeps hostile input from exhausting the stack."""
@@ -175,7 +175,7 @@ class _Composer:
             if event is not None and event.__class__ is not events.StreamEndEvent:
                 raise YamlError("a second document without `---` before it", event.start_mark.index + self.base)
         except ParserError as error:
-            from apflint.load.mistakes import mistake  # most text has none
+            from apflint.load.syntax_errors import mistake  # most text has none
 
             raise mistake(error, self.text, self.base, self.end) from error
         except UnicodeEncodeError as error:

@@ -10,8 +10,8 @@ from json.decoder import JSONDecodeError, JSONDecoder, scanstring  # type: ignor
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from apflint.load.node import Mapping, Node, Scalar, Sequence
-from apflint.load.yaml_text import MAX_DEPTH, MAX_DOCUMENTS, MAX_LENGTH, MAX_VALUES, YamlDocument, YamlError, too_many
+from apflint.load.tree import Mapping, Node, Scalar, Sequence
+from apflint.load.yaml import MAX_DEPTH, MAX_DOCUMENTS, MAX_LENGTH, MAX_VALUES, YamlDocument, YamlError, too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

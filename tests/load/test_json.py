@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apflint.load.decode import decode
-from apflint.load.json_text import compose, documents
-from apflint.load.yaml_text import MAX_DEPTH, YamlError
+from apflint.load.json import compose, documents
+from apflint.load.yaml import MAX_DEPTH, YamlError
 
 
 def values(text: str) -> list[Any]:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.load.scalars import shown
-from apflint.load.yaml_text import YamlError
+from apflint.load.yaml import YamlError
 
 if TYPE_CHECKING:
     from yaml.error import YAMLError

@@ -1,0 +1,85 @@
+"""Formats of strings that Kubernetes validates: names, label values and timestamps.
+
+Names follow `k8s.io/apimachinery/pkg/util/validation`. Lengths are in bytes of UTF-8, as in Go.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_DNS_LABEL = re.compile(rf"{_LABEL}\Z")
+_DNS_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z")
+_QUALIFIED_NAME = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\Z")
+_LABEL_VALUE = re.compile(r"(?:(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
+_ALLOWED_CHARACTERS = "only letters, digits, `-`, `_` and `.` are allowed, with a letter or digit first and last"
+
+
+def check_dns_label(text: str) -> str | None:
+    """Return why `text` is not a DNS label (a namespace), or None if it is. `IsDNS1123Label`."""
+    if too_long := _check_length(text, 63):
+        return f"it has {too_long}"
+    if not _DNS_LABEL.match(text):
+        return "only lower-case letters, digits and `-` are allowed, with a letter or digit first and last"
+    return None
+
+
+def check_dns_subdomain(text: str) -> str | None:
+    """Return why `text` is not a DNS subdomain (most object names), or None if it is. `IsDNS1123Subdomain`."""
+    if too_long := _check_length(text, 253):
+        return f"it has {too_long}"
+    if not _DNS_SUBDOMAIN.match(text):
+        return (
+            "only lower-case letters, digits, `-` and `.` are allowed, with a letter or digit first and last"
+            " and on both sides of each `.`"
+        )
+    return None
+
+
+def check_qualified_name(text: str) -> str | None:
+    """Return why `text` is not a label or annotation key, `name` or `prefix/name`, or None if it is. `IsQualifiedName`."""
+    prefix, slash, name = text.rpartition("/")
+    if "/" in prefix:
+        return "it has more than one `/`"
+    if slash and not prefix:
+        return "the part before the `/` is empty"
+    if prefix and (wrong := check_dns_subdomain(prefix)):
+        return f"in the part before the `/` {wrong}"
+    if not name:
+        return "the name is empty"
+    if too_long := _check_length(name, 63):
+        return f"the name has {too_long}"
+    return None if _QUALIFIED_NAME.match(name) else _ALLOWED_CHARACTERS
+
+
+def check_label_value(text: str) -> str | None:
+    """Return why `text` is not a label value, or None if it is. `IsValidLabelValue`."""
+    if too_long := _check_length(text, 63):
+        return f"it has {too_long}"
+    return None if _LABEL_VALUE.match(text) else _ALLOWED_CHARACTERS
+
+
+def _check_length(text: str, maximum: int) -> str | None:
+    length = len(text.encode("utf-8", "surrogatepass"))
+    return f"{length} characters, but at most {maximum} are allowed" if length > maximum else None
+
+
+# Go's time.Parse(time.RFC3339, ...), which metav1.Time decodes with, is laxer than RFC 3339: it accepts an hour of one
+# digit and a comma before the fraction. It is stricter in that T and Z must be capitals and second 60 is invalid.
+# Source: parse in Go's src/time/format.go (the comma: since Go 1.17, Kubernetes 1.23).
+_TIMESTAMP = (
+    r"(\d{4})-(\d\d)-(\d\d)T(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-4]):(?:[0-5]\d|60))"
+)
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def is_timestamp(text: str) -> bool:
+    """Whether kube-apiserver decodes `text` as a `metav1.Time`: `2026-11-21T10:00:00Z`, also with fraction and offset."""
+    match = re.fullmatch(_TIMESTAMP, text, re.ASCII)
+    if not match:
+        return False
+    year, month, day = map(int, match.groups())
+    if not 1 <= month <= 12:
+        return False
+    leap_day = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 1 <= day <= _DAYS[month - 1] + leap_day
