@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from apflint.location import clipped
 from apflint.package_data import find_data_directory
 from apflint.record import NamedTuple
-from apflint.similarity import find_similar
+from apflint.wording import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,9 +130,8 @@ def known(text: str) -> str | None:
 
 
 def _nearest(text: str) -> str:
-    """` Did you mean ...?`, or nothing."""
-    near = find_similar(text.upper(), ids(), 2) or find_similar(text.lower(), names(), 2)
-    return " Did you mean " + " or ".join(f'"{one}"' for one in near) + "?" if near else ""
+    """Return a question for the rules whose id or name resembles `text`, after a space."""
+    return suggest(text, ids(), 2) or suggest(text, names(), 2)
 
 
 def _folder() -> str:

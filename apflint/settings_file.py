@@ -12,7 +12,7 @@ from apflint.exclusion import Excluder, Patterns
 from apflint.finding import SEVERITIES
 from apflint.output.findings import FORMATS
 from apflint.settings import DEFAULTS, git_root, is_severity
-from apflint.similarity import find_similar
+from apflint.wording import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -103,7 +103,7 @@ def _project(folder: str) -> str:
 def _value(key: str, value: Any, where: str) -> Any:
     place = f"{where}{key}"
     if key not in DEFAULTS:
-        raise ValueError(f"{place}: there is no such key.{_nearest(key, DEFAULTS)} `apflint config` lists them all.")
+        raise ValueError(f"{place}: there is no such key.{suggest(key, DEFAULTS)} `apflint config` lists them all.")
     if key in _LISTS:
         words = _words(value, place)
         if key in ("select", "extend-select", "ignore"):
@@ -126,7 +126,7 @@ def _value(key: str, value: Any, where: str) -> Any:
         return _release(value, place)
     choices = _CHOICES.get(key)
     if choices and value not in choices:
-        raise ValueError(f"{place}: {value!r} is none of {', '.join(choices)}.{_nearest(str(value), choices)}")
+        raise ValueError(f"{place}: {value!r} is none of {', '.join(choices)}.{suggest(str(value), choices)}")
     return value
 
 
@@ -167,7 +167,7 @@ def _severities(value: Any, place: str) -> dict[str, str]:
     for selector, severity in sorted(_table(value, place).items(), key=lambda entry: len(entry[0])):
         if not is_severity(severity):
             choices = (*SEVERITIES, "off")
-            hint = _nearest(str(severity), choices)
+            hint = suggest(str(severity), choices)
             raise ValueError(f"{place}.{selector}: {severity!r} is none of {', '.join(choices)}.{hint}")
         # The longer selector is the more exact one, and comes later.
         found |= dict.fromkeys(_matching(selector, f"{place}.{selector}"), severity)
@@ -183,11 +183,6 @@ def _release(value: Any, place: str) -> str:
         return release(value).name
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
-
-
-def _nearest(word: str, known: Any) -> str:
-    near = find_similar(word.lower().replace("_", "-"), known)
-    return f' Did you mean "{near[0]}"?' if near else ""
 
 
 def adjustment(settings: Settings, folder: str) -> Callable[[Finding], Finding | None]:

@@ -13,8 +13,7 @@ from apflint.checks import repair
 from apflint.finding import Problem
 from apflint.fix import Edit, Fix, Rename
 from apflint.location import TextRange, clipped
-from apflint.similarity import find_similar
-from apflint.wording import quote
+from apflint.wording import quote, suggest
 
 if TYPE_CHECKING:
     from apflint.load.comments import Comment
@@ -32,8 +31,7 @@ def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *,
     place = TextRange(source, comment.start, comment.end)
     if word in _WORDS:
         return Problem(place, f"the suppression names no rule, so it does nothing. {_HOW}")
-    near = find_similar(word.lower(), _WORDS, 1) if hints else ()
-    hint = f' Did you mean "{near[0]}"?' if near else ""
+    hint = suggest(word, _WORDS) if hints else ""
     message = f'"{clipped(word)}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
     meant = repair.meant(word, _WORDS) if hints else None
     form = is_one.match(f"{meant}{comment.text[len(word) :]}") if meant else None

@@ -1,4 +1,4 @@
-"""How messages speak: quoting, lists, near misses."""
+"""Words in messages: quoted values, lists, counts, and suggestions for misspelled words."""
 
 from __future__ import annotations
 
@@ -6,60 +6,94 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from apflint.load import templates
-from apflint.similarity import MAX_WORD_LENGTH, find_similar
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_LONGEST = 80
+MAX_QUOTE_LENGTH = 80
+"""Characters of a quoted value; longer ones are cut."""
+MAX_WORD_LENGTH = 400
+"""Characters of a word to compare; the longest key that a server accepts has 317. The time grows with the square, and
+both words may be text of a hostile file."""
+MIN_SIMILARITY = 0.65
+"""Similarity of a suggestion. `batch` resembles `batch-jobs` (0.67); `read` does not resemble `create` (0.6)."""
 
 
 def quote(value: object) -> str:
-    """A value as a message shows it: texts in double quotes, all on one line, cut where it is long."""
+    """Return a value as messages show it: on one line, strings in double quotes, cut if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    if len(text) <= _LONGEST:
+    if len(text) <= MAX_QUOTE_LENGTH:
         return text
-    return f'{text[: _LONGEST - 2]}…"' if isinstance(value, str) else f"{text[: _LONGEST - 1]}…"
+    return f'{text[: MAX_QUOTE_LENGTH - 2]}…"' if isinstance(value, str) else f"{text[: MAX_QUOTE_LENGTH - 1]}…"
 
 
-def listed(words: Iterable[str], last: str = "or") -> str:
-    """`a, b or c`."""
-    all_words = list(words)
-    if len(all_words) < 2:
-        return "".join(all_words)
-    return f"{', '.join(all_words[:-1])} {last} {all_words[-1]}"
+def join_words(words: Iterable[str], conjunction: str = "or") -> str:
+    """Return `a, b or c`."""
+    *others, last = list(words) or [""]
+    return f"{', '.join(others)} {conjunction} {last}" if others else last
 
 
-def several(words: Sequence[str], most: int) -> str:
-    """`a, b and 7 more`: so many words at most, the last of which counts those that are left out."""
-    if len(words) > most:
-        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
-    return listed(words, "and")
+def join_some(words: Sequence[str], maximum: int) -> str:
+    """Return `a, b and 7 more`: at most `maximum` parts, the last of which counts the words that are left out."""
+    if len(words) > maximum:
+        words = [*words[: maximum - 1], f"{len(words) - maximum + 1} more"]
+    return join_words(words, "and")
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` was probably meant to be: another case, or a letter or two off."""
-    return _nearest(word, tuple(known)) if len(word) <= MAX_WORD_LENGTH else None
+def pluralize(count: int, noun: str) -> str:
+    """Return `1 seat` or `2 seats`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def find_similar(word: str, known: Iterable[str], maximum: int = 1) -> tuple[str, ...]:
+    """Return at most `maximum` of the known words that resemble `word`, the most similar first. Ignores case, and `_` for `-`."""
+    return _find_similar(word, tuple(known), maximum) if len(word) <= MAX_WORD_LENGTH else ()
 
 
 @lru_cache(maxsize=4096)
-def _nearest(word: str, words: tuple[str, ...]) -> str | None:
-    folded = {candidate.lower(): candidate for candidate in words}
-    if word.lower() in folded:
-        return folded[word.lower()]
-    close = find_similar(word.lower(), list(folded), 1, 0.72)
-    return folded[close[0]] if close else None
+def _find_similar(word: str, known: tuple[str, ...], maximum: int) -> tuple[str, ...]:
+    from difflib import get_close_matches  # 5 ms, and only a mistake needs it
+
+    folded = {_fold(other): other for other in reversed(known) if len(other) <= MAX_WORD_LENGTH}
+    return tuple(folded[other] for other in get_close_matches(_fold(word), folded, maximum, MIN_SIMILARITY))
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A sentence with the nearest word, with a blank before it; empty where nothing is near."""
-    near = nearest(word, known)
-    return f" Did you mean {quote(near)}?" if near and near != word else ""
+def _fold(word: str) -> str:
+    return word.lower().replace("_", "-")
+
+
+def measure_similarity(word: str, other: str) -> float:
+    """Return how similar two words are: 1 if they are the same, 0 if they have nothing in common or are too long."""
+    if max(len(word), len(other)) > MAX_WORD_LENGTH:
+        return float(word == other)
+    from difflib import SequenceMatcher  # only a mistake needs it
+
+    return SequenceMatcher(None, word, other).ratio()
+
+
+def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | None:
+    """Return `did you mean "x" or "y"?`, or None if no known word resembles `word`."""
+    similar = [quote(other) for other in find_similar(word, known, maximum) if other != word]
+    return f"did you mean {join_words(similar)}?" if similar else None
+
+
+def suggest(word: str, known: Iterable[str], maximum: int = 1) -> str:
+    """Return ` Did you mean "x"?`, a sentence to append to the message of a user error, or an empty string."""
+    question = did_you_mean(word, known, maximum)
+    return f" D{question[1:]}" if question else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that resembles `word` most, or None if none does."""
+    return next(iter(find_similar(word, known)), None)
+
+
+listed, several = join_words, join_some
 
 
 def placeholder_hint(value: str) -> str:
-    """A sentence, with a blank before it, for a value that a template should have filled in."""
+    """Return a sentence, after a space, for a value that a template should have filled in."""
+    from apflint.load import templates
+
     found = templates.in_name(value)
     return (
         f" {quote(found)} looks like a placeholder: render the file before it is checked or applied." if found else ""

@@ -427,7 +427,7 @@ def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         (["explain"], "which request? For example: apflint explain list pods"),
         (["explain", "list", "pods"], "who asks? Name the user with --as"),
         (["explain", "list", "--as", "a"], '"list" what? Name a verb and a resource'),
-        (["explain", "list", "po\x1b[31m", "--as", "a"], r'"po\x1b[31m" is no resource of Kubernetes itself'),
+        (["explain", "list", "po\x1b[31m", "--as", "a"], r'"po\x1b[31m" is not a resource of Kubernetes itself'),
         (["explain", "lst", "pods", "--as", "a"], '"lst" is no verb'),
         (["explain", "--method", "GET", "--as", "a"], "--method needs --path"),
         (["explain", "--path", "/api/v1/watch", "--as", "a"], "the server cannot tell which resource is meant"),

@@ -140,7 +140,7 @@ def test_user_verb_and_resource_are_needed() -> None:
         (("alice", ""), "lst", '"lst" is no verb of a request for a resource.', ("list", "nodes")),
         (("alice", ""), "describe", '"describe" sends "get".', ("list", "nodes")),
         (("alice", "", "list"), "", "Name a resource or a path.", ("nodes",)),
-        (("alice", "", "list"), "po\x1b[31m", "is no resource of Kubernetes itself", ("nodes",)),
+        (("alice", "", "list"), "po\x1b[31m", "is not a resource of Kubernetes itself", ("nodes",)),
         (("alice", "", "list"), "widgets", 'name its API group too: "widgets.example.com"', ("nodes",)),
         (("alice", "", "post"), "nodes", '"post" is an HTTP method, and "nodes" is not a path.', ("list", "nodes")),
         (("alice", "", "list", "pods"), "Team_A", '"Team_A" is not a valid name of a namespace', ("team-a",)),

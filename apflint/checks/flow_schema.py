@@ -9,7 +9,7 @@ from apflint.checks import repair
 from apflint.checks.comparison import differences
 from apflint.finding import Cause, Problem
 from apflint.location import Place
-from apflint.wording import did_you_mean, placeholder_hint, quote
+from apflint.wording import placeholder_hint, quote, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
         method = schema.spec.distinguisher_method
         if method is not None and method not in DISTINGUISHERS:
             if method:
-                hint = did_you_mean(method, DISTINGUISHERS) or " Service accounts are users too"
+                hint = suggest(method, DISTINGUISHERS) or " Service accounts are users too"
                 message = f"{quote(method)} is no type of distinguisherMethod: there are ByUser and ByNamespace.{hint}"
             else:
                 message = (

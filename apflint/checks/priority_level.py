@@ -11,7 +11,7 @@ from apflint.finding import Cause, Problem
 from apflint.fix import Fix, Insert, Remove
 from apflint.location import Place, field_path
 from apflint.model import PRESERVE_ZERO, shares_field
-from apflint.wording import did_you_mean, quote
+from apflint.wording import quote, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +121,7 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             said = (
                 f"{quote(response.type)} is no type of limitResponse" if response.type else "limitResponse has no type"
             )
-            hint = did_you_mean(response.type, _RESPONSES)
+            hint = suggest(response.type, _RESPONSES)
             message = f"{said}. Write Queue (requests wait) or Reject (429 at once).{hint}"
             fix = repair.spelled((*path, "type"), response.type, _RESPONSES)
             if not response.type and response.queuing is not None:

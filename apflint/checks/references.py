@@ -13,8 +13,7 @@ from apflint.finding import Elsewhere, Problem
 from apflint.load import helm_templates
 from apflint.location import Path, Place
 from apflint.model import FlowSchema
-from apflint.similarity import find_similar
-from apflint.wording import listed, quote
+from apflint.wording import quote, suggest
 from apflint.workspace import is_dangling_on_server
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
             continue  # the level is there and has findings of its own
         gone = builtin.lifetime("PriorityLevelConfiguration", name)
         candidates = _candidates(workspace, name)
-        near = _near(name, candidates)
+        near = suggest(name, candidates, 2)
         is_certain = workspace.world.complete or is_dangling_on_server(schema)
         message = (
             f"there is no priority level {quote(name)}"
@@ -137,11 +136,6 @@ def _by_shorter(workspace: Workspace) -> dict[str, list[str]]:
 def _shorter(name: str) -> list[str]:
     """Two names have one of these in common if they are a letter off: one more, one less, another, or two that changed places."""
     return list(dict.fromkeys((name, *(name[:at] + name[at + 1 :] for at in range(min(len(name), 253))))))
-
-
-def _near(name: str, levels: list[str]) -> str:
-    close = find_similar(name, levels, 2, 0.6)
-    return f" Did you mean {listed(map(quote, close))}?" if close else ""
 
 
 def unused_priority_level(workspace: Workspace) -> Iterator[Problem]:

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.fix import Fix, Insert, Operation, Remove, Set
-from apflint.similarity import MAX_WORD_LENGTH, rate_similarity
-from apflint.wording import nearest, quote, several
+from apflint.wording import MAX_WORD_LENGTH, measure_similarity, nearest, quote, several
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,7 +50,7 @@ def _is_close(word: str, known: str) -> bool:
 
 
 def _likeness(word: str, known: str) -> float:
-    return rate_similarity(word, known)
+    return measure_similarity(word, known)
 
 
 def _is_part(word: str, known: str) -> bool:

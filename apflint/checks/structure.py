@@ -13,7 +13,7 @@ from apflint.location import Path, Place, TextRange, field_path
 from apflint.model import shares_field
 from apflint.releases import BORROWING, EXEMPT_FIELD
 from apflint.schema import find_field_paths
-from apflint.wording import did_you_mean, listed, quote
+from apflint.wording import listed, quote, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +144,7 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
         return f"{message} {hint}"
     if "\u00a0" in name:
         return f"{message} Its line is indented with no-break spaces (U+00A0), which YAML takes for text"
-    if hint := did_you_mean(name, violation.known):
+    if hint := suggest(name, violation.known):
         return f"{message}{hint}"
     elsewhere = find_field_paths(name, document.kind, document.version, release)
     if elsewhere:

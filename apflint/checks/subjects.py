@@ -9,7 +9,7 @@ from apflint.checks import repair
 from apflint.finding import Cause, Problem
 from apflint.fix import Fix
 from apflint.location import Place, field_path
-from apflint.wording import did_you_mean, listed, placeholder_hint, quote
+from apflint.wording import listed, placeholder_hint, quote, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
         if subject.kind not in MEMBERS:
             at = (*path, "kind")
             wrong = f"unknown subject kind {quote(subject.kind)}" if subject.kind else "subject has no kind"
-            message = f"{wrong}. Use {listed(MEMBERS)}.{did_you_mean(subject.kind, MEMBERS)}".rstrip(".")
+            message = f"{wrong}. Use {listed(MEMBERS)}.{suggest(subject.kind, MEMBERS)}".rstrip(".")
             fix = _kind_fix(document, at, subject)
             yield Problem(Place(document, at), message, Cause("FieldValueNotSupported", field_path(at)), fix=fix)
             continue

@@ -8,7 +8,7 @@ from apflint.load.document import KINDS
 from apflint.package_data import find_data_directory
 from apflint.releases import API_VERSIONS
 from apflint.schema import load_schema
-from apflint.wording import did_you_mean, listed, quote
+from apflint.wording import listed, quote, suggest
 
 FILES = {"config": "apflint-config.json", "test": "apflint-test.json"}
 """The command that reads a file of ours -> the schema of such files: settings, and suites of tests."""
@@ -26,10 +26,10 @@ def show(kind: str, version: str) -> str:
         known = (*_KINDS, *FILES)
         raise ValueError(
             f"{quote(kind)} is no kind of API Priority and Fairness, and no file of apflint: {listed(known)}."
-            f"{did_you_mean(kind, known)}"
+            f"{suggest(kind, known)}"
         )
     version = version.rpartition("/")[2]
     versions = [life.name for life in API_VERSIONS]
     if version not in versions:
-        raise ValueError(f"{quote(version)} is no API version: {listed(versions)}.{did_you_mean(version, versions)}")
+        raise ValueError(f"{quote(version)} is no API version: {listed(versions)}.{suggest(version, versions)}")
     return json.dumps(load_schema(kind, version), indent=2, ensure_ascii=False) + "\n"

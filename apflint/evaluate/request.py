@@ -14,7 +14,7 @@ from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import RequestInfo, request_info
 from apflint.evaluate.resources import Resource, named
 from apflint.record import NamedTuple
-from apflint.similarity import find_similar
+from apflint.wording import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,11 +183,9 @@ def _infer_group(word: str) -> Target:
         from apflint.evaluate.resources import RESOURCES
 
         names = [name for known in RESOURCES for name in (known.name, known.singular, *known.short_names)]
-        close = find_similar(word.lower(), names)
-        hint = f'Did you mean "{close[0]}"? ' if close else ""
         raise ValueError(
-            f'"{word}" is no resource of Kubernetes itself. {hint}For a custom resource, name its API group too:'
-            f' "{word}.example.com".'
+            f'"{word}" is not a resource of Kubernetes itself.{suggest(word, names)} For a custom resource, name'
+            f' its API group too: "{word}.example.com".'
         )
     known = found[0]
     if word == known.name and not known.group and len(found) == 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.load.document import GROUP, KINDS, LISTS
 from apflint.load.scalars import shown
-from apflint.similarity import find_similar, rate_similarity
+from apflint.wording import find_similar, measure_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ def near_miss(group: str, api_version: str, kind: str, *, apf_spec: bool = False
     `apf_spec` is the answer of `has_apf_spec`: in whatever group, such an object was meant for API Priority and Fairness.
     """
     if group == GROUP:
-        close = find_similar(kind, (*KINDS, *LISTS), 1, 0.6)
+        close = find_similar(kind, (*KINDS, *LISTS))
         hint = f"did you mean {close[0]}?" if close else f"its kinds are {KINDS[0]} and {KINDS[1]}."
         message = f"kind `{shown(kind)}`: the group {GROUP} has no such kind; {hint}"
         return NearMiss("kind", message, (kind, close[0]) if close and close[0] in KINDS else None)
@@ -78,4 +78,4 @@ def _resembles(group: str, api_version: str) -> bool:
         return _VERSION.fullmatch(api_version) is not None
     if len(group) > 2 * len(GROUP):
         return False
-    return rate_similarity(group, GROUP) > 0.8
+    return measure_similarity(group, GROUP) > 0.8

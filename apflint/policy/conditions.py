@@ -19,7 +19,7 @@ from apflint.model import (
     ServiceAccountSubject,
     Subject,
 )
-from apflint.policy.reading import nearest
+from apflint.wording import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ def requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
     known = (VERBS if for_resources or both else ()) + (HTTP_VERBS if for_paths or both else ())
     for place, verb in fields.places((*path, "verbs")):
         if verb not in (*known, ALL):
-            hint = nearest(verb, known) or f"Verbs are {', '.join(dict.fromkeys(known))}"
+            hint = suggest(verb, known).lstrip() or f"Verbs are {', '.join(dict.fromkeys(known))}"
             fields.wrong(place, f'no such request has the verb "{verb}". {hint}')
     for place, url in fields.places((*path, "nonResourceURLs")):
         if url != ALL and not url.startswith("/"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from apflint.policy import conditions, words
-from apflint.policy.reading import nearest
 from apflint.policy.suite import (
     WHEN_FULL,
     Destination,
@@ -17,6 +16,7 @@ from apflint.policy.suite import (
     WhenFull,
 )
 from apflint.releases import release
+from apflint.wording import suggest
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -83,7 +83,7 @@ def _release(fields: Fields) -> Release | None:
 def _one_of(fields: Fields, path: Path, known: tuple[str, ...]) -> str:
     text = fields.text(path)
     if text and text not in known:
-        fields.wrong(path, f'"{text}" is not one of {", ".join(known)}. {nearest(text, known) or ""}'.rstrip(". "))
+        fields.wrong(path, f'"{text}" is not one of {", ".join(known)}.{suggest(text, known)}'.rstrip("."))
     return text
 
 

@@ -9,7 +9,7 @@ from apflint.load.decode import DecodeError, decode
 from apflint.load.document import Document
 from apflint.load.source import Source
 from apflint.load.yaml import YamlError
-from apflint.similarity import find_similar
+from apflint.wording import join_words, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -120,12 +120,15 @@ class Fields:
         """Whether a mapping is at `path`; a key that is not `known` is a mistake."""
         value = self.value(path)
         if not isinstance(value, dict):
-            self.wrong(path, f"a mapping with {_either(known)} was expected here, and this is {_type(value)}")
+            self.wrong(
+                path,
+                f"a mapping with {join_words(f'`{key}`' for key in known)} was expected here, and this is {_type(value)}",
+            )
             return False
         for key in value:
             if key in known:
                 continue
-            hint = (hints or {}).get(key) or nearest(key, known) or f"The keys here are: {', '.join(known)}"
+            hint = (hints or {}).get(key) or suggest(key, known).lstrip() or f"The keys here are: {', '.join(known)}"
             self.wrong((*path, key), f'"{key}" is no key here. {hint}', key=True)
         return True
 
@@ -178,18 +181,6 @@ class Fields:
             self.wrong(path, f'YAML reads {written} as {_type(value)}: write it in quotes, "{written}"')
         else:
             self.wrong(path, f"a text was expected here, and this is {_type(value)}")
-
-
-def nearest(word: str, known: Collection[str]) -> str | None:
-    """`Did you mean "tests"?`, where something is near."""
-    lower = {each.lower(): each for each in sorted(known, reverse=True)}
-    close = find_similar(word.lower(), lower, 1, 0.6)
-    return f'Did you mean "{lower[close[0]]}"?' if close else None
-
-
-def _either(known: Collection[str]) -> str:
-    *others, last = (f"`{each}`" for each in known)
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _type(value: object) -> str:

@@ -14,11 +14,12 @@ from apflint.location import Span
 from apflint.policy import conditions
 from apflint.policy.batches import batches, spoken_of
 from apflint.policy.destinations import Place, in_words, mismatches
-from apflint.policy.reading import Fields, nearest
+from apflint.policy.reading import Fields
 from apflint.policy.reasons import why_nothing, why_there
 from apflint.policy.suite import Example, Property
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.parts import Witness
+from apflint.wording import join_words, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -206,7 +207,9 @@ class Runner:
                 if name not in self._known[field]:
                     what = "FlowSchema" if field == "flowSchema" else "priority level"
                     broken = self.configuration.broken.get(name) if field == "priorityLevel" else None
-                    hint = f"it {broken}, so it counts as absent" if broken else nearest(name, self._known[field])
+                    hint = (
+                        f"it {broken}, so it counts as absent" if broken else suggest(name, self._known[field]).lstrip()
+                    )
                     message = f'there is no {what} "{name}" in this configuration{". " + hint if hint else ""}'
                     return _named(self.suite, wanted, field, name), message
         return None
@@ -228,4 +231,4 @@ def _named(suite: Suite, wanted: Destination, field: str, name: str) -> Path:
 def _listed(targets: Iterable[tuple[str, str]]) -> str:
     """`FlowSchema "a" and priority level "b"`."""
     words = [f'{"FlowSchema" if field == "flowSchema" else "priority level"} "{name}"' for field, name in targets]
-    return " and ".join(words)
+    return join_words(words, "and")

@@ -99,7 +99,7 @@ def test_what_was_inferred_is_said() -> None:
         ("bake pods", "no verb of a request"),
         ("list pdos", 'Did you mean "pods"'),
         ("list widgets", '"widgets.example.com"'),
-        ("list qqqqqq", '^"qqqqqq" is no resource of Kubernetes itself. For a custom resource'),
+        ("list qqqqqq", '^"qqqqqq" is not a resource of Kubernetes itself. For a custom resource'),
         ("get pods/foo web-0", "It has: attach, binding"),
         ("get pods/a/b/c", "not understood"),
         ("get pods/ a", "not understood"),
