@@ -15,9 +15,9 @@ from apflint.evaluate import records
 from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
 from apflint.formats import check_dns_label
 from apflint.inputs import files
-from apflint.output.console import counted
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,7 +216,7 @@ def _answers(explainer: Explainer, path: str, read: Callable[[object], Request],
     answered = 0
     gc.disable()  # what is remembered is bounded and without cycles; to look through it takes a fifth of the time
     try:
-        with working(lambda: f"Explained {counted(answered, 'request')}") as start:
+        with working(lambda: f"Explained {pluralize(answered, 'request')}") as start:
             if not sys.stdout.isatty():  # there, the answers themselves show the progress
                 start()
             for text, found in answers(explainer, read, pieces_of(path), reasons=reasons):
@@ -236,7 +236,7 @@ def _said(path: str, errors: list[tuple[int, str]], count: int) -> int:
     for line, problem in errors:
         sys.stderr.write(f"apflint: {name}:{line}: {sanitize(problem)}\n")
     if count > len(errors):
-        sys.stderr.write(f"apflint: {name}: {counted(count - len(errors), 'more line')} without a request\n")
+        sys.stderr.write(f"apflint: {name}: {pluralize(count - len(errors), 'more line')} without a request\n")
     return 2 if count else 0
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from apflint.cli import diff_words as words
 from apflint.evaluate.change import contrived, is_changed
-from apflint.output.console import counted
 from apflint.output.findings.markdown import code
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ def render(found: Difference, sides: Sides) -> str:
         parts += _group(group, found)
     if len(groups) > words.GROUPS:
         left = sum(len(group.ways) for group in groups[words.GROUPS :])
-        parts.append(f"And {counted(left, 'more kind')} of requests, not shown here.")
+        parts.append(f"And {pluralize(left, 'more kind')} of requests, not shown here.")
     parts += _levels(found)
     parts += _objects(found)
     return "\n\n".join(parts) + "\n"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from apflint.cli import diff_words as words
 from apflint.cli.limits import render_comparison
 from apflint.evaluate.change import contrived, is_changed
-from apflint.output.console import Painter, counted, indent_lines, wrap
+from apflint.output.console import Painter, indent_lines, wrap
 from apflint.output.sanitize import sanitize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ def render(found: Difference, sides: Sides, style: Style) -> str:
     parts += [[*_group(group, found, style, paint)] for group in groups[: words.GROUPS]]
     if len(groups) > words.GROUPS:
         left = sum(len(group.ways) for group in groups[words.GROUPS :])
-        parts.append([f"And {counted(left, 'more kind')} of requests: --format json has all."])
+        parts.append([f"And {pluralize(left, 'more kind')} of requests: --format json has all."])
     if groups:
         explain = "Each request is in the words of `apflint explain`, which says more about it."
         parts.append([paint(line, "dim") for line in wrap(explain, style.width)])

@@ -9,7 +9,7 @@ from apflint.evaluate.change import MOST, is_changed, tells_flows_apart
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER, starvation
 from apflint.evaluate.why import consider
-from apflint.output.console import counted
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.evaluate.change import Difference, Example, Group, Way
@@ -34,18 +34,18 @@ def headline(found: Difference) -> list[str]:
     level, schema, flow = (len(found.ways(what)) for what in ("priorityLevel", "flowSchema", "flow"))
     said = ["No request changes its FlowSchema or its priority level."]
     if level and schema:
-        total = counted(level + schema, "kind")
+        total = pluralize(level + schema, "kind")
         said = [
             f"Requests of {total} go elsewhere: {level} to another priority level, {schema} to another FlowSchema of the same level."
         ]
     elif level:
-        said = [f"Requests of {counted(level, 'kind')} go to another priority level."]
+        said = [f"Requests of {pluralize(level, 'kind')} go to another priority level."]
     elif schema:
-        said = [f"Requests of {counted(schema, 'kind')} go to another FlowSchema of the same priority level."]
+        said = [f"Requests of {pluralize(schema, 'kind')} go to another FlowSchema of the same priority level."]
     if not found.complete:
         said.append(f"There are more of them: the search ends after {MOST} requests.")
     if flow:
-        said.append(f"Requests of {counted(flow, 'FlowSchema')} are told apart by something else when they wait.")
+        said.append(f"Requests of {pluralize(flow, 'FlowSchema')} are told apart by something else when they wait.")
     said += _about_levels(found)
     if found.objects and not found.changed:
         said.append("The objects differ, but nothing follows from that.")
@@ -58,15 +58,15 @@ def _about_levels(found: Difference) -> list[str]:
         return ["Every level keeps its seats and queues."]
     gained, lost = sum(change.gain > 0 for change in changed), sum(change.gain < 0 for change in changed)
     rest = len(changed) - gained - lost
-    parts = [f"{counted(gained, 'level')} gain{'s' * (gained == 1)} seats"] if gained else []
-    parts += [f"{counted(lost, 'level')} lose{'s' * (lost == 1)} some"] if lost and gained else []
-    parts += [f"{counted(lost, 'level')} lose{'s' * (lost == 1)} seats"] if lost and not gained else []
+    parts = [f"{pluralize(gained, 'level')} gain{'s' * (gained == 1)} seats"] if gained else []
+    parts += [f"{pluralize(lost, 'level')} lose{'s' * (lost == 1)} some"] if lost and gained else []
+    parts += [f"{pluralize(lost, 'level')} lose{'s' * (lost == 1)} seats"] if lost and not gained else []
     other = (
         "keeps its own seats but lends, borrows or queues"
         if rest == 1
         else "keep their own seats but lend, borrow or queue"
     )
-    parts += [f"{counted(rest, 'level')} {other} differently"] if rest else []
+    parts += [f"{pluralize(rest, 'level')} {other} differently"] if rest else []
     return [f"{', '.join(parts)}."]
 
 
@@ -89,7 +89,7 @@ def fate(level: LevelLimits) -> str:
     """How many seats requests have at a level, and what becomes of those that find none, in a line."""
     if level.type == "Exempt":
         return "exempt: executed at once, always"
-    own = counted(level.nominal, "seat")
+    own = pluralize(level.nominal, "seat")
     if level.attainable > level.nominal:
         own += f", up to {level.attainable} while other levels are idle"
     return f"{own}; {_waiting(level)}"

@@ -10,8 +10,8 @@ from apflint.cli.check import only_some_files, pairs, read, read_context, reques
 from apflint.cli.progress import working
 from apflint.edit.fix import apply_fixes
 from apflint.edit.regressions import identity
-from apflint.output.console import counted
 from apflint.output.sanitize import sanitize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -164,10 +164,10 @@ def _tell(outcome: _Outcome, flags: Flags) -> None:
         return
     parts = []
     if outcome.made:
-        files = counted(len({found.file for found in outcome.made}), "file")
-        parts.append(f"{'would fix' if flags.diff else 'fixed'} {counted(len(outcome.made), 'finding')} in {files}")
+        files = pluralize(len({found.file for found in outcome.made}), "file")
+        parts.append(f"{'would fix' if flags.diff else 'fixed'} {pluralize(len(outcome.made), 'finding')} in {files}")
     if outcome.refused:
-        parts.append(f"{counted(len(outcome.refused), 'finding')} not fixed")
+        parts.append(f"{pluralize(len(outcome.refused), 'finding')} not fixed")
     if not parts and outcome.failures and not outcome.before.files:
         return  # nothing was read, and that is told
     if not parts:
@@ -175,11 +175,11 @@ def _tell(outcome: _Outcome, flags: Flags) -> None:
     left = outcome.after.findings
     unsafe = sum(found.fix is not None and not found.fix.safe for found in left)
     if unsafe and not flags.unsafe_fixes:
-        number = f"{unsafe} more" if outcome.made else counted(unsafe, "finding")
+        number = f"{unsafe} more" if outcome.made else pluralize(unsafe, "finding")
         parts.append(f"{number} with --unsafe-fixes")
     others = sum(found.fix is None and found.severity != "info" for found in left)
     if others and not flags.fix:  # `check --fix` has shown them
-        parts.append(f"{counted(others, 'finding')} without a fix: apflint check")
+        parts.append(f"{pluralize(others, 'finding')} without a fix: apflint check")
     say(f"apflint: {'; '.join(parts)}")
 
 

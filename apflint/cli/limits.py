@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.cli.table import Cell, Column, table
-from apflint.evaluate.flows import counted, starvation
+from apflint.evaluate.flows import starvation
 from apflint.evaluate.limits import compare
 from apflint.output.console import Painter, wrap
 from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
@@ -231,7 +232,7 @@ def render_comparison(old: Limits, new: Limits, *, width: int | None = None, pai
     same = len(changes) - len(moved)
     if same:
         verb = "keeps its limits" if same == 1 else "keep their limits"
-        parts.append(wrap(f"{counted(same, 'level')} {verb}.", width))
+        parts.append(wrap(f"{pluralize(same, 'level')} {verb}.", width))
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 

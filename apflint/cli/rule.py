@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import catalogue
-from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.console import Painter, count_cells, indent_lines, wrap
 from apflint.output.sanitize import sanitize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ def listing(style: Style) -> str:
             if rule.id.startswith(prefix):
                 lines += _row(rule, longest, style.width, paint)
         blocks.append("\n".join(lines))
-    told = f"{counted(len(rules), 'rule')}. `apflint rule APF305`, or a rule's name, shows its page."
+    told = f"{pluralize(len(rules), 'rule')}. `apflint rule APF305`, or a rule's name, shows its page."
     fixable = " `apflint fix` mends what it can of the findings of rules marked `fix`."
     blocks.append(told + (fixable if any(rule.fix for rule in rules) else ""))
     return "\n\n".join(blocks) + "\n"

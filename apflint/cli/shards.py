@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint.cli.table import Cell, Column, table
-from apflint.evaluate.flows import counted
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, best, deal, flow_hash, largest_deck, largest_hand, recommend
 from apflint.output.console import Painter, wrap
 from apflint.output.sanitize import sanitize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,7 @@ def _advice(row: Sharding) -> str:
     hand, deck = largest_hand(row.queues), largest_deck(row.hand_size)
     said = []
     if 0 < hand < row.hand_size:
-        said.append(f"The largest hand from {counted(row.queues, 'queue')} is {hand}.")
+        said.append(f"The largest hand from {pluralize(row.queues, 'queue')} is {hand}.")
     if 0 < deck < row.queues:
         said.append(f"The most queues for a hand of {row.hand_size} are {deck}.")
     return "".join(f" {sentence}" for sentence in said)
@@ -110,7 +110,7 @@ def _table(rows: Sequence[Sharding], width: int | None, paint: Painter | None) -
         Column("HAND"),
         Column("QUEUES"),
         Column("BITS", rank=1),
-        *(Column(counted(count, "elephant").upper() if not narrow else f"{count} EL.") for count in counts),
+        *(Column(pluralize(count, "elephant").upper() if not narrow else f"{count} EL.") for count in counts),
     ]
     body: list[list[Cell | str]] = [
         [
@@ -157,7 +157,7 @@ def render_recommendation(
 ) -> str:
     """The same for people, ending in a newline."""
     rows = recommend(probability, elephants, max_queues)
-    wish = f"a probability of at most {probability:g} that {counted(elephants, 'elephant')} squish a mouse"
+    wish = f"a probability of at most {probability:g} that {pluralize(elephants, 'elephant')} squish a mouse"
     if elephants == 1:
         wish = wish.replace("squish", "squishes")
     if not rows:
@@ -165,8 +165,8 @@ def render_recommendation(
         return (
             "\n".join(
                 wrap(
-                    f"No hand and deck within {counted(max_queues, 'queue')} and {MAX_ENTROPY_BITS} bits give {wish}."
-                    f" The closest is a hand of {closest.hand_size} from {counted(closest.queues, 'queue')}:"
+                    f"No hand and deck within {pluralize(max_queues, 'queue')} and {MAX_ENTROPY_BITS} bits give {wish}."
+                    f" The closest is a hand of {closest.hand_size} from {pluralize(closest.queues, 'queue')}:"
                     f" {_probability(closest.squish[elephants])}. Allow more queues, or a higher probability.",
                     width,
                 )
@@ -174,7 +174,7 @@ def render_recommendation(
             + "\n"
         )
     lines = [
-        *wrap(f"For {wish}, within {counted(max_queues, 'queue')}:", width),
+        *wrap(f"For {wish}, within {pluralize(max_queues, 'queue')}:", width),
         "",
         *_table(rows, width, paint),
         "",

@@ -12,8 +12,9 @@ from apflint.evaluate.request import COLLECTION_VERBS
 from apflint.evaluate.resolve import matching_order
 from apflint.evaluate.resources import lookup
 from apflint.evaluate.seats import is_mutating
-from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.console import Painter, count_cells, indent_lines, wrap
 from apflint.output.sanitize import sanitize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,11 +82,11 @@ def _question(answer: Explanation, style: Style, paint: Painter) -> Iterator[str
 
 def _basis_in_words(basis: Basis) -> str:
     """`Kubernetes 1.36, 3 objects from apf.yaml, 18 built-in objects`."""
-    release, built_in = f"Kubernetes {basis.kubernetes}", counted(basis.built_in, "built-in object")
+    release, built_in = f"Kubernetes {basis.kubernetes}", pluralize(basis.built_in, "built-in object")
     if not basis.objects:
         return f"{release}, only {built_in} (name manifests with -f)."
-    origin = basis.files[0] if len(basis.files) == 1 else counted(len(basis.files), "file")
-    return f"{release}, {counted(basis.objects, 'object')} from {origin}, {built_in}."
+    origin = basis.files[0] if len(basis.files) == 1 else pluralize(len(basis.files), "file")
+    return f"{release}, {pluralize(basis.objects, 'object')} from {origin}, {built_in}."
 
 
 def request_in_words(info: RequestInfo) -> str:

@@ -190,11 +190,6 @@ def _timed_out(release: Release, wait_seconds: float) -> tuple[Fate, ...]:
     )
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 request`, `2 requests`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _free(level: LevelLimits) -> str:
     if level.attainable == 0:
         # Recorded: a Reject level without seats lets through one request at a time.

@@ -12,13 +12,13 @@ from apflint.graph.words import (
     about,
     about_level,
     level_trouble,
-    listed,
     queues,
     remark,
     seats,
     title,
     trouble,
 )
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,14 +61,14 @@ def _lines(drawn: Picture) -> Iterator[str]:
 
 
 def _description(drawn: Picture) -> str:
-    dead = [node.name for node in drawn.schemas if node.state == "unreachable"]
-    gone = [node.name for node in drawn.schemas if node.state == "dangling"]
+    dead = [f'"{node.name}"' for node in drawn.schemas if node.state == "unreachable"]
+    gone = [f'"{node.name}"' for node in drawn.schemas if node.state == "dangling"]
     said = (
         f"{len(drawn.schemas)} FlowSchemas in the order in which the server tries them, at the left,"
         f" with arrows to {len(drawn.levels)} priority levels at the right."
     )
-    said += f" Never reached: {listed(dead)}." if dead else ""
-    return said + (f" Skipped by the server: {listed(gone)}." if gone else "")
+    said += f" Never reached: {join_words(dead, 'and')}." if dead else ""
+    return said + (f" Skipped by the server: {join_words(gone, 'and')}." if gone else "")
 
 
 def _markers() -> Iterator[str]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.flows import starvation
-from apflint.output.console import counted
 from apflint.output.sanitize import sanitize
+from apflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from apflint.graph.picture import LevelNode, Origin, Picture, SchemaNode
 
 ORIGINS: dict[Origin, str] = {
@@ -28,15 +26,9 @@ _SUBJECTS_SHOWN = 12
 def title(drawn: Picture) -> str:
     """What the whole picture shows."""
     return (
-        f"API Priority and Fairness, Kubernetes {drawn.kubernetes}: {counted(drawn.server_concurrency, 'seat')} of one"
+        f"API Priority and Fairness, Kubernetes {drawn.kubernetes}: {pluralize(drawn.server_concurrency, 'seat')} of one"
         " API server"
     )
-
-
-def listed(names: Iterable[str]) -> str:
-    """`"a"`, `"a" and "b"`, `"a", "b" and "c"`."""
-    *most, last = (f'"{name}"' for name in names)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def trouble(drawn: Picture, node: SchemaNode) -> str:
@@ -47,7 +39,7 @@ def trouble(drawn: Picture, node: SchemaNode) -> str:
     if node.state == "unreachable":
         if not node.takers:
             return "No request ever gets it: it matches none."
-        takers = listed(drawn.schemas[taker].name for taker in node.takers)
+        takers = join_words((f'"{drawn.schemas[taker].name}"' for taker in node.takers), "and")
         verb = "takes" if len(node.takers) == 1 else "take"
         return f"No request ever gets it: {takers} {verb} all that it matches."
     if node.idle_rules:
@@ -95,7 +87,7 @@ def about(node: SchemaNode, drawn: Picture) -> list[str]:
         "Subjects: " + ("; ".join(shown) or "none") + (f"; {more} more" if more else ""),
     ]
     if node.state == "reserve":
-        takers = listed(drawn.schemas[taker].name for taker in node.takers)
+        takers = join_words((f'"{drawn.schemas[taker].name}"' for taker in node.takers), "and")
         verb = "takes" if len(node.takers) == 1 else "take"
         lines.append(f"The last resort: no request needs it, as {takers} {verb} all that it matches")
     return [*lines, said] if (said := trouble(drawn, node)) else lines
@@ -109,8 +101,8 @@ def seats(level: LevelNode, drawn: Picture) -> str:
     if limits.type == "Exempt":
         return "no limit" + (f", {limits.nominal} seats set aside" if limits.nominal else "")
     if not drawn.borrowing:
-        return f"{counted(limits.nominal, 'seat')} (ACV)"
-    return f"{counted(limits.nominal, 'seat')}, min {limits.minimum}, max {limits.maximum}"
+        return f"{pluralize(limits.nominal, 'seat')} (ACV)"
+    return f"{pluralize(limits.nominal, 'seat')}, min {limits.minimum}, max {limits.maximum}"
 
 
 def queues(level: LevelNode) -> str:
@@ -122,7 +114,7 @@ def queues(level: LevelNode) -> str:
         return "its requests never wait"
     if limits.queues is None:
         return "rejects the rest" if limits.response == "Reject" else ""
-    return f"{counted(limits.queues, 'queue')} of {limits.queue_length_limit}, hand {limits.hand_size}"
+    return f"{pluralize(limits.queues, 'queue')} of {limits.queue_length_limit}, hand {limits.hand_size}"
 
 
 def about_level(level: LevelNode, drawn: Picture) -> list[str]:
@@ -133,13 +125,15 @@ def about_level(level: LevelNode, drawn: Picture) -> list[str]:
         lines.append("Exempt: its requests never wait and are never rejected")
     elif limits is not None and drawn.borrowing:
         lines += [
-            f"Nominal: {limits.nominal} seats of its own, for {counted(limits.shares, 'share')}",
+            f"Nominal: {limits.nominal} seats of its own, for {pluralize(limits.shares, 'share')}",
             f"Min: {limits.minimum} seats that it never lends",
             f"Max: {limits.maximum}; {limits.attainable} is what it really comes to while all others are idle",
         ]
     elif limits is not None:
-        lines.append(f"ACV: {limits.nominal} seats for {counted(limits.shares, 'share')}; it neither lends nor borrows")
+        lines.append(
+            f"ACV: {limits.nominal} seats for {pluralize(limits.shares, 'share')}; it neither lends nor borrows"
+        )
     if limits is not None and limits.type != "Exempt" and (said := queues(level)):
         lines.append(f"Without a free seat: {said}")
-    lines.append(f"Named by {counted(len(level.schemas), 'FlowSchema')}")
+    lines.append(f"Named by {pluralize(len(level.schemas), 'FlowSchema')}")
     return [*lines, said] if (said := level_trouble(drawn, level)) else lines

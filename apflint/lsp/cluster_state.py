@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import builtin
-from apflint.output.console import counted
 from apflint.output.findings.markdown import code
 from apflint.releases import NEWEST
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
@@ -63,13 +63,13 @@ def _type(limits: LevelLimits) -> str:
     if limits.type == "Exempt":
         return "Exempt. Its requests are never queued or rejected."
     overflow = "wait in a queue" if limits.response == "Queue" else "are rejected with HTTP 429 at once"
-    return f"{limits.type}, {counted(limits.shares, 'share')}. Requests without a free seat {overflow}."
+    return f"{limits.type}, {pluralize(limits.shares, 'share')}. Requests without a free seat {overflow}."
 
 
 def _seats(limits: LevelLimits, server: int) -> str:
     if limits.type == "Exempt":
         return ""
-    text = f"{counted(limits.nominal, 'seat')} of the {server} of one API server"
+    text = f"{pluralize(limits.nominal, 'seat')} of the {server} of one API server"
     if limits.minimum != limits.nominal or limits.attainable != limits.nominal:
         text += f"; at least {limits.minimum}, and up to {limits.attainable} while other levels are idle"
     return f"{text}."
@@ -79,7 +79,7 @@ def _queues(limits: LevelLimits) -> str:
     if limits.response != "Queue" or limits.queues is None:
         return ""
     return (
-        f"{counted(limits.queues, 'queue')} of {counted(limits.queue_length_limit or 0, 'request')} each; a flow uses up to"
+        f"{pluralize(limits.queues, 'queue')} of {pluralize(limits.queue_length_limit or 0, 'request')} each; a flow uses up to"
         f" {limits.hand_size} of them."
     )
 

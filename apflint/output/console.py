@@ -107,8 +107,3 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
 def indent_lines(lines: Iterable[str], indent: str) -> list[str]:
     """Put `indent` in front of each line."""
     return [f"{indent}{line}" for line in lines]
-
-
-def counted(count: int, noun: str) -> str:
-    """Return `1 file`, `2 files`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

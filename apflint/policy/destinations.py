@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.evaluate import flows
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
@@ -40,7 +40,7 @@ def mismatches(place: Place, wanted: Destination) -> list[tuple[str, str]]:
     # A level without a limit has seats enough, whatever its figures.
     if wanted.min_seats is not None and level.type != "Exempt" and level.minimum < wanted.min_seats:
         lends = f" of {level.nominal}, and lends the others" if level.minimum < level.nominal else ""
-        found.append(("minSeats", f'"{level.name}" keeps {flows.counted(level.minimum, "seat")}{lends}'))
+        found.append(("minSeats", f'"{level.name}" keeps {pluralize(level.minimum, "seat")}{lends}'))
     if wanted.distinguisher is not None and place.distinguisher != wanted.distinguisher:
         found.append(("distinguisher", f'the distinguisher is "{place.distinguisher or ""}"'))
     return found
@@ -62,7 +62,7 @@ def in_words(wanted: Destination) -> str:
         parts.append(f"the priority level {_or(wanted.priority_levels)}")
     text = " and ".join(parts) or "a priority level"
     if wanted.min_seats is not None:
-        text += f" that keeps at least {flows.counted(wanted.min_seats, 'seat')}"
+        text += f" that keeps at least {pluralize(wanted.min_seats, 'seat')}"
     if wanted.when_full:
         text += f", where it is {' or '.join(wanted.when_full)} without a free seat"
     if wanted.distinguisher is not None:

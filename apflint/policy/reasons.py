@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin, proofs
-from apflint.evaluate import flows, why
+from apflint.evaluate import why
 from apflint.policy.destinations import is_named, mismatches
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,7 +72,7 @@ def _figures(configuration: Configuration, goes: Place, wanted: Destination) -> 
     wrong = {field for field, _ in mismatches(goes, wanted)}
     limited = configuration.levels[level.name].spec.limited
     if "minSeats" in wrong and limited is not None:
-        seats = f"{flows.counted(level.shares, 'share')}, which are {flows.counted(level.nominal, 'seat')}"
+        seats = f"{pluralize(level.shares, 'share')}, which are {pluralize(level.nominal, 'seat')}"
         yield f"It has {seats} of one API server; it lends {limited.lendable_percent} percent."
     if "distinguisher" not in wrong:
         return

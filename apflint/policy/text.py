@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.console import Painter, count_cells, indent_lines, wrap
 from apflint.output.findings.snippet import UNWRAPPED, snippet
 from apflint.output.findings.text import PROSE
 from apflint.output.sanitize import sanitize
 from apflint.policy.destinations import in_words
 from apflint.policy.results import command
 from apflint.policy.suite import Example
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +63,8 @@ def summary(run: Run) -> str:
     """One line on all files."""
     passed, failed = sum(each.passed for each in run.files), sum(each.failed for each in run.files)
     unread = sum(bool(each.mistakes) for each in run.files)
-    text = f"{counted(passed + failed, 'expectation')} in {counted(len(run.files), 'file')}: {passed} passed, {failed} failed."
-    return text + (f" {counted(unread, 'file')} could not be tested." if unread else "")
+    text = f"{pluralize(passed + failed, 'expectation')} in {pluralize(len(run.files), 'file')}: {passed} passed, {failed} failed."
+    return text + (f" {pluralize(unread, 'file')} could not be tested." if unread else "")
 
 
 def _file(tested: FileResult, style: Style, paint: Painter) -> Iterator[str]:

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
-from apflint.output.console import counted
 from apflint.output.findings.github import ranked
 from apflint.output.sanitize import sanitize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
@@ -44,7 +44,7 @@ def within(report: Report, size: int | None) -> str:
     rows = [_row(finding) for finding in ranked(report)]
     kept = rows if size is None else rows[: _room(rows, size - len(head.encode()) - _REST)]
     left = len(rows) - len(kept) + report.left_out
-    return head + "".join(kept) + (f"\nAnd {counted(left, 'more finding')}, not shown here.\n" if left else "")
+    return head + "".join(kept) + (f"\nAnd {pluralize(left, 'more finding')}, not shown here.\n" if left else "")
 
 
 def _room(rows: list[str], size: int) -> int:
@@ -57,9 +57,9 @@ def _room(rows: list[str], size: int) -> int:
 
 
 def _answer(report: Report) -> str:
-    objects = f"{counted(report.objects, 'object')} in " if report.objects else ""
-    looked = f"{objects}{counted(report.files, 'file')}, Kubernetes {code(report.kubernetes)}"
-    found = [counted(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
+    objects = f"{pluralize(report.objects, 'object')} in " if report.objects else ""
+    looked = f"{objects}{pluralize(report.files, 'file')}, Kubernetes {code(report.kubernetes)}"
+    found = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     return f"**{', '.join(found) or 'No findings'}**: {looked}."
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.finding import SEVERITIES
-from apflint.output.console import Painter, count_cells, counted, indent_lines, wrap
+from apflint.output.console import Painter, count_cells, indent_lines, wrap
 from apflint.output.sanitize import sanitize, sanitize_path
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,7 @@ _VERBOSE = frozenset([*REASONS][-2:])
 def counts(per_severity: Mapping[Severity, int], paint: Painter) -> str:
     """`2 errors, 1 warning, 3 infos`: those that there are, from the worst."""
     present = [(severity, per_severity[severity]) for severity in SEVERITIES if per_severity[severity]]
-    return ", ".join(paint(counted(count, severity), severity) for severity, count in present)
+    return ", ".join(paint(pluralize(count, severity), severity) for severity, count in present)
 
 
 def summary(report: Report, style: Style, paint: Painter, *, fixes: str = "apflint fix") -> str:
@@ -81,7 +82,7 @@ def _reason(skipped: Skipped) -> str:
 
 
 def _verdict(report: Report, style: Style, paint: Painter) -> list[str]:
-    files, objects = counted(report.files, "file"), counted(report.objects, "object")
+    files, objects = pluralize(report.files, "file"), pluralize(report.objects, "object")
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
     suppressed += f" {report.baselined} in the baseline." if report.baselined else ""
     per_severity = {severity: report.count(severity) for severity in SEVERITIES}
@@ -126,7 +127,7 @@ def _passed_over(reason: str, skipped: list[Skipped]) -> str:
     text = one if count == 1 else several.replace("{}", str(count), 1)
     if reason in _PATHS:
         return text if count > 1 else f"{text}: {sanitize(skipped[0].file)}"
-    where = counted(len(files), "file") if len(files) > 1 else sanitize(skipped[0].file)
+    where = pluralize(len(files), "file") if len(files) > 1 else sanitize(skipped[0].file)
     return f"{text} in {where}"
 
 
