@@ -1,10 +1,10 @@
-"""Measures apflint and its peers as whole processes and prints the table of docs/performance.md.
+"""Measure apflint and its peers as whole processes, and print the table of docs/performance.md.
 
-    python scripts/benchmark.py [--runs N] [--quick] [--environments FOLDER] [CASE]...
+    python scripts/benchmark.py [--runs N] [--quick] [--environments DIR] [CASE]...
 
-Makes its inputs from a fixed seed, and two virtual environments: apflint as users install it (a wheel of this checkout), and
-yamllint, check-jsonschema and PyYAML from the package index that pip is set to. What is compared with each other runs in
-turn. Ends with status 1 where a target is missed.
+Generates its inputs from a fixed seed, and creates two virtual environments: apflint from a wheel of this checkout, and
+yamllint, check-jsonschema and PyYAML from the package index of pip. Runs the processes that are compared in turn.
+Exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pathlib import Path
 from benchmarking.cases import CASES, Setting
 from benchmarking.environments import tools, versions
 
-_HEAD = """| case | by the clock (processor) | ratio or rate by the clock | of the processor | target | |
+_HEAD = """| case | wall clock (CPU time) | ratio or rate, wall clock | ratio, CPU time | target | |
 |---|---|---|---|---|---|"""
 
 
 def main() -> int:
-    """Prints the table; 1 where a target is missed."""
+    """Print the table. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description="Measures whole processes of apflint and its peers.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(CASES)} (default: all)")
     parser.add_argument("--runs", type=int, default=25, metavar="N", help="runs of each short process (default 25)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the input, and few runs")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="keep the environments, or use those there")
+    parser.add_argument("--environments", type=Path, metavar="DIR", help="keep the environments, or use those there")
     options = parser.parse_args()
     if unknown := [case for case in options.cases if case not in CASES]:
         parser.error(f"{', '.join(unknown)}: the cases are {', '.join(CASES)}")
@@ -47,7 +47,7 @@ def main() -> int:
                 missed += not row.met
                 print(f"| {' | '.join((*row[:-1], 'met' if row.met else 'missed'))} |", flush=True)
         print(
-            f"\nMedians of {runs} runs (of long processes: fewer) on {os.cpu_count()} processors, load"
+            f"\n{runs} runs (fewer of long processes) on {os.cpu_count()} processors, load"
             f" {os.getloadavg()[0]:.1f}, Python {platform.python_version()}, {versions(found)}."
         )
     return int(missed > 0)

@@ -60,7 +60,7 @@ def small(setting: Setting) -> Iterator[Row]:
     cost = in_turn(_small_commands(setting), setting.folder, setting.runs)
     yield _ratio("`check` of one small valid file", cost, "valid", "yamllint", 1.1, "yamllint")
     yield _ratio("the same", cost, "valid", "check-jsonschema", 0.5, "check-jsonschema")
-    yield _ratio("the same (a wish: 100 ms where Python has 20)", cost, "valid", "bare", 5.0, "`python -c pass`")
+    yield _ratio("the same", cost, "valid", "bare", 5.0, "`python -c pass`")
     yield _ratio("`check` of one small file with one finding", cost, "finding", "valid", 1.4, "the valid one")
     yield _ratio("`explain list pods -n x --as y` on the defaults", cost, "explain", "valid", 1.3, "the valid one")
 
@@ -129,7 +129,7 @@ def repository(setting: Setting) -> Iterator[Row]:
     clock = 1e6 * (cost["all"].seconds - cost["ours"].seconds) / (files - ours)
     processor = 1e6 * (cost["all"].processor - cost["ours"].processor) / (files - ours)
     yield Row(
-        f"a repository of {files:,} YAML files, {ours} of them with APF objects: each other file",
+        f"a repository of {files:,} YAML files, {ours} of them with APF objects: each file without APF objects",
         f"{_took(cost['all'])}; {_took(cost['ours'])} for the {ours} alone",
         f"{clock:.0f} µs",
         f"{processor:.0f} µs",
@@ -149,7 +149,7 @@ def requests(setting: Setting) -> Iterator[Row]:
         command = [setting.tools.apflint, "explain", "-f", "apf.json", "--requests", "requests.jsonl"]
         cost = in_turn({"explain": command}, setting.folder, setting.few)["explain"]
         yield Row(
-            f"`explain --requests`, {lines:,} lines, {different:,} different; defaults and 20 FlowSchemas",
+            f"`explain --requests`, {lines:,} lines, {different:,} distinct; defaults and 20 FlowSchemas",
             _took(cost),
             f"{lines / cost.seconds:,.0f} a second",
             f"{lines / cost.processor:,.0f} a second",
@@ -186,7 +186,7 @@ def growth(setting: Setting) -> Iterator[Row]:
             "; ".join(map(_took, cost.values())),
             "",
             f"n^{power:.2f}",
-            f"n^{STEEP} (n^1: as the input; n^2: with its square)",
+            f"n^{STEEP}",
             power <= STEEP,
         )
 
@@ -218,7 +218,7 @@ def _ratio(case: str, cost: dict[str, Cost], ours: str, other: str, target: floa
 
 
 def _took(cost: Cost) -> str:
-    """`52 ms (50)`: by the clock, and of the processor."""
+    """Return wall clock and CPU time: `52 ms (50)`."""
     if cost.seconds < 1:
         return f"{1000 * cost.seconds:.0f} ms ({1000 * cost.processor:.0f})"
     return f"{cost.seconds:.2f} s ({cost.processor:.2f})"
