@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from marshal import dumps, loads
 from sys import intern
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from apflint.load.tree import Mapping, Node, Scalar, Sequence, walk
 
@@ -23,21 +22,14 @@ LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "Prio
 
 _TOP = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _META = frozenset(("name", "labels", "annotations"))
-_LARGE = 1 << 16
-"""Bytes of a packed value that is kept as it is instead: to unpack it would take a millisecond each time."""
 
 
 class Document:
-    """One object. The tree with its places is built again when a place is asked for.
-
-    Its decoded manifest is kept packed: as mappings and lists it takes five times the memory, and few rules look at it
-    once it is a typed object.
-    """
+    """One object. The tree with its places is built again when a place is asked for."""
 
     __slots__ = (
         "_compose",
         "_root",
-        "_value",
         "api_version",
         "duplicates",
         "kind",
@@ -47,10 +39,9 @@ class Document:
         "prefix",
         "source",
         "start",
+        "value",
         "version",
     )
-    _last: ClassVar[tuple[bytes, dict[str, object]]] = (b"", {})
-    """What was unpacked last, from what: rules ask for the same again and again."""
 
     def __init__(
         self,
@@ -66,8 +57,8 @@ class Document:
     ) -> None:
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
-        packed = dumps(value)
-        self._value: bytes | dict[str, Any] = packed if len(packed) < _LARGE else value
+        self.value = value
+        """The decoded manifest. Nobody may change it."""
         self.source = source
         self.api_version: str = api_version or str(value.get("apiVersion") or "")
         self.kind: Literal["FlowSchema", "PriorityLevelConfiguration"] = kind or value.get("kind")  # type: ignore[assignment]  # no other is loaded
@@ -84,18 +75,6 @@ class Document:
         self.not_finite = not_finite
         self._compose = compose
         self._root: Node | None = None
-
-    @property
-    def value(self) -> dict[str, object]:
-        """The decoded manifest. Nobody may change it."""
-        packed = self._value
-        if isinstance(packed, dict):
-            return packed
-        last, value = Document._last
-        if last is not packed:
-            value = loads(packed)  # noqa: S302  # bytes of our own making, of this process
-            Document._last = packed, value
-        return value
 
     def at(self, *path: str | int) -> object:
         """What is written at a place of the manifest; None where there is nothing."""

@@ -44,12 +44,26 @@ class _OtherwiseError(Exception):
     """Text that is not written a line for each thing, or wrongly."""
 
 
-def value_by_lines(text: str) -> dict[str, object] | list[object] | None:
-    """The value of a text with one document, or None where it is written in another way. Never raises."""
+def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] | None:
+    """Return the value of a text with one document, or None if the text needs its tree. Never raises.
+
+    A document of more than `max_values` keys, scalars, lists and mappings needs it: the tree reports the limit.
+    """
+    if len(text) > max_values and _count_at_most(text) > max_values:  # a value takes a character at least
+        return None
     try:
         return _value(text)
     except _OtherwiseError:
         return None
+
+
+def _count_at_most(text: str) -> int:
+    """Return an upper bound of the values of a document that is written a line for each thing.
+
+    Each line has at most one key, each item follows a dash, a bracket or a comma, and the root is one more.
+    """
+    keys = text.count(": ") + text.count(":\n") + 1
+    return 1 + 2 * keys + text.count("- ") + text.count("[") + text.count(",")
 
 
 def _value(text: str) -> dict[str, Any] | list[Any] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
-from apflint.load.plain_yaml import plain_value
+from apflint.load.fast_yaml import fast_value
 from apflint.load.scalars import ScalarError, key, plain, shown, tagged
 from apflint.load.tree import Alias, Mapping, Node, Scalar, Sequence
 from apflint.record import NamedTuple
@@ -82,11 +82,7 @@ def documents(
             return
         if not wanted(start, end):
             continue
-        if (
-            values
-            and end - start <= MAX_LENGTH
-            and (value := plain_value(text[start:end], _parser, MAX_VALUES)) is not None
-        ):
+        if values and end - start <= MAX_LENGTH and (value := fast_value(text[start:end], MAX_VALUES)) is not None:
             yield YamlDocument(start, end, None, None, value)
             continue
         try:

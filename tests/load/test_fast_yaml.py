@@ -16,7 +16,7 @@ from test_load_laws import HEAD, PIECES, TEXTS, VALUES
 from apflint.load import fast_yaml
 from apflint.load import yaml as load_yaml
 from apflint.load.decode import Decoded, DecodeError, decode
-from apflint.load.fast_yaml import DEEPEST, value_by_lines
+from apflint.load.fast_yaml import DEEPEST, fast_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,6 +108,10 @@ LINES = st.lists(
 ).map("\n".join)
 
 
+def value_of(text: str) -> Any:
+    return fast_value(text, load_yaml.MAX_VALUES)
+
+
 def long(text: str) -> Decoded | None:
     """What the tree gives; None for what cannot be read, or nothing."""
     try:
@@ -119,7 +123,7 @@ def long(text: str) -> Decoded | None:
 
 def hold(text: str) -> bool:
     """Holds the two against each other; whether there was something to hold."""
-    found = value_by_lines(text)
+    found = value_of(text)
     if found is not None:
         assert repr(Decoded(found, (), ())) == repr(long(text)), text  # 1, 1.0 and True are three
     return found is not None
@@ -194,26 +198,55 @@ def test_the_same_for_the_manifests_at_hand_with_mistakes_in_them() -> None:
 
 def test_a_manifest_is_read() -> None:
     assert hold(MANIFEST)
-    assert value_by_lines("a:\n- b\n") == {"a": ["b"]}
+    assert value_of("a:\n- b\n") == {"a": ["b"]}
 
 
 @pytest.mark.parametrize("text", OTHERWISE, ids=range(len(OTHERWISE)))
 def test_what_is_written_otherwise_is_left(text: str) -> None:
-    assert value_by_lines(text) is None
+    assert value_of(text) is None
 
 
 def test_the_deepest_is_read() -> None:
     assert hold("- " * (DEEPEST) + "a\n")
-    assert value_by_lines("- " * (DEEPEST + 1) + "a\n") is None
+    assert value_of("- " * (DEEPEST + 1) + "a\n") is None
 
 
 def test_no_value_is_shared_and_not_everything_is_remembered() -> None:
     text = "a: [b]\nc: {}\n"
-    first: Any = value_by_lines(text)
-    second = value_by_lines(text)
+    first: Any = value_of(text)
+    second = value_of(text)
     first["a"].append(1)
     first["c"]["d"] = 1
-    assert second == value_by_lines(text) == {"a": ["b"], "c": {}}
+    assert second == value_of(text) == {"a": ["b"], "c": {}}
     for number in range(2 * fast_yaml._REMEMBERED):
-        assert value_by_lines(f"a: {number}") == {"a": number}
+        assert value_of(f"a: {number}") == {"a": number}
     assert len(fast_yaml._KNOWN) <= fast_yaml._REMEMBERED
+
+
+def test_documents_have_a_value_only_if_it_is_asked_for() -> None:
+    (document,) = load_yaml.documents("a: b\n")
+    assert (document.value, document.root is None) == (None, False)
+    (document,) = load_yaml.documents("a: b\n", values=True)
+    assert (document.value, document.root is None) == ({"a": "b"}, True)
+    (document,) = load_yaml.documents("a: &x b\n", values=True)
+    assert (document.value, document.root is None) == (None, False)
+
+
+ENTRY = "- name: team-a\n  verbs: [get, list]\n  rules:\n  - user: 'a: b'\n"
+
+
+def test_a_long_list_is_read_by_lines_as_by_the_tree() -> None:
+    text = "items:\n" + ENTRY * (load_yaml.MAX_VALUES // len(ENTRY) + 1)
+    assert len(text) > load_yaml.MAX_VALUES
+    assert hold(text)
+
+
+@pytest.mark.parametrize("line", ["- a\n", "a{}: b\n", "- [a,b,c,d]\n", "- - - a\n", "a{}:\n"])
+def test_a_document_of_too_many_values_is_not_read_by_lines(line: str) -> None:
+    """The tree has more values than this bound allows, so the bound must not let the fast way read them."""
+    text = "".join(line.format(number) for number in range(50_000))
+    composer = load_yaml._Composer(text, 0, len(text))
+    composer.root()
+    values = load_yaml.MAX_VALUES - composer.left
+    assert fast_value(text, values - 1) is None
+    assert fast_value(text, 10 * values) is not None
