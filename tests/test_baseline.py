@@ -113,7 +113,9 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     manifest.write_text(MANIFEST, encoding="utf-8")
     check_all = ["check", "--baseline", "known.json"]
     assert run(check_all) == 2  # there is none
-    assert "known.json: there is no such baseline. Make it with `--baseline known.json" in capsys.readouterr().err
+    assert (
+        "known.json: no such baseline. To create it, run apflint with `--baseline known.json" in capsys.readouterr().err
+    )
     assert run(["check", "--write-baseline"]) == 2
     assert "--baseline FILE" in capsys.readouterr().err
     assert run([*check_all, "--write-baseline", "--report", "json=x"]) == 2
@@ -155,7 +157,7 @@ def test_a_baseline_that_cannot_be_written(
     (tmp_path / "a.yaml").write_text(MANIFEST, encoding="utf-8")
     assert run(["check", "--baseline", "no/such.json", "--write-baseline"]) == 2
     assert capsys.readouterr().err == (
-        'apflint: The baseline cannot be written to "no/such.json": No such file or directory.\n'
+        'apflint: Cannot write the baseline "no/such.json": No such file or directory.\n'
     )
 
 
@@ -219,7 +221,7 @@ def test_a_run_of_some_rules_keeps_the_entries_of_the_others(
     assert rules_of(tmp_path / "known.json") == ["APF104", "APF203"]
     assert "ByBar" in (tmp_path / "known.json").read_text("utf-8")
     said = capsys.readouterr().err
-    assert said == "apflint: 1 finding written to known.json; 1 entry of what this run did not look at is kept\n"
+    assert said == "apflint: 1 finding written to known.json; 1 entry about files and rules outside this run is kept\n"
     assert run(write) == 0
     assert rules_of(tmp_path / "known.json") == ["APF203"]
 

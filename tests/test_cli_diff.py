@@ -167,7 +167,6 @@ def test_nothing_changes(story: tuple[str, str], output: str, capsys: pytest.Cap
         (["before", "nowhere"], "nowhere"),
         (["defaults:1.33", "defaults:9.99"], "9.99"),
         (["before"], "NEW"),
-        (["before", "after", "--server-concurrency", "9", "--max-requests-inflight", "9"], "give it or them, not both"),
     ],
 )
 def test_wrong_usage(

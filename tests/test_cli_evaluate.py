@@ -79,9 +79,8 @@ def test_laws_of_limits(release: Release, total: int, capsys: pytest.CaptureFixt
 def test_the_flags_of_the_server_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     for flags, total in (
         ([], 600),
-        (["--max-requests-inflight", "10"], 210),
-        (["--max-mutating-requests-inflight", "0"], 400),
-        (["--max-requests-inflight", "1600", "--max-mutating-requests-inflight", "400"], 2000),
+        (["--server-concurrency", "1600+400"], 2000),
+        (["--server-concurrency", "400+0"], 400),
         (["--server-concurrency", "10"], 10),
     ):
         assert answer(capsys, "limits", *flags)["serverConcurrency"] == total
@@ -120,10 +119,10 @@ def test_shards_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
     ("command", "message"),
     [
         ("limits nowhere", "nowhere: There is no such file"),
-        ("limits --server-concurrency 0", "must be at least 1"),
-        ("limits --server-concurrency 5 --max-requests-inflight 3", "give it or them, not both"),
-        ("limits --max-requests-inflight -1", "kube-apiserver would not start"),
-        ("limits --max-requests-inflight 0 --max-mutating-requests-inflight 0", "kube-apiserver would not start"),
+        ("limits --server-concurrency 0", "is not an integer from 1 to"),
+        ("limits --server-concurrency 0+0", "is not an integer from 1 to"),
+        ("limits --server-concurrency 400+-200", "is not an integer from 1 to"),
+        ("limits --server-concurrency 1+2+3", "is not an integer from 1 to"),
         ("limits --compare nowhere defaults:1.36", "nowhere: There is no such file"),
         ("limits --compare defaults:9 defaults:1.36", '"9" is no release of Kubernetes'),
         ("shards --hand-size 8", "give both --hand-size and --queues"),

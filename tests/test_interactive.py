@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.cli import interactive, manifests
+from apflint.cli import interactive
 from apflint.cli.explain import Explainer
 from apflint.cli.interactive import Draft, Step, Vocabulary
+from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.output.console import Style
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ NOTHING = Vocabulary((), (), (), ())
 
 def explainer(folder: Path) -> Explainer:
     (folder / "apf.yaml").write_text(CLUSTER)
-    return Explainer(manifests.read([str(folder)], manifests.Cluster("1.36")))
+    return Explainer(read_cluster([str(folder)], ClusterOptions("1.36"), print))
 
 
 def test_what_is_offered_is_in_the_manifests_or_in_every_cluster(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from test_report import CLEAN, NASTY, finding
 from test_report_laws import FINDINGS, REPORTS, TEXT
 
 from apflint import catalogue
+from apflint.atomic_write import write_atomically
 from apflint.cli import reports
 from apflint.cli.app import run
 from apflint.finding import Cause, ObjectRef, Report
@@ -555,7 +556,7 @@ def test_a_report_that_fails_leaves_the_old_one(folder: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        reports.replace("x", b"new")
+        write_atomically("x", b"new")
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("x", "old")]
 
 

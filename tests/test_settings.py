@@ -314,7 +314,7 @@ def test_questions_are_about_the_projects_release_server_and_files(
     newest = limits()[0]
     write(project, 'kubernetes = "1.27"\nserver-concurrency = 1000\nexclude = ["old.yaml"]')
     assert limits() == ("1.27", 1000, False)
-    assert limits("--kubernetes", newest, "--max-requests-inflight", "100") == (newest, 300, False)
+    assert limits("--kubernetes", newest, "--server-concurrency", "100+200") == (newest, 300, False)
     assert limits("old.yaml") == ("1.27", 1000, True)
     assert limits("--isolated") == (newest, 600, True)
     write(project, "kubernetes = 1.27")

@@ -7,14 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli import manifests
 from apflint.cli.explain import Explainer, as_json, by_uid
+from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate import records
 from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
 from apflint.formats import check_dns_label
 from apflint.inputs import files
+from apflint.inputs.cluster import read_cluster, read_configuration
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
 from apflint.wording import pluralize
@@ -22,7 +23,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apflint.cli.manifests import Cluster
+    from apflint.inputs.cluster import ClusterOptions
     from apflint.output.console import Style
     from apflint.workspace import Workspace
 
@@ -58,7 +59,7 @@ class Question(NamedTuple):
 def run(
     question: Question,
     paths: tuple[str, ...],
-    cluster: Cluster,
+    cluster: ClusterOptions,
     *,
     output: str,
     color: str,
@@ -81,7 +82,7 @@ def run(
     uids = question.flow_schema_uid is not None or question.priority_level_uid is not None
     # What is wrong with the question itself is told before anything is read.
     asked = None if interactive or in_files or uids else _name_or_path(request(question), question.words)
-    known = manifests.read(paths, cluster)
+    known = read_cluster(paths, cluster, note)
     if uids:
         return _uids(question, known, output)
     explainer = Explainer(known)
@@ -255,7 +256,7 @@ def _uids(question: Question, known: Workspace, output: str) -> int:
 def limits(
     paths: tuple[str, ...],
     compare: tuple[str, str] | None,
-    cluster: Cluster,
+    cluster: ClusterOptions,
     *,
     output: str,
     color: str,
@@ -271,13 +272,13 @@ def limits(
             "--compare names two configurations, so there is no room for a third. Leave out the other paths"
         )
     if compare is None:
-        found = manifests.read(paths or (".",), cluster).limits
+        found = read_cluster(paths or (".",), cluster, note).limits
         if output == "json":
             sys.stdout.write(to_json(tables.limits_json(found), 2))
         else:
             sys.stdout.write(tables.render(found, width=how.width, paint=paint, unicode=_shows("█░")))
         return 0
-    old, new = (manifests.read_one(path, cluster).limits for path in compare)
+    old, new = (read_configuration(path, cluster, note).limits for path in compare)
     if output == "json":
         sys.stdout.write(to_json(tables.comparison_json(old, new), 2))
     else:

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from apflint.cli.progress import followed, watched, working
 from apflint.cli.terminal import style
-from apflint.engine import STDIN, Options, check
-from apflint.finding import SEVERITIES, Skipped
+from apflint.engine import Options, check
+from apflint.finding import SEVERITIES
 from apflint.inputs import files
+from apflint.inputs.selection import Selection, read_context, read_selection
 from apflint.output.console import Painter, Style
 from apflint.output.findings import render
 from apflint.output.findings.summary import summary
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 from apflint.settings import effective
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from apflint.cli.reports import Target
-    from apflint.finding import Report
+    from apflint.finding import Report, Skipped
+    from apflint.inputs.selection import InputFile
 
 
-CONTEXT = "context"
-"""Why a file is not checked that `context` names: it is read for what it defines."""
-
-
-class Inputs(NamedTuple):
-    """What to read. `stdin_filename` is the name that findings show for standard input."""
-
-    paths: tuple[str, ...]
-    exclude: tuple[str, ...] = ()
-    force_exclude: bool = False
-    stdin_filename: str | None = None
-    context: tuple[str, ...] = ()
-    """Paths that are read for what they define. Never reported on, even if they lie below one of `paths`."""
-    apart: str | None = None
-    """A file of ours that is no manifest, though it may lie among them: the baseline."""
+_SHOWN_STALE = 5
+"""Stale entries of a baseline that are listed."""
 
 
 class Printing(NamedTuple):
@@ -85,22 +74,10 @@ class Flags(NamedTuple):
     unsafe_fixes: bool = False
 
 
-class Input(NamedTuple):
-    """One input that was read."""
-
-    name: str
-    """As findings show it."""
-    path: str
-    """Where it was read; `-` is standard input."""
-    data: bytes
-    ours: bool
-    """Whether it may hold something of ours. The rest is not parsed at all: most files of a repository."""
-
-
 class Request(NamedTuple):
     """What a command line and the settings together ask for."""
 
-    inputs: Inputs
+    inputs: Selection
     options: Options
     printing: Printing
     baseline: Baseline | None
@@ -131,13 +108,13 @@ def requested(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags)
     """What a command line asks for, with the settings of the project. ValueError, fit to be shown, for what cannot be."""
     settings = effective(asked, flags.config, isolated=flags.isolated)
     given = settings.values
-    inputs = Inputs(
+    inputs = Selection(
         paths or (".",),
         given["exclude"],
         force_exclude=flags.force_exclude,
         stdin_filename=flags.stdin_filename,
         context=given["context"],
-        apart=flags.baseline,
+        baseline=flags.baseline,
     )
     options = Options.from_settings(settings, suppressions=not flags.no_ignores)
     if flags.statistics and given["format"] not in ("text", "concise"):
@@ -166,47 +143,60 @@ def _run(request: Request, flags: Flags) -> int:
     unreadable: list[str] = []
     report = _checked(inputs, options, unreadable)
     if baseline is not None:
-        from apflint.cli import baselines
-
-        report = baselines.without_known(report, baseline.path, inputs.paths, options)
+        report = _without_known(report, baseline.path, inputs.paths, options)
     return show(report, printing, wanted, unreadable, require_objects=flags.require_objects)
 
 
-def _checked(inputs: Inputs, options: Options, unreadable: list[str]) -> Report:
-    skipped: list[Skipped] = []
-    context = list(pairs(read_context(inputs, unreadable))) if inputs.context else []
-    found: Iterable[Input] = read(inputs, unreadable, skipped)
-    if only_some_files(inputs):
-        found = kept = tuple(found)
-    with working(lambda: "Analyzing") as start:
-        report = check(pairs(followed(found, start)), options, context)
-        if isinstance(found, tuple) and report.findings:
-            from apflint.cli import project
+def _without_known(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Report:
+    """Leave out the findings that a baseline has, and report its stale entries."""
+    from apflint.inputs.baseline_file import hide_known_findings
 
-            report = project.confirm_findings(
-                report, kept, lambda more: check(pairs(kept), options, (*context, *more)), inputs
-            )
+    compared = hide_known_findings(report, path, paths, options)
+    if stale := compared.stale:
+        what = "1 entry of the baseline was" if len(stale) == 1 else f"{len(stale)} entries of the baseline were"
+        names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:_SHOWN_STALE])
+        more = f" and {len(stale) - _SHOWN_STALE} more" if len(stale) > _SHOWN_STALE else ""
+        sys.stderr.write(
+            f"apflint: {sanitize(path)}: {what} not found in this run: {sanitize(names)}{more}."
+            " If all files were read, write it again with --write-baseline\n"
+        )
+    return compared.report
+
+
+def _checked(inputs: Selection, options: Options, unreadable: list[str]) -> Report:
+    skipped: list[Skipped] = []
+    context = [file.content for file in read_context(inputs, unreadable)] if inputs.context else []
+    checked: Iterable[InputFile] = read_selection(inputs, unreadable, skipped, watched)
+    if inputs.is_partial:
+        checked = kept = tuple(checked)
+    with working(lambda: "Analyzing") as start:
+        report = check((file.content for file in followed(checked, start)), options, context)
+        if isinstance(checked, tuple) and report.findings:
+            from apflint.inputs.project import confirm_findings
+
+            contents = [file.content for file in kept]
+            report = confirm_findings(report, kept, lambda more: check(contents, options, (*context, *more)), inputs)
     return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 
 
-def only_some_files(inputs: Inputs) -> bool:
-    """Whether the inputs are named files of a project: with --force-exclude, as in the hooks."""
-    return inputs.force_exclude and not any(path == "-" or os.path.isdir(path) for path in inputs.paths)
+def _write_baseline(inputs: Selection, options: Options, path: str) -> int:
+    """Write all findings as a baseline, or nothing if a file is unreadable: the known findings in it would be lost."""
+    from apflint.inputs.baseline_file import read_previous_baseline, write_baseline
 
-
-def _write_baseline(inputs: Inputs, options: Options, path: str) -> int:
-    """Writes what is found as known; nothing where not all can be read, because what is known of that would be lost."""
-    from apflint.cli import baselines
-
-    old = baselines.replaced(path)
-    unreadable: list[str] = []
-    report = _checked(inputs, options, unreadable)
-    if unreadable:
-        unreadable.append(sanitize(f"{path} is not written, because not everything could be read"))
-        for message in unreadable:
-            sys.stderr.write(f"apflint: {message}\n")
+    previous = read_previous_baseline(path)
+    errors: list[str] = []
+    report = _checked(inputs, options, errors)
+    if errors:
+        for message in (*errors, f"{path} is not written, because not everything could be read"):
+            sys.stderr.write(f"apflint: {sanitize(message)}\n")
         return 2
-    baselines.write(report, path, inputs.paths, options, old)
+    kept = write_baseline(report, path, inputs.paths, options, previous)
+    more = (
+        f"; {'1 entry' if kept == 1 else f'{kept} entries'} about files and rules outside this run {'is' if kept == 1 else 'are'} kept"
+        if kept
+        else ""
+    )
+    sys.stderr.write(f"apflint: {pluralize(len(report.findings), 'finding')} written to {sanitize(path)}{more}\n")
     return 0
 
 
@@ -220,7 +210,7 @@ def show(
         sys.stdout.write(text)
         sys.stdout.flush()
     for message in (*failures, *unwritten):
-        sys.stderr.write(f"apflint: {message}\n")
+        sys.stderr.write(f"apflint: {sanitize(message)}\n")
     if not printing.quiet and (report.files or not failures):
         _summarise(report, printing)
     return status(
@@ -236,7 +226,7 @@ def wanted_reports(request: Request) -> tuple[Target, ...]:
     from apflint.cli.reports import refuse_inputs, targets
 
     wanted = targets(reports)
-    own = (inputs.apart,) if inputs.apart is not None else ()
+    own = (inputs.baseline,) if inputs.baseline is not None else ()
     paths = (*inputs.paths, *inputs.context)
     refuse_inputs(wanted, (*paths, *own), files.discover(paths, inputs.exclude, inputs.force_exclude))
     return wanted
@@ -251,7 +241,7 @@ def _save(report: Report, wanted: tuple[Target, ...], printing: Printing, how: S
     failures = save(report, wanted, Style(verbose=how.verbose, statistics=how.statistics))
     if printing.format == "github" or any(target.format == "github" for target in wanted):
         failures += summarise(report)
-    return list(map(sanitize, failures))
+    return failures
 
 
 def _summarise(report: Report, printing: Printing) -> None:
@@ -263,59 +253,6 @@ def _summarise(report: Report, printing: Printing) -> None:
     elif not report.objects and not report.findings:
         where = "1 file" if report.files == 1 else f"{report.files} files"
         sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")
-
-
-def read(inputs: Inputs, unreadable: list[str], skipped: list[Skipped] | None = None) -> Iterator[Input]:
-    """Yield the inputs that can be read. Others become sentences in `unreadable`, or entries of `skipped` with a reason."""
-    skipped = [] if skipped is None else skipped
-    found = list(files.discover(inputs.paths, inputs.exclude, inputs.force_exclude, skipped))
-    if inputs.apart is not None:
-        found = [one for one in found if not _is_file(inputs.apart, one.path)]
-    if inputs.context:
-        found = _without_context(found, inputs, skipped)
-    patches = None
-    for one in watched(found):
-        data = files.read(one)
-        if isinstance(data, files.Unreadable):
-            unreadable.append(sanitize(f"{one.name}: {data.reason}"))
-            continue
-        name = inputs.stdin_filename or STDIN if one.name == STDIN else one.name
-        ours = files.may_hold_apf(data)
-        if ours and one.name != STDIN:
-            from apflint.inputs.patches import REASON, Patches  # most files of a repository are not ours
-
-            patches = patches or Patches()
-            if one.path in patches:
-                skipped.append(Skipped(name, REASON))
-                ours = False
-        yield Input(name, one.path, data, ours)
-
-
-def read_context(inputs: Inputs, unreadable: list[str]) -> Iterator[Input]:
-    """Yield the files of `context`. They are named in settings or options, so `exclude` applies only within directories."""
-    return read(inputs._replace(paths=inputs.context, context=(), force_exclude=False), unreadable)
-
-
-def _without_context(found: list[files.Found], inputs: Inputs, skipped: list[Skipped]) -> list[files.Found]:
-    """Leave out the files of the context."""
-    known = {os.path.realpath(one.path) for one in files.discover(inputs.context, inputs.exclude) if not one.problem}
-    kept: list[files.Found] = []
-    for one in found:
-        if not one.problem and os.path.realpath(one.path) in known:
-            skipped.append(Skipped(one.name, CONTEXT))
-        else:
-            kept.append(one)
-    return kept
-
-
-def _is_file(path: str, other: str) -> bool:
-    """Whether two paths name one file, without a look at the disk for all that are called otherwise."""
-    return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
-
-
-def pairs(inputs: Iterable[Input]) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes, as the engine wants them."""
-    return ((one.name, one.data if one.ours else b"") for one in inputs)
 
 
 def status(report: Report, fail_on: str, *, failed: bool) -> int:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from apflint.cli import manifests
 from apflint.cli.diff_words import Sides, covers
 from apflint.cli.explain import place, resolution_json
 from apflint.cli.limits import comparison_json, level_json
+from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate.change import Difference, Example, Group, Side, Way, difference
 from apflint.evaluate.flows import fates
+from apflint.inputs.cluster import read_configuration
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
 from apflint.releases import release
 
 if TYPE_CHECKING:
-    from apflint.cli.manifests import Cluster
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.resolve import Resolution
+    from apflint.inputs.cluster import ClusterOptions
     from apflint.workspace import Workspace
 
 _STDIN = "-"
@@ -29,7 +30,7 @@ _STDIN = "-"
 def run(
     old: str,
     new: str,
-    cluster: Cluster,
+    cluster: ClusterOptions,
     *,
     output: str,
     color: str,
@@ -41,7 +42,7 @@ def run(
     """
     if old == new == _STDIN:
         raise ValueError("standard input can be OLD or NEW, not both")
-    before, after = (manifests.read_one(path, cluster) for path in (old, new))
+    before, after = (read_configuration(path, cluster, note) for path in (old, new))
     for path, known in ((old, before), (new, after)):
         _say_if_empty(path, known)
     with working(lambda: "Comparing") as start:

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
-from apflint.cli.check import only_some_files, pairs, read, read_context, requested, show, status, wanted_reports
-from apflint.cli.progress import working
+from apflint.cli.check import requested, show, status, wanted_reports
+from apflint.cli.progress import watched, working
 from apflint.edit.fix import apply_fixes
 from apflint.edit.regressions import identity
-from apflint.output.sanitize import sanitize
+from apflint.inputs.selection import read_context, read_selection
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from apflint.cli.check import Flags, Input, Request
+    from apflint.cli.check import Flags, Request
     from apflint.edit.fix import Refusal
     from apflint.finding import Finding, Report, Skipped
+    from apflint.inputs.selection import InputFile
 
 
 _MOST = 10_000
@@ -82,21 +83,21 @@ def check(request: Request, flags: Flags) -> int:
 def _mended(request: Request, flags: Flags) -> _Outcome:
     """Has everything mended in memory, then shows or writes it."""
     failures: list[str] = []
-    context = list(pairs(read_context(request.inputs, failures)))
-    inputs: dict[str, Input] = {}
+    context = [file.content for file in read_context(request.inputs, failures)]
+    inputs: dict[str, InputFile] = {}
     skipped: list[Skipped] = []
-    for one in read(request.inputs, failures, skipped):
+    for one in read_selection(request.inputs, failures, skipped, watched):
         if inputs.setdefault(one.name, one) is not one:
             raise ValueError(f'"{one.name}" is the name of standard input and of a file. Fix them one after the other.')
     judge = _judge(request, context, skipped)
-    before = dict(pairs(inputs.values()))
+    before = dict(file.content for file in inputs.values())
     with working(lambda: "Fixing") as start:
         start()
         first = judge(before)
         result = apply_fixes(before, judge, unsafe=flags.unsafe_fixes, first=first)
     now = dict(result.inputs)
     for name, one in inputs.items():
-        after = now[name] if one.ours else one.data
+        after = now[name] if one.may_hold_apf else one.data
         if failure := _settle(one, after, request.inputs.paths, diff=flags.diff):
             failures.append(failure)
             now[name] = before[name]
@@ -112,7 +113,7 @@ def _judge(
     # Findings name places in the text of standard input, not in the templates of a rendered chart.
     options = request.options._replace(most=_MOST, covered=True, helm=False)
 
-    partial = only_some_files(request.inputs)
+    partial = request.inputs.is_partial
 
     def checked(inputs: Mapping[str, bytes]) -> Report:
         report = engine.check(inputs.items(), options, context)
@@ -123,15 +124,15 @@ def _judge(
     if request.baseline is None:
         return checked
     from apflint.baseline import compare
-    from apflint.cli.baselines import known
+    from apflint.inputs.baseline_file import read_baseline
 
-    entries, rules = known(request.baseline.path), engine.enabled(request.options)
+    entries, rules = read_baseline(request.baseline.path), engine.enabled(request.options)
     return lambda inputs: compare(checked(inputs), entries, rules).report
 
 
 def _without_fixes_that_need_all_files(report: Report) -> Report:
     """Drop the fixes of findings that other files may refute: of a suppression, for example, that suppresses nothing here."""
-    from apflint.cli.project import depends_on_others
+    from apflint.inputs.project import depends_on_others
 
     return report._replace(
         findings=tuple(
@@ -141,7 +142,7 @@ def _without_fixes_that_need_all_files(report: Report) -> Report:
     )
 
 
-def _settle(one: Input, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
+def _settle(one: InputFile, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
     """Shows or writes what became of an input; a sentence without its end where that cannot be."""
     if diff:
         if after != one.data:
@@ -151,7 +152,7 @@ def _settle(one: Input, after: bytes, named: Sequence[str], *, diff: bool) -> st
         print_bytes(after)
         return None
     reason = write(one.path, one.data, after, named) if after != one.data else None
-    return sanitize(f"{one.name}: not written: {reason}") if reason else None
+    return f"{one.name}: not written: {reason}" if reason else None
 
 
 def _tell(outcome: _Outcome, flags: Flags) -> None:

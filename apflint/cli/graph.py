@@ -5,19 +5,20 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from apflint.cli import manifests
+from apflint.cli.outcome import note
 from apflint.graph.picture import picture, shadows
+from apflint.inputs.cluster import read_cluster, read_configuration
 
 if TYPE_CHECKING:
-    from apflint.cli.manifests import Cluster
+    from apflint.inputs.cluster import ClusterOptions
 
 
-def run(paths: tuple[str, ...], cluster: Cluster, output: str) -> int:
+def run(paths: tuple[str, ...], cluster: ClusterOptions, output: str) -> int:
     """Prints the picture as `mermaid`, `dot`, `svg` or `html`.
 
     A single path may be `defaults:1.33`. ValueError, fit to be shown, for a release or a path that is none.
     """
-    known = manifests.read_one(paths[0], cluster) if len(paths) == 1 else manifests.read(paths, cluster)
+    known = read_configuration(paths[0], cluster, note) if len(paths) == 1 else read_cluster(paths, cluster, note)
     drawn = picture(known, shadows(known.configuration))
     # Each writer is loaded only where it is asked for.
     if output == "dot":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -85,8 +86,24 @@ class Shell(StrEnum):
     fish = "fish"
 
 
-LARGEST = 2**31 - 1
-"""The most seats: no server has so many, so that more is a slip of the keyboard."""
+MAX_SEATS = 2**31 - 1
+"""Maximum seats of an API server: its flags are 32-bit integers."""
+
+
+def parse_seats(text: str) -> int:
+    """Parse `600`, or `400+200`: the values of --max-requests-inflight and --max-mutating-requests-inflight.
+
+    Raises typer.BadParameter for anything else, and for seats with which kube-apiserver does not start.
+    """
+    match = re.fullmatch(r"(\d{1,20})(?:\+(\d{1,20}))?", text.strip(), re.ASCII)
+    seats = int(match[1]) + int(match[2] or 0) if match else 0
+    if not 1 <= seats <= MAX_SEATS:
+        raise typer.BadParameter(
+            f'"{text}" is not an integer from 1 to {MAX_SEATS}, or the sum of the two inflight flags of kube-apiserver,'
+            " such as 400+200"
+        )
+    return seats
+
 
 Kubernetes = Annotated[
     str | None, typer.Option(metavar="X.Y", help="Target release, 1.18 to 1.37 (default: the newest known).")
@@ -101,13 +118,12 @@ Files = Annotated[
 NoDefaults = Annotated[bool, typer.Option("--no-defaults", help="Without the built-in objects of the release.")]
 Seats = Annotated[
     int | None,
-    typer.Option("--server-concurrency", metavar="N", max=LARGEST, help="Seats of one API server (default 600)."),
-]
-Inflight = Annotated[
-    int | None, typer.Option(metavar="N", max=LARGEST, help="The flag of kube-apiserver (default 400).")
-]
-Mutating = Annotated[
-    int | None, typer.Option(metavar="N", max=LARGEST, help="The flag of kube-apiserver (default 200).")
+    typer.Option(
+        "--server-concurrency",
+        metavar="N|N+N",
+        parser=parse_seats,
+        help="Seats of one API server, or its --max-requests-inflight + --max-mutating-requests-inflight (default 400+200).",
+    ),
 ]
 Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
 ConfigFile = Annotated[

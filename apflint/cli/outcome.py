@@ -77,3 +77,10 @@ def _forget_output() -> None:
     """Sends what is left of the output nowhere, so that Python does not complain of it at its end."""
     with suppress(ValueError):  # where it is no file, but for somebody who reads it in this process
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def note(message: str) -> None:
+    """Print a message as one line on standard error."""
+    from apflint.output.sanitize import sanitize
+
+    sys.stderr.write(f"apflint: {sanitize(message)}\n")

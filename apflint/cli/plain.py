@@ -175,7 +175,7 @@ def _explain(arguments: list[str]) -> Callable[[], int] | None:
 
     def command() -> int:
         from apflint.cli import ask
-        from apflint.cli.manifests import Cluster
+        from apflint.inputs.cluster import ClusterOptions
 
         question = ask.Question(
             found.words,
@@ -185,6 +185,6 @@ def _explain(arguments: list[str]) -> Callable[[], int] | None:
             all_namespaces="all_namespaces" in found.switches,
         )
         paths = found.values.get("filename", (".",))
-        return ask.run(question, paths, Cluster(), output="text", color="auto", verbose=False)
+        return ask.run(question, paths, ClusterOptions(), output="text", color="auto", verbose=False)
 
     return command

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.atomic_write import write_atomically
 from apflint.output.findings import FORMATS, render
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def save(report: Report, wanted: tuple[Target, ...], style: Style) -> list[str]:
     failures = []
     for target in wanted:
         try:
-            replace(target.file, render(report, target.format, style).encode("utf-8", "backslashreplace"))
+            write_atomically(target.file, render(report, target.format, style).encode("utf-8", "backslashreplace"))
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             failures.append(_failure("report", target.file, error))
     return failures
@@ -124,38 +124,3 @@ def summarise(report: Report) -> list[str]:
 def _failure(what: str, path: str, error: OSError | ValueError) -> str:
     reason = error.strerror if isinstance(error, OSError) else None
     return f'The {what} cannot be written to "{path}": {reason or error}.'
-
-
-def replace(path: str, data: bytes) -> None:
-    """Makes `data` the content of a file, all at once: whoever reads it meanwhile has the old content or the new one.
-
-    A link stays, and what it leads to is written. A device or a pipe is written to as it is. OSError if that fails; then
-    the file is as it was.
-    """
-    path = os.path.realpath(path)
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        mode = None
-    if mode is not None and not stat.S_ISREG(mode):
-        with open(path, "wb") as file:
-            file.write(data)
-        return
-    from apflint.signals import delay_termination  # only where something is written
-
-    with delay_termination():
-        _replace(path, data, mode)
-
-
-def _replace(path: str, data: bytes, mode: int | None) -> None:
-    beside = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(beside, "xb") as file:
-            if mode is not None:
-                os.chmod(beside, stat.S_IMODE(mode))
-            file.write(data)
-        os.replace(beside, path)
-    except BaseException as error:
-        if not isinstance(error, FileExistsError) and os.path.lexists(beside):
-            os.unlink(beside)
-        raise

@@ -92,9 +92,10 @@ def _pair(asked: Asked) -> tuple[int, int]:
 
 def _pair_of_level(asked: Asked) -> tuple[int, int]:
     """The hand size and the queues of the priority level that the FlowSchema references."""
-    from apflint.cli import manifests
+    from apflint.cli.outcome import note
+    from apflint.inputs.cluster import ClusterOptions, read_cluster
 
-    known = manifests.read(asked.paths or (".",), manifests.Cluster())
+    known = read_cluster(asked.paths or (".",), ClusterOptions(), note)
     configuration = known.configuration
     name = asked.flow_schema
     schema = next((one for one in (*configuration.order, *configuration.dangling) if one.name == name), None)

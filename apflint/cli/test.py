@@ -6,11 +6,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli import manifests
+from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.engine import STDIN
 from apflint.inputs import files
+from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.location import Span
 from apflint.policy.reading import Mistake, read
 from apflint.policy.results import FileResult, Run
@@ -94,7 +95,7 @@ def _run(name: str, source: Source, suite: Suite, overrides: Overrides) -> FileR
         return _untested(name, source, message, document.span(("manifests",)))
     kubernetes = overrides.kubernetes or (suite.release or NEWEST).name
     try:
-        known = manifests.read(paths, manifests.Cluster(kubernetes))
+        known = read_cluster(paths, ClusterOptions(kubernetes), note)
     except ValueError as error:
         if overrides.manifests:
             raise  # it is the command line that is wrong

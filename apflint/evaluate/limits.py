@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.allocation import Wish, allocate
 from apflint.evaluate.seats import max_seats, request_bound
 from apflint.record import NamedTuple
-from apflint.releases import MAX_MUTATING_REQUESTS_INFLIGHT, MAX_REQUESTS_INFLIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,27 +94,6 @@ class Limits(NamedTuple):
     def level(self, name: str) -> LevelLimits | None:
         """The limits of the level of that name."""
         return next((level for level in self.levels if level.name == name), None)
-
-
-def server_concurrency(
-    max_requests_inflight: int | None = None, max_mutating_requests_inflight: int | None = None
-) -> int:
-    """The server concurrency limit from the two flags of kube-apiserver (None: not given, its default).
-
-    Raises ValueError for flags with which a server does not start: one below 0, or both 0.
-    """
-    flags = {
-        "--max-requests-inflight": MAX_REQUESTS_INFLIGHT if max_requests_inflight is None else max_requests_inflight,
-        "--max-mutating-requests-inflight": MAX_MUTATING_REQUESTS_INFLIGHT
-        if max_mutating_requests_inflight is None
-        else max_mutating_requests_inflight,
-    }
-    for flag, value in flags.items():
-        if value < 0:
-            raise ValueError(f'{flag} must not be below 0, and "{value}" is: kube-apiserver would not start')
-    if not any(flags.values()):
-        raise ValueError(" and ".join(flags) + " are both 0: kube-apiserver would not start")
-    return sum(flags.values())
 
 
 def compute(

@@ -13,7 +13,8 @@ import pytest
 from conftest import UNMEASURED
 from limited import HEAD, WALL, apflint, can_be_ordinary, ordinary
 
-from apflint.cli import outcome, reports
+from apflint.atomic_write import write_atomically
+from apflint.cli import outcome
 from apflint.edit import files
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def test_interrupted_while_it_is_written(where: str, folder: Path, monkeypatch: 
         return 0
 
     def report() -> int:
-        reports.replace(str(path), FIXED)
+        write_atomically(str(path), FIXED)
         return 0
 
     assert outcome.said(edit) == 130
@@ -213,7 +214,7 @@ def test_ended_by_force_while_it_writes(folder: Path) -> None:
 
 SELF_SIGNALLING = """
 import os, signal, sys
-from apflint.cli import reports
+from apflint.atomic_write import write_atomically
 from apflint.edit import files
 number = getattr(signal, sys.argv[2])
 called = []
@@ -224,14 +225,14 @@ def interrupted(*arguments, original=getattr(os, sys.argv[3])):
     return original(*arguments)
 setattr(os, sys.argv[3], interrupted)
 old, new = (open(name, "rb").read() for name in ("bad.yaml", "new"))
-files.replace("bad.yaml", old, new) if sys.argv[1] == "files" else reports.replace("bad.yaml", new)
+files.replace("bad.yaml", old, new) if sys.argv[1] == "files" else write_atomically("bad.yaml", new)
 sys.exit(3)
 """
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize(
-    ("writer", "where"), [("files", "fsync"), ("files", "fchmod"), ("files", "replace"), ("reports", "replace")]
+    ("writer", "where"), [("files", "fsync"), ("files", "fchmod"), ("files", "replace"), ("atomic", "replace")]
 )
 def test_a_signal_while_it_is_written_leaves_nothing_beside(writer: str, where: str, name: str, folder: Path) -> None:
     (folder / "new").write_bytes(FIXED)

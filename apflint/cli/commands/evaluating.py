@@ -13,10 +13,8 @@ from apflint.cli.options import (
     DiffFormat,
     Files,
     GraphFormat,
-    Inflight,
     Isolated,
     Kubernetes,
-    Mutating,
     NoDefaults,
     PageFormat,
     ResultFormat,
@@ -58,8 +56,6 @@ def explain(
     kubernetes: Kubernetes = None,
     no_defaults: NoDefaults = False,
     server_concurrency: Seats = None,
-    max_requests_inflight: Inflight = None,
-    max_mutating_requests_inflight: Mutating = None,
     output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With --requests: with what was tried.")] = False,
     isolated: Isolated = False,
@@ -67,7 +63,7 @@ def explain(
 ) -> int:
     """Say which FlowSchema and priority level a request gets, why, and how many seats there are."""
     from apflint.cli import ask
-    from apflint.cli.manifests import Cluster
+    from apflint.inputs.cluster import ClusterOptions
 
     question = ask.Question(
         words=tuple(words or ()),
@@ -82,8 +78,7 @@ def explain(
         flow_schema_uid=flow_schema_uid,
         priority_level_uid=priority_level_uid,
     )
-    inflight = max_requests_inflight, max_mutating_requests_inflight
-    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, isolated=isolated)
     paths = tuple(filename or ["."])
     return said(
         lambda: ask.run(
@@ -107,18 +102,15 @@ def limits(
     kubernetes: Kubernetes = None,
     no_defaults: NoDefaults = False,
     server_concurrency: Seats = None,
-    max_requests_inflight: Inflight = None,
-    max_mutating_requests_inflight: Mutating = None,
     output: Annotated[PageFormat, typer.Option("--format", help="How the answer is printed.")] = PageFormat.text,
     isolated: Isolated = False,
     color: Color = Colour.auto,
 ) -> int:
     """Show the seats that each priority level gets: shares, nominal, least and most."""
     from apflint.cli import ask
-    from apflint.cli.manifests import Cluster
+    from apflint.inputs.cluster import ClusterOptions
 
-    inflight = max_requests_inflight, max_mutating_requests_inflight
-    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, isolated=isolated)
     return said(
         lambda: ask.limits(
             tuple(paths or ()),
@@ -137,8 +129,6 @@ def diff(
     kubernetes: Kubernetes = None,
     no_defaults: NoDefaults = False,
     server_concurrency: Seats = None,
-    max_requests_inflight: Inflight = None,
-    max_mutating_requests_inflight: Mutating = None,
     output: Annotated[DiffFormat, typer.Option("--format", help="markdown: for a comment.")] = DiffFormat.text,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even when something changes.")] = False,
     isolated: Isolated = False,
@@ -146,10 +136,9 @@ def diff(
 ) -> int:
     """Show which requests change FlowSchema or priority level, a request as proof of each, and how seats change."""
     from apflint.cli import diff as command
-    from apflint.cli.manifests import Cluster
+    from apflint.inputs.cluster import ClusterOptions
 
-    inflight = max_requests_inflight, max_mutating_requests_inflight
-    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, isolated=isolated)
     return said(
         lambda: command.run(
             old,
@@ -208,16 +197,13 @@ def graph(
     kubernetes: Kubernetes = None,
     no_defaults: NoDefaults = False,
     server_concurrency: Seats = None,
-    max_requests_inflight: Inflight = None,
-    max_mutating_requests_inflight: Mutating = None,
     isolated: Isolated = False,
 ) -> int:
     """Draw the FlowSchemas in matching order, their levels with seats, and what is never reached."""
     from apflint.cli import graph as command
-    from apflint.cli.manifests import Cluster
+    from apflint.inputs.cluster import ClusterOptions
 
-    inflight = max_requests_inflight, max_mutating_requests_inflight
-    cluster = Cluster(kubernetes, server_concurrency, *inflight, defaults=not no_defaults, isolated=isolated)
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, isolated=isolated)
     return said(lambda: command.run(tuple(paths or ["."]), cluster, output.value))
 
 

@@ -8,7 +8,6 @@ import typer
 
 from apflint.cli.app import app, print_text, said, selectors
 from apflint.cli.options import (
-    LARGEST,
     CheckFormat,
     Color,
     Colour,
@@ -20,6 +19,7 @@ from apflint.cli.options import (
     Isolated,
     Kubernetes,
     PageFormat,
+    Seats,
     Shell,
     UnsafeFixes,
 )
@@ -58,12 +58,7 @@ def check(
         typer.Option(metavar="PATH", help="More manifests of the cluster: known, not reported on; repeatable."),
     ] = None,
     complete: Annotated[bool, typer.Option("--complete", help="The manifests are all that the cluster has.")] = False,
-    server_concurrency: Annotated[
-        int | None,
-        typer.Option(
-            "--server-concurrency", metavar="N", min=1, max=LARGEST, help="Seats of one API server (default 600)."
-        ),
-    ] = None,
+    server_concurrency: Seats = None,
     require_objects: Annotated[
         bool, typer.Option("--require-objects", help="Exit with 2 where there is no FlowSchema and no level at all.")
     ] = False,

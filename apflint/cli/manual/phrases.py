@@ -15,8 +15,6 @@ SERVER = (
         "--kubernetes",
         "--no-defaults",
         "--server-concurrency",
-        "--max-requests-inflight",
-        "--max-mutating-requests-inflight",
     ),
 )
 BUILT_IN = (

@@ -1,4 +1,4 @@
-"""Checks findings of a run that sees only some files, as a pre-commit hook does, against the whole project."""
+"""Compares findings of a run that reads only some files, as a pre-commit hook does, with the rest of the project."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from apflint.settings import git_root
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from apflint.cli.check import Input, Inputs
     from apflint.finding import Finding, Report
+    from apflint.inputs.selection import InputFile, Selection
 
 MAX_FILES = 20_000
-"""Files of a project that are looked at. In a larger one, findings that other files could refute are left out."""
+"""Maximum number of files to read of a project. In a larger one, findings that other files could refute are left out."""
 
 
 def confirm_findings(
-    report: Report, found: Sequence[Input], check_again: Callable[[Iterable[tuple[str, bytes]]], Report], inputs: Inputs
+    report: Report,
+    checked: Sequence[InputFile],
+    check_again: Callable[[Iterable[tuple[str, bytes]]], Report],
+    selection: Selection,
 ) -> Report:
     """Return the report without the findings that other files of the project refute.
 
-    A priority level may be defined, and a FlowSchema matched, in a file that the run does not see. So findings that
+    A priority level may be defined, and a FlowSchema matched, in a file that the run does not read. So findings that
     depend on other objects stay only if they stay with all files of the git repository as context (`check_again`). These are
     read only if there is such a finding: most runs of a hook have none. Without a repository the report stays as it is.
     """
     root = git_root(os.getcwd())
     if root is None or not any(map(depends_on_others, report.findings)):
         return report
-    others = _other_files(root, found, inputs)
+    others = _other_files(root, checked, selection)
     confirming = {} if others is None else {_key(finding): finding for finding in check_again(others).findings}
     kept = (confirming.get(_key(finding)) if depends_on_others(finding) else finding for finding in report.findings)
     return report._replace(findings=tuple(finding for finding in kept if finding is not None))
 
 
 def depends_on_others(finding: Finding) -> bool:
-    """Whether objects in other files can refute a finding."""
+    """Return whether objects in other files can refute a finding."""
     from apflint.checks import CHECKS, DEPENDS_ON_OTHERS
 
     check = CHECKS[finding.rule]
@@ -44,24 +47,24 @@ def depends_on_others(finding: Finding) -> bool:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    """What a finding is known by; its message may name other objects of the project."""
+    """Return what identifies a finding in two runs. Its message may name other objects of the project."""
     return finding.rule, finding.file, finding.object, finding.field, finding.span
 
 
-def _other_files(root: str, found: Sequence[Input], inputs: Inputs) -> list[tuple[str, bytes]] | None:
-    """The manifests of the project that were not named; None if there are too many files."""
+def _other_files(root: str, checked: Sequence[InputFile], selection: Selection) -> list[tuple[str, bytes]] | None:
+    """Return the manifests of the project that were not named, or None if there are too many files."""
     from apflint.inputs import files
     from apflint.inputs.patches import Patches
 
-    named = {os.path.realpath(one.path) for one in found}
+    named = {os.path.realpath(file.path) for file in checked}
     others: list[tuple[str, bytes]] = []
     patches = Patches()
-    for number, one in enumerate(files.discover((os.path.relpath(root),), inputs.exclude)):
+    for number, file in enumerate(files.discover((os.path.relpath(root),), selection.exclude)):
         if number == MAX_FILES:
             return None
-        if one.problem or os.path.realpath(one.path) in named:
+        if file.problem or os.path.realpath(file.path) in named:
             continue
-        data = files.read(one)
-        if not isinstance(data, files.Unreadable) and files.may_hold_apf(data) and one.path not in patches:
-            others.append((one.name, data))
+        data = files.read(file)
+        if not isinstance(data, files.Unreadable) and files.may_hold_apf(data) and file.path not in patches:
+            others.append((file.name, data))
     return others

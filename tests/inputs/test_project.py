@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from shell import LEVEL, ROOT, SCHEMA
 
-from apflint.cli import project as module
 from apflint.cli.app import run
+from apflint.inputs import project as module
 
 TWIN = SCHEMA.replace("name: batch\nspec", "name: twin\nspec").replace("{name: batch}", "{name: workload-low}")
 """Of the same precedence, and with another level: which of the two takes a request depends on their names."""

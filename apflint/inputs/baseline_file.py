@@ -1,0 +1,117 @@
+"""Reads and writes the baseline file of `--baseline` and `--write-baseline`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from apflint.atomic_write import write_atomically
+from apflint.baseline import compare, parse, render
+from apflint.engine import enabled
+from apflint.errors import UserError
+from apflint.location import clipped
+
+if TYPE_CHECKING:
+    from apflint.baseline import Compared, Entry
+    from apflint.engine import Options
+    from apflint.finding import Report
+
+MAX_BASELINE_BYTES = 32 * 1024 * 1024
+"""An entry has about 200 bytes; parsing needs ten times the size in memory."""
+
+
+def read_baseline(path: str) -> Counter[Entry]:
+    """Return the entries of a baseline.
+
+    Raises UserError for a missing file and for a file that is not a baseline, and OSError for one that cannot be opened.
+    """
+    try:
+        return parse(_read(path), path)
+    except FileNotFoundError:
+        raise UserError(
+            f"{path}: no such baseline. To create it, run apflint with `--baseline {path} --write-baseline`."
+        ) from None
+
+
+def read_previous_baseline(path: str) -> Counter[Entry]:
+    """Return the entries of a baseline that is about to be written, or none if there is no such file.
+
+    Raises UserError for a file that is not a baseline.
+    """
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return Counter()
+    try:
+        text = _read(path)
+        return parse(text, path) if text.strip() else Counter()
+    except OSError as error:
+        raise UserError(f'Cannot read the baseline "{path}": {error.strerror or error}.') from None
+    except ValueError:
+        raise UserError(
+            f"{path}: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
+        ) from None
+
+
+def _read(path: str) -> str:
+    """Return the text of a regular file. Raises UserError for anything else, and for a file above the maximum size."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UserError(f"{path}: a baseline must be a regular file.")
+    with open(descriptor, "rb") as file:
+        data = file.read(MAX_BASELINE_BYTES + 1)
+    if len(data) > MAX_BASELINE_BYTES:
+        raise UserError(f"{path}: a baseline must not be larger than {MAX_BASELINE_BYTES >> 20} MiB.")
+    return data.decode("utf-8", "replace")
+
+
+def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Compared:
+    """Return the report on `paths` without the findings in the baseline, and the stale entries.
+
+    Raises UserError as `read_baseline` does.
+    """
+    rules, entries = enabled(options), read_baseline(path)
+    compared = compare(report, entries, rules)
+    if compared.stale and (owners := _owners(report, path, paths)) is not None:
+        return compare(report, entries, rules, owners)
+    return compared
+
+
+def write_baseline(
+    report: Report, path: str, paths: tuple[str, ...], options: Options, previous: Counter[Entry]
+) -> int:
+    """Write the findings in `paths` as a baseline, and return how many previous entries are kept.
+
+    Previous entries about rules and objects that this run did not check are kept: another run may need them. Raises
+    UserError if the file cannot be written.
+    """
+    rules = enabled(options)
+    owners = _owners(report, path, paths) if previous else None
+    kept = Counter(
+        {
+            entry: count
+            for entry, count in previous.items()
+            if entry.rule not in rules or (owners is not None and entry.object not in owners)
+        }
+    )
+    try:
+        write_atomically(path, render(report, kept).encode("ascii"))
+    except OSError as error:  # its filename is that of the temporary file
+        raise UserError(f'Cannot write the baseline "{path}": {error.strerror or error}.') from None
+    return len(kept)
+
+
+def _owners(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
+    """Return what a run on `paths` has read, as in `Entry.object`, or None if the directory of the baseline is among them.
+
+    A hook names the files that were changed, so its run says nothing about other files.
+    """
+    home = os.path.realpath(os.path.dirname(path) or ".")
+    for directory in filter(os.path.isdir, paths):
+        if f"{home}/".startswith(f"{os.path.realpath(directory).rstrip('/')}/"):
+            return None
+    from apflint.load import load_text  # few runs have stale entries
+
+    documents = (document for source in report.sources.values() for document in load_text(source).documents)
+    return {*report.sources, *(f"{document.kind}/{clipped(document.name)}" for document in documents)}

@@ -1,0 +1,143 @@
+"""Reads manifests as the configuration of a cluster, for the commands that evaluate them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.checks import rules_of
+from apflint.engine import STDIN, load_inputs, report
+from apflint.errors import UserError
+from apflint.inputs import files
+from apflint.inputs.patches import Patches
+from apflint.releases import NEWEST, release
+from apflint.settings import effective
+from apflint.workspace import Workspace, World, workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from apflint.finding import Finding
+    from apflint.load import Loaded
+
+    Warn = Callable[[str], object]
+    """Receives warnings about manifests that are not used as they are written."""
+
+BUILT_IN_PREFIX = "defaults:"
+"""`defaults:1.33` stands for the built-in objects of that release."""
+_DUPLICATE = "APF402"
+
+
+class ClusterOptions(NamedTuple):
+    """What the command line says about a cluster. The settings of the project apply where a value is None."""
+
+    kubernetes: str | None = None
+    server_concurrency: int | None = None
+    defaults: bool = True
+    """Whether the built-in objects of the release are part of the configuration."""
+    config: str | None = None
+    """Settings file to use instead of the closest one."""
+    isolated: bool = False
+    """Whether to ignore settings files."""
+
+
+def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> Workspace:
+    """Read the user's manifests as a cluster would have them, and warn about objects that the API server rejects.
+
+    Raises UserError for an unknown release, invalid settings, or a path that cannot be read.
+    """
+    asked = {"kubernetes": options.kubernetes, "server-concurrency": options.server_concurrency}
+    settings = effective(asked, options.config, isolated=options.isolated).values
+    patches: list[str] = []
+    loaded = load_inputs(_read_files(paths, settings["exclude"], patches, warn))
+    if patches:
+        warn("patches among the manifests are not used: build the kustomization first")
+    world = World(server_concurrency=settings["server-concurrency"], defaults=options.defaults)
+    known = workspace(loaded, release(settings["kubernetes"] or NEWEST.name), world=world)
+    _warn_about_rejections(loaded, known, warn)
+    return known
+
+
+def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Workspace:
+    """Read a path as `read_cluster` does, or `defaults:1.33`: the configuration of a new cluster of that release."""
+    if not name.startswith(BUILT_IN_PREFIX):
+        return read_cluster((name,), options, warn)
+    kubernetes = release(name.removeprefix(BUILT_IN_PREFIX)).name
+    return read_cluster((), options._replace(kubernetes=kubernetes, defaults=True), warn)
+
+
+def _read_files(
+    paths: Iterable[str], exclude: Iterable[str], patches: list[str], warn: Warn
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and bytes of the files that may contain objects; the names of patches are appended to `patches`."""
+    known, named = Patches(), tuple(paths)
+    for file in files.discover(named, exclude):
+        data = files.read(file)
+        if isinstance(data, files.Unreadable):
+            if file.path not in named and files.is_dangling(file.path):
+                warn(f"{file.name}: {data.reason} It is not used")
+                continue
+            raise UserError(f"{file.name}: {data.reason}")
+        if not files.may_hold_apf(data):
+            continue
+        if file.name != STDIN and file.path in known:
+            patches.append(file.name)
+        else:
+            yield file.name, data
+
+
+def _warn_about_rejections(loaded: list[Loaded], known: Workspace, warn: Warn) -> None:
+    """Warn about manifests that no cluster can have, and say whether the answer includes them."""
+    if not known.manifests and not known.troubles:
+        return
+    findings = report(loaded, known, [*rules_of("validation"), _DUPLICATE]).findings
+    if any(finding.rule == "APF003" for finding in findings):
+        warn("templates among the manifests are not used: render them first")
+    too_large = [finding for finding in findings if finding.rule == "APF004" and not finding.apiserver]
+    rejected: dict[object, Finding] = {}
+    for finding in findings:
+        if finding.rejected:
+            rejected.setdefault((finding.file, finding.object or finding.span), finding)
+    duplicates = [finding for finding in findings if finding.rule == _DUPLICATE]
+    warnings = (_describe_too_large(too_large), _describe_rejected([*rejected.values()], known), _describe(duplicates))
+    for warning in filter(None, warnings):
+        warn(f"{warning}: see `apflint check`")
+
+
+def _describe_too_large(findings: list[Finding]) -> str:
+    if not findings:
+        return ""
+    more = f", and so are {len(findings) - 1:,} others" if len(findings) > 1 else ""
+    return f"{_place(findings[0])} is too large for apflint{more}, and is not used here"
+
+
+def _describe_rejected(findings: list[Finding], known: Workspace) -> str:
+    """Describe the objects or documents that the API server rejects (one finding each), and whether they are used here."""
+    if not findings:
+        return ""
+    place = _place(findings[0])
+    configuration = known.configuration
+    documents = {schema.document for schema in (*configuration.order, *configuration.dangling)}
+    documents |= {level.document for level in configuration.levels.values()}
+    used = sum(finding.document in documents for finding in findings)
+    if len(findings) == 1:
+        return f"{place} would be rejected by the API server, and is {'used here anyway' if used else 'not used here'}"
+    start = f"{len(findings)} objects or documents would be rejected by the API server, the first of them {place}"
+    if used in (0, len(findings)):
+        return f"{start}. They are {'used here anyway' if used else 'not used here'}"
+    return f"{start}. {used} of them {'is' if used == 1 else 'are'} used here anyway"
+
+
+def _describe(duplicates: list[Finding]) -> str:
+    """Describe objects that are defined twice: the last definition is used, as if the files were applied in this order."""
+    if not duplicates:
+        return ""
+    first = duplicates[0].related[0]
+    others = len(duplicates) - 1
+    more = f", and {others:,} more {'object is' if others == 1 else 'objects are'} defined twice" if others else ""
+    place = f"{first.file}:{first.span.line}"
+    return f"{_place(duplicates[0])} is already defined at {place}{more}; using the last definition"
+
+
+def _place(finding: Finding) -> str:
+    what = f'{finding.object.kind} "{finding.object.name}"' if finding.object else "a document"
+    return f"{what} ({finding.file}:{finding.span.line})"

@@ -1,0 +1,112 @@
+"""Reads the manifests that a run checks or edits: the named files and directories, without context, patches and the baseline."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from apflint.finding import Skipped
+from apflint.inputs import files
+from apflint.load.source import STDIN
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from apflint.inputs.files import Found
+
+CONTEXT_REASON = "context"
+"""Why a file is not checked that `context` names: it is read for the objects it defines."""
+
+
+class Selection(NamedTuple):
+    """The manifests to read."""
+
+    paths: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    stdin_filename: str | None = None
+    """Name that findings show for standard input."""
+    context: tuple[str, ...] = ()
+    """Paths that are read for the objects they define. They have no findings, even if they lie below one of `paths`."""
+    baseline: str | None = None
+    """The baseline file. It is not a manifest, even if it lies below one of `paths`."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether these are some files of a project, as a pre-commit hook names them with --force-exclude."""
+        return self.force_exclude and not any(path == "-" or os.path.isdir(path) for path in self.paths)
+
+
+class InputFile(NamedTuple):
+    """A file that was read."""
+
+    name: str
+    """As findings show it."""
+    path: str
+    """`-` is standard input."""
+    data: bytes
+    may_hold_apf: bool
+    """Whether it may contain APF objects. Other files, the majority in a repository, are not parsed."""
+
+    @property
+    def content(self) -> tuple[str, bytes]:
+        """The name, and the bytes to parse."""
+        return self.name, self.data if self.may_hold_apf else b""
+
+
+def read_selection(
+    selection: Selection,
+    errors: list[str],
+    skipped: list[Skipped],
+    track: Callable[[Sequence[Found]], Iterable[Found]] = iter,
+) -> Iterator[InputFile]:
+    """Yield the files that can be read.
+
+    Messages about unreadable files are appended to `errors`, files that are left out to `skipped`. `track` wraps the files,
+    to show the progress.
+    """
+    found = list(files.discover(selection.paths, selection.exclude, selection.force_exclude, skipped))
+    if selection.baseline is not None:
+        found = [file for file in found if not _is_same_file(selection.baseline, file.path)]
+    if selection.context:
+        found = _without_context(found, selection, skipped)
+    patches = None
+    for file in track(found):
+        data = files.read(file)
+        if isinstance(data, files.Unreadable):
+            errors.append(f"{file.name}: {data.reason}")
+            continue
+        name = selection.stdin_filename or STDIN if file.name == STDIN else file.name
+        may_hold_apf = files.may_hold_apf(data)
+        if may_hold_apf and file.name != STDIN:
+            from apflint.inputs.patches import REASON, Patches  # most files of a repository do not contain APF objects
+
+            patches = patches or Patches()
+            if file.path in patches:
+                skipped.append(Skipped(name, REASON))
+                may_hold_apf = False
+        yield InputFile(name, file.path, data, may_hold_apf)
+
+
+def read_context(selection: Selection, errors: list[str]) -> Iterator[InputFile]:
+    """Yield the files of `context`. Settings or options name them, so `exclude` applies only within directories."""
+    return read_selection(selection._replace(paths=selection.context, context=(), force_exclude=False), errors, [])
+
+
+def _without_context(found: list[Found], selection: Selection, skipped: list[Skipped]) -> list[Found]:
+    context = {
+        os.path.realpath(file.path) for file in files.discover(selection.context, selection.exclude) if not file.problem
+    }
+    kept: list[Found] = []
+    for file in found:
+        if not file.problem and os.path.realpath(file.path) in context:
+            skipped.append(Skipped(file.name, CONTEXT_REASON))
+        else:
+            kept.append(file)
+    return kept
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    """Compare two paths. Only paths with the same base name are resolved, which needs a look at the disk."""
+    return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
