@@ -7,21 +7,24 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from apflint import catalogue
 from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.checks import CHECKS, OFF, SINGLE_VALUE, is_explained, rules_of, rules_with
+from apflint.effective import Assumptions, Effective
 from apflint.finding import Finding, ObjectRef, Related, Report, Skipped
 from apflint.load import helm_sources, load, load_text
 from apflint.load.source import STDIN as STDIN  # noqa: PLC0414  # the command line has it from here
 from apflint.location import clipped, field_path
 from apflint.releases import NEWEST, release
-from apflint.workspace import Workspace, World, workspace
+from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from apflint.finding import Problem, Severity
     from apflint.load import Loaded
+    from apflint.load.document import Document
     from apflint.location import Path
     from apflint.releases import Release
     from apflint.settings import Settings
+    from apflint.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -33,7 +36,7 @@ class Options(NamedTuple):
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    world: World = World()
+    assumptions: Assumptions = Assumptions()
     suppressions: bool = True
     """Whether the comments and annotations that set findings aside are heeded."""
     off: tuple[str, ...] = ()
@@ -59,7 +62,7 @@ class Options(NamedTuple):
             select=values["select"],
             extend_select=(*values["extend-select"], *(rule for rule in settings.on if rule in rules_with(OFF))),
             ignore=values["ignore"],
-            world=World(complete=values["complete"], server_concurrency=values["server-concurrency"]),
+            assumptions=Assumptions(complete=values["complete"], server_concurrency=values["server-concurrency"]),
             suppressions=suppressions,
             off=settings.off,
             adjust=settings.adjustment(),
@@ -102,7 +105,7 @@ def check(
     rules = enabled(options)
     target = release(options.kubernetes)
     loaded = load_inputs(inputs, helm=options.helm)
-    known = workspace(loaded, target, load_inputs(context), options.world)
+    known = Effective(build_workspace(loaded, target, load_inputs(context)), options.assumptions)
     answer = report(loaded, known, rules, suppressions=options.suppressions, most=options.most, covered=options.covered)
     if options.adjust is None:
         return answer
@@ -124,7 +127,7 @@ def _load(name: str, data: bytes, *, helm: bool) -> Iterator[Loaded]:
 
 def report(
     loaded: Iterable[Loaded],
-    known: Workspace,
+    known: Effective,
     rules: Collection[str],
     *,
     suppressions: bool = False,
@@ -136,7 +139,7 @@ def report(
     `most` and `covered` are those of `Options`.
     """
     loaded = list(loaded)
-    follow_ups = _follow_ups(known)
+    follow_ups = _follow_ups(known.workspace)
     said = {rule: list(check.find(known)) for rule, check in CHECKS.items() if check.phase == "validation"}
     rejected = _rejected(said)
     accepted = known.without(rejected)
@@ -172,7 +175,7 @@ def report(
         kubernetes=known.release.name,
         findings=tuple(findings),
         files=len(loaded),
-        objects=len(known.manifests),
+        objects=len(known.workspace.manifests),
         skipped=tuple(_skipped(loaded)),
         suppressed=suppressed,
         sources={part.source.name: part.source for part in loaded},
@@ -228,17 +231,17 @@ def _left_out(count: int, rule: str) -> str:
     return f". At least {count:,} more findings of {rule} in this file are left out"
 
 
-def _rejected(said: Mapping[str, list[Problem]]) -> dict[int, list[Path]]:
-    """The documents that the API server rejects, by id, with the places of what it rejects."""
-    rejected: dict[int, list[Path]] = {}
+def _rejected(said: Mapping[str, list[Problem]]) -> dict[Document, list[Path]]:
+    """The documents that the API server rejects, with the places of what it rejects."""
+    rejected: dict[Document, list[Path]] = {}
     for problems in said.values():
         for problem in problems:
             if problem.apiserver is not None and problem.place.document is not None:
-                rejected.setdefault(id(problem.place.document), []).append(problem.place.path)
+                rejected.setdefault(problem.place.document, []).append(problem.place.path)
     return rejected
 
 
-def _is_part_of_rejection(problem: Problem, rejected: Mapping[int, list[Path]]) -> bool:
+def _is_part_of_rejection(problem: Problem, rejected: Mapping[Document, list[Path]]) -> bool:
     """Whether the API server rejects the value of a problem, a part of it, the list of strings it is in, or the whole object."""
     if problem.place.document is None:
         return False
@@ -246,7 +249,7 @@ def _is_part_of_rejection(problem: Problem, rejected: Mapping[int, list[Path]]) 
     strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
     return any(
         len(place) < 2 or place[: len(path)] == path or strings in (place, place[:-1])
-        for place in rejected.get(id(problem.place.document), ())
+        for place in rejected.get(problem.place.document, ())
     )
 
 
@@ -260,25 +263,25 @@ def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
             yield Skipped(part.source.name, "template or patch, not a manifest yet", count)
 
 
-def _follow_ups(known: Workspace) -> dict[int, set[Path]]:
+def _follow_ups(known: Workspace) -> dict[Document, set[Path]]:
     """The mappings with a misspelt or misplaced field, by document.
 
     What is missing beside such a field (`user` where `usr` was written) is the same mistake told twice, so that is left out.
     """
     return {
-        id(manifest.document): {violation.path[:-1] for violation in manifest.violations}
+        manifest.document: {violation.path[:-1] for violation in manifest.violations}
         for manifest in known.manifests
         if manifest.violations
     }
 
 
-def _is_follow_up(problem: Problem, follow_ups: dict[int, set[Path]], release: Release) -> bool:
+def _is_follow_up(problem: Problem, follow_ups: dict[Document, set[Path]], release: Release) -> bool:
     place = problem.place
     if place.document is None:
         return False
     if problem.apiserver and (problem.apiserver.reason == "BadRequest" or not release.strict_decoding):
         return False  # a server that is not strict goes on, and says this one too
-    mappings = follow_ups.get(id(place.document), ())
+    mappings = follow_ups.get(place.document, ())
     return place.path in mappings or (place.path[:-1] in mappings and not place.document.has(*place.path))
 
 

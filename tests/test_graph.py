@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
+from apflint.effective import Assumptions, Effective
 from apflint.graph import dot, mermaid, page, svg
 from apflint.graph import words as sayings
 from apflint.graph.layout import TOP, layout
@@ -26,7 +27,7 @@ from apflint.load import load
 from apflint.output.console import count_cells
 from apflint.output.sanitize import sanitize
 from apflint.releases import release
-from apflint.workspace import Workspace, World, workspace
+from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -71,9 +72,11 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def _workspace(objects: Iterable[dict[str, Any]], kubernetes: str = "1.36", world: World | None = None) -> Workspace:
+def _workspace(
+    objects: Iterable[dict[str, Any]], kubernetes: str = "1.36", assumptions: Assumptions | None = None
+) -> Effective:
     loaded = [load(f"{at}.json", json.dumps(value).encode()) for at, value in enumerate(objects)]
-    return workspace(loaded, release(kubernetes), world=world or World())
+    return Effective(build_workspace(loaded, release(kubernetes)), assumptions or Assumptions())
 
 
 def _drawn(*objects: dict[str, Any], dead: dict[str, tuple[str, ...]] | None = None, **more: Any) -> Picture:
@@ -81,7 +84,7 @@ def _drawn(*objects: dict[str, Any], dead: dict[str, tuple[str, ...]] | None = N
     known = _workspace(objects, **more)
     named = {schema.name: schema for schema in known.configuration.order}
     shadowed = {
-        id(named[name]): Shadow(tuple(named[taker] for taker in takers)) for name, takers in (dead or {}).items()
+        named[name].document: Shadow(tuple(named[taker] for taker in takers)) for name, takers in (dead or {}).items()
     }
     return picture(known, shadowed)
 
@@ -147,7 +150,7 @@ def test_a_copy_of_a_built_in_object_is_no_own_one() -> None:
 
 
 def test_imagined_objects_stand_at_the_ends() -> None:
-    drawn = _drawn(_schema("a", "exempt", 1), _schema("z", "exempt", 10000), world=World(defaults=False))
+    drawn = _drawn(_schema("a", "exempt", 1), _schema("z", "exempt", 10000), assumptions=Assumptions(defaults=False))
     assert [(node.name, node.origin) for node in drawn.schemas] == [
         ("exempt", "imagined"),
         ("a", "own"),
@@ -158,7 +161,7 @@ def test_imagined_objects_stand_at_the_ends() -> None:
 
 
 def test_an_own_exempt_that_dangles_and_the_imagined_one_are_two() -> None:
-    drawn = _drawn(_schema("exempt", "nowhere", 1), world=World(defaults=False))
+    drawn = _drawn(_schema("exempt", "nowhere", 1), assumptions=Assumptions(defaults=False))
     assert [(node.name, node.state) for node in drawn.schemas] == [
         ("exempt", "live"),
         ("exempt", "dangling"),
@@ -415,10 +418,10 @@ def test_what_is_wrong_is_said_of_each_state() -> None:
     drawn = picture(
         known,
         {
-            id(named["nothing"]): Shadow(()),
-            id(named["own"]): Shadow((named["exempt"], named["probes"], named["catch-all"])),
-            id(named["twice"]): Shadow(None, (1,)),
-            id(named["thrice"]): Shadow(None, (1, 2)),
+            named["nothing"].document: Shadow(()),
+            named["own"].document: Shadow((named["exempt"], named["probes"], named["catch-all"])),
+            named["twice"].document: Shadow(None, (1,)),
+            named["thrice"].document: Shadow(None, (1, 2)),
         },
     )
     said = {node.name: sayings.trouble(drawn, node) for node in drawn.schemas}

@@ -24,7 +24,7 @@ from apflint.policy.running import Outcome, Runner
 from apflint.policy.suite import Property, Suite
 from apflint.proofs.request_space import authentic
 from apflint.releases import release
-from apflint.workspace import workspace
+from apflint.workspace import build_workspace
 
 EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 
@@ -65,7 +65,7 @@ def built(values: list[dict[str, Any]]) -> Configuration:
         for value in values
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    return configuration(workspace([load("objects.json", text.encode())], RELEASE), BUILT_IN)
+    return configuration(build_workspace([load("objects.json", text.encode())], RELEASE), BUILT_IN)
 
 
 CONFIGURATION = built(OURS)

@@ -15,18 +15,19 @@ import pytest
 from apflint import builtin, catalogue
 from apflint.checks import CHECKS
 from apflint.cli.app import run
+from apflint.effective import Assumptions, Effective
 from apflint.engine import load_inputs, report
 from apflint.evaluate import shards
 from apflint.evaluate.limits import compute
 from apflint.releases import NEWEST, RELEASES, Release, release
-from apflint.workspace import Workspace, World, workspace
+from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from apflint.finding import Finding
 
-OPEN, CLOSED = World(), World(complete=True)
+OPEN, CLOSED = Assumptions(), Assumptions(complete=True)
 ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 GET_ALL = {**ALL, "verbs": ["get"]}
 PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
@@ -102,23 +103,23 @@ def level(
 
 
 def known(
-    *objects: Any, context: tuple[Any, ...] = (), world: World = OPEN, kubernetes: str = NEWEST.name
-) -> Workspace:
-    """The workspace of these manifests; each is a file of its own: `0.json`, `1.json`, ..., `context-0.json`, ..."""
+    *objects: Any, context: tuple[Any, ...] = (), assumptions: Assumptions = OPEN, kubernetes: str = NEWEST.name
+) -> Effective:
+    """What a server would have of these manifests; each is a file of its own: `0.json`, `1.json`, ..., `context-0.json`, ..."""
     inputs = [(f"{number}.json", json.dumps(value).encode()) for number, value in enumerate(objects)]
     others = [(f"context-{number}.json", json.dumps(value).encode()) for number, value in enumerate(context)]
-    return workspace(load_inputs(inputs), release(kubernetes), load_inputs(others), world)
+    return Effective(build_workspace(load_inputs(inputs), release(kubernetes), load_inputs(others)), assumptions)
 
 
 def findings(
     *objects: Any,
     only: str = "",
     context: tuple[Any, ...] = (),
-    world: World = OPEN,
+    assumptions: Assumptions = OPEN,
     kubernetes: str = NEWEST.name,
 ) -> list[Finding]:
     """What all rules find, or those whose ids begin with `only`."""
-    read = known(*objects, context=context, world=world, kubernetes=kubernetes)
+    read = known(*objects, context=context, assumptions=assumptions, kubernetes=kubernetes)
     return [found for found in report([], read, CHECKS).findings if found.rule.startswith(only)]
 
 
@@ -143,7 +144,7 @@ SHADOWED = flow_schema("agent", precedence=1000, subjects=[account("kube-system"
 )
 def test_a_closed_world_is_severer(rule: str, manifest: dict[str, Any], opened: str, closed: str) -> None:
     in_open = findings(manifest, only=rule)
-    in_closed = findings(manifest, only=rule, world=CLOSED)
+    in_closed = findings(manifest, only=rule, assumptions=CLOSED)
     assert [found.severity for found in in_open] == [opened] == [catalogue.rule(rule).severity]
     assert [found.severity for found in in_closed] == [closed]
 
@@ -151,7 +152,7 @@ def test_a_closed_world_is_severer(rule: str, manifest: dict[str, Any], opened: 
 @pytest.mark.parametrize(("rule", "manifest"), [("APF401", DANGLING), ("APF403", UNUSED)])
 def test_only_an_open_world_asks_for_context(rule: str, manifest: dict[str, Any]) -> None:
     assert "--context" in findings(manifest, only=rule)[0].message
-    assert "--context" not in findings(manifest, only=rule, world=CLOSED)[0].message
+    assert "--context" not in findings(manifest, only=rule, assumptions=CLOSED)[0].message
 
 
 def test_other_rules_are_the_same_in_both_worlds() -> None:
@@ -162,7 +163,7 @@ def test_other_rules_are_the_same_in_both_worlds() -> None:
         flow_schema("c", "exempt", 3000, subjects=[group("system:serviceaccounts")]),
     )
     told = findings(*objects)
-    closed = findings(*objects, world=CLOSED)
+    closed = findings(*objects, assumptions=CLOSED)
     assert [one._replace(document=None) for one in told] == [one._replace(document=None) for one in closed]
     assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(ids(told))
 
@@ -204,7 +205,7 @@ def test_a_flow_schema_of_the_context_shadows() -> None:
 def test_a_level_elsewhere_is_taken_to_be_there_in_the_open_world_only() -> None:
     everything = flow_schema("everything", "elsewhere", 1500, resources=[ALL], paths=[PATHS])
     assert ids(findings(everything, flow_schema("mine"))) == ["APF401", "APF501"]
-    assert ids(findings(everything, flow_schema("mine"), world=CLOSED)) == ["APF401"]
+    assert ids(findings(everything, flow_schema("mine"), assumptions=CLOSED)) == ["APF401"]
 
 
 def test_what_the_server_rejects_shadows_nothing_and_is_not_shadowed() -> None:
@@ -239,11 +240,15 @@ def _of_every_release() -> list[Any]:
 
 
 @pytest.mark.parametrize("target", _of_every_release())
-@pytest.mark.parametrize("world", [OPEN, CLOSED], ids=["open", "closed"])
-def test_exact_copies_of_the_built_in_objects_have_no_findings(target: Release, world: World) -> None:
+@pytest.mark.parametrize("assumptions", [OPEN, CLOSED], ids=["open", "closed"])
+def test_exact_copies_of_the_built_in_objects_have_no_findings(target: Release, assumptions: Assumptions) -> None:
     copies = builtin.manifest(target, target.newest_version)
     assert copies
-    told = [found for found in findings(*copies, kubernetes=target.name, world=world) if found.rule not in _VERSIONS]
+    told = [
+        found
+        for found in findings(*copies, kubernetes=target.name, assumptions=assumptions)
+        if found.rule not in _VERSIONS
+    ]
     assert told == []
 
 
@@ -261,7 +266,7 @@ _VERSIONS = ("APF701", "APF702")
 
 @pytest.mark.parametrize("target", _of_every_release())
 def test_a_server_with_its_own_objects_only_has_no_findings(target: Release) -> None:
-    assert findings(kubernetes=target.name, world=CLOSED) == []
+    assert findings(kubernetes=target.name, assumptions=CLOSED) == []
 
 
 def test_the_objects_of_the_release_before_are_gone_or_the_same() -> None:
@@ -289,8 +294,11 @@ def test_an_object_of_a_later_release_is_like_any_other() -> None:
 
 def test_a_missing_level_of_another_release_is_named() -> None:
     ours = flow_schema("a", "node-high", version="v1beta1")
-    for world, advice in ((CLOSED, ""), (OPEN, ". If the level is defined elsewhere, name its file with --context")):
-        (found,) = findings(ours, kubernetes="1.21", only="APF401", world=world)
+    for assumptions, advice in (
+        (CLOSED, ""),
+        (OPEN, ". If the level is defined elsewhere, name its file with --context"),
+    ):
+        (found,) = findings(ours, kubernetes="1.21", only="APF401", assumptions=assumptions)
         assert found.message.endswith(
             f" Servers create a level of this name in Kubernetes 1.22 to {NEWEST.name}{advice}"
         )
@@ -303,7 +311,7 @@ def test_a_missing_level_with_a_near_one() -> None:
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_a_missing_level_with_none_near(complete: bool) -> None:
-    (found,) = findings(flow_schema("a", "qqq"), only="APF401", world=World(complete=complete))
+    (found,) = findings(flow_schema("a", "qqq"), only="APF401", assumptions=Assumptions(complete=complete))
     advice = "" if complete else ". If the level is defined elsewhere, name its file with --context"
     assert found.message.startswith('there is no priority level "qqq"')
     assert found.message.endswith(f"in the end to global-default or catch-all{advice}")
@@ -399,10 +407,10 @@ def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
 
 def test_a_dangling_flow_schema_shadows_nothing_and_is_not_shadowed() -> None:
     everything = flow_schema("everything", "nowhere", 1500, resources=[ALL], paths=[PATHS])
-    assert not findings(everything, flow_schema("mine"), only="APF50", world=CLOSED)
+    assert not findings(everything, flow_schema("mine"), only="APF50", assumptions=CLOSED)
     everything["spec"]["priorityLevelConfiguration"]["name"] = "workload-low"
-    assert ids(findings(everything, flow_schema("mine"), only="APF50", world=CLOSED)) == ["APF501"]
-    assert not findings(everything, DANGLING, only="APF50", world=CLOSED)
+    assert ids(findings(everything, flow_schema("mine"), only="APF50", assumptions=CLOSED)) == ["APF501"]
+    assert not findings(everything, DANGLING, only="APF50", assumptions=CLOSED)
 
 
 @pytest.mark.parametrize(("first", "second"), [("ape", "zebra"), ("a10", "a2"), ("a-2", "a10"), ("a.b", "ab")])
@@ -672,9 +680,9 @@ def test_objects_of_other_groups_are_not_ours() -> None:
 
 @pytest.mark.parametrize(("shares", "total"), [(3, 600), (10, 600), (30, 600), (100, 600), (5, 60), (400, 599)])
 def test_seats_taken_are_what_limits_says(shares: int, total: int) -> None:
-    world = World(server_concurrency=total)
+    assumptions = Assumptions(server_concurrency=total)
     objects = (level("batch", shares), flow_schema("ci", "batch"))
-    (found,) = findings(*objects, only="APF603", world=world)
+    (found,) = findings(*objects, only="APF603", assumptions=assumptions)
     order, levels = known(*objects).configuration.order, known(*objects).configuration.levels
     after = compute(tuple(levels.values()), order, total, NEWEST)
     before = compute(tuple(one for one in levels.values() if one.name != "batch"), order, total, NEWEST)
@@ -714,12 +722,12 @@ def test_isolation_is_what_shards_says(queues: int, hand: int) -> None:
     ("shares", "total", "nominal"), [(1, 600, 3), (1, 400, 2), (1, 200, 1), (2, 200, 2), (3, 200, 3)]
 )
 def test_single_seats_are_what_limits_says(shares: int, total: int, nominal: int) -> None:
-    world = World(server_concurrency=total)
+    assumptions = Assumptions(server_concurrency=total)
     objects = (level("batch", shares), flow_schema("ci", "batch"))
-    limits = known(*objects, world=world).limits.level("batch")
+    limits = known(*objects, assumptions=assumptions).limits.level("batch")
     assert limits is not None
     assert limits.nominal == nominal
-    told = findings(*objects, only="APF606", world=world)
+    told = findings(*objects, only="APF606", assumptions=assumptions)
     assert [found.severity for found in told] == (["warning"] if nominal < 3 else [])
     assert all(f"{nominal} of {total} seats" in found.message for found in told)
 
@@ -794,7 +802,7 @@ def test_broad_exemptions(subject: dict[str, Any], broad: bool) -> None:
 
 def test_of_many_levels_that_lose_seats_those_that_lose_most_are_named() -> None:
     many = [level(f"level-{number:02}", 30) for number in range(20)]
-    told = findings(*many, level("new", 300), only="APF603", world=World(server_concurrency=600))
+    told = findings(*many, level("new", 300), only="APF603", assumptions=Assumptions(server_concurrency=600))
     message = next(found.message for found in told if found.object is not None and found.object.name == "new")
     others = message.partition(": ")[2].partition(" more. ")[0].replace(" and ", ", ").split(", ")
     assert others[0] == "workload-low 72 -> 53"
@@ -860,7 +868,7 @@ def test_a_single_seat_is_shown_at_the_shares_as_the_version_calls_them() -> Non
         ours = level("x", 1, version=version)
         limited = ours["spec"]["limited"]
         limited[field] = limited.pop("nominalConcurrencyShares")
-        (found,) = findings(ours, only="APF606", kubernetes="1.28", world=World(server_concurrency=100))
+        (found,) = findings(ours, only="APF606", kubernetes="1.28", assumptions=Assumptions(server_concurrency=100))
         assert found.field == f"spec.limited.{field}"
 
 
@@ -936,7 +944,7 @@ def test_what_takes_the_place_of_a_protected_flow_schema_is_no_capture() -> None
 
 
 def test_a_level_that_takes_seats_from_nobody_is_not_told() -> None:
-    assert not findings(level("x", 1), only="APF603", world=World(server_concurrency=1))
+    assert not findings(level("x", 1), only="APF603", assumptions=Assumptions(server_concurrency=1))
     told = findings(level("a", 0), level("workload-low", 100), level("b", 300), only="APF603")
     assert [found.object.name for found in told if found.object] == ["b"]
 

@@ -150,6 +150,15 @@ def workspace_objects(release: Release) -> WorkspaceObjects:
     )
 
 
+def is_copy(found: FlowSchema | PriorityLevelConfiguration, release: Release) -> bool:
+    """Return whether an object has the name and the spec of a built-in one."""
+    if found.name not in names(release, found.document.kind):
+        return False
+    objects = workspace_objects(release)
+    same_kind = objects.flow_schemas if found.document.kind == "FlowSchema" else objects.priority_levels
+    return any(other.name == found.name and other.spec == found.spec for other in same_kind)
+
+
 def is_built_in(document: Document) -> bool:
     """Whether a document comes from here, not from a user."""
     return document.source.name.startswith(_SOURCE)

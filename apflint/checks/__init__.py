@@ -1,6 +1,7 @@
 """The rule table: the function, the phase and the tags of each rule. A new rule is a page in `rules/`, a function, and a line.
 
-A check is a pure function: it reads the Workspace and yields Problems, each a message about a place.
+A check is a pure function that yields Problems, each a message about a place. Checks of the phase `validation` read the
+`Workspace`: the manifests alone. Checks of the other phases read `Effective`: what the server would have.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from apflint.effective import Effective
     from apflint.finding import Problem
     from apflint.workspace import Workspace
 
@@ -67,22 +69,22 @@ DEPRECATED = "deprecated"
 class Check(NamedTuple):
     """A line of the rule table."""
 
-    find: Callable[[Workspace], Iterable[Problem]]
+    find: Callable[[Effective], Iterable[Problem]]
     phase: Phase
     tags: frozenset[str]
 
 
 def validation(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
     """Return a line for a rule of the phase `validation`."""
-    return Check(find, "validation", frozenset(tags))
+    return Check(lambda effective: find(effective.workspace), "validation", frozenset(tags))
 
 
-def consistency(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
+def consistency(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Check:
     """Return a line for a rule of the phase `consistency`."""
     return Check(find, "consistency", frozenset(tags))
 
 
-def analysis(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
+def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Check:
     """Return a line for a rule of the phase `analysis`."""
     return Check(find, "analysis", frozenset(tags))
 
@@ -178,12 +180,12 @@ def rules_with(tag: str) -> frozenset[str]:
     return frozenset(rule for rule, check in CHECKS.items() if tag in check.tags)
 
 
-def is_explained(workspace: Workspace, rule: str, problem: Problem, rules: Collection[str]) -> bool:
+def is_explained(effective: Effective, rule: str, problem: Problem, rules: Collection[str]) -> bool:
     """Whether a finding is about the requests of a FlowSchema that APF501 reports as unreachable.
 
-    `workspace` has only accepted objects, `rules` are those that run. Without such a finding nothing is proved.
+    `effective` has only accepted objects, `rules` are those that run. Without such a finding nothing is proved.
     """
     if ABOUT_CAPTURED_REQUESTS not in CHECKS[rule].tags or "APF501" not in rules or problem.place.document is None:
         return False
     document = problem.place.document
-    return document.kind == "FlowSchema" and id(document) in reachability.unreachable_documents(workspace)
+    return document.kind == "FlowSchema" and document in effective.unreachable_documents

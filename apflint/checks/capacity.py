@@ -14,6 +14,7 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.location import Path
     from apflint.model import (
         FlowSchema,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         PriorityLevelConfiguration,
         QueuingConfiguration,
     )
-    from apflint.workspace import Workspace
 
 _CRITICAL = ("leader-election", "node-high", "system")
 _WAITING = 100_000
@@ -33,15 +33,15 @@ _LIMITED: Path = ("spec", "limited")
 _QUEUING: Path = (*_LIMITED, "limitResponse", "queuing")
 
 
-def _limited(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration, LimitedPriorityLevelConfiguration]]:
-    for level in workspace.own_priority_levels:
+def _limited(effective: Effective) -> Iterator[tuple[PriorityLevelConfiguration, LimitedPriorityLevelConfiguration]]:
+    for level in effective.own_priority_levels:
         if level.spec.type == "Limited" and level.spec.limited is not None and level.name:
             yield level, level.spec.limited
 
 
-def _queuing(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration, QueuingConfiguration]]:
+def _queuing(effective: Effective) -> Iterator[tuple[PriorityLevelConfiguration, QueuingConfiguration]]:
     """Levels with queues that the server takes."""
-    for level, limited in _limited(workspace):
+    for level, limited in _limited(effective):
         queuing = limited.limit_response.queuing
         if limited.limit_response.type != "Queue" or queuing is None:
             continue
@@ -49,11 +49,11 @@ def _queuing(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration,
             yield level, queuing
 
 
-def zero_share_level(workspace: Workspace) -> Iterator[Problem]:
+def zero_share_level(effective: Effective) -> Iterator[Problem]:
     """APF602."""
-    if not workspace.release.allows_zero_shares:
+    if not effective.release.allows_zero_shares:
         return
-    for level, limited in _limited(workspace):
+    for level, limited in _limited(effective):
         if limited.shares != 0:
             continue
         if limited.limit_response.type == "Reject":
@@ -74,9 +74,9 @@ def zero_share_level(workspace: Workspace) -> Iterator[Problem]:
         yield Problem(Place(level.document, (*_LIMITED, "nominalConcurrencyShares")), message)
 
 
-def critical_level_lends(workspace: Workspace) -> Iterator[Problem]:
+def critical_level_lends(effective: Effective) -> Iterator[Problem]:
     """APF604."""
-    for level, limited in _limited(workspace):
+    for level, limited in _limited(effective):
         if level.name in _CRITICAL and 50 < limited.lendable_percent <= 100:
             message = (
                 f"{quote(level.name)} lends {limited.lendable_percent}% of its seats. It gets them back up to 10 seconds after it"
@@ -86,18 +86,18 @@ def critical_level_lends(workspace: Workspace) -> Iterator[Problem]:
             yield Problem(Place(level.document, (*_LIMITED, "lendablePercent")), message)
 
 
-def weak_isolation(workspace: Workspace) -> Iterator[Problem]:
+def weak_isolation(effective: Effective) -> Iterator[Problem]:
     """APF605."""
     schemas: dict[str, list[FlowSchema]] | None = None
-    for level, queuing in _queuing(workspace):
+    for level, queuing in _queuing(effective):
         if queuing.queues == 1 or shards.squish_probability(queuing.hand_size, queuing.queues, _ELEPHANTS) <= _RISK:
             continue
-        if _as_built_in(workspace, level.name, queuing):
+        if _as_built_in(effective, level.name, queuing):
             continue
         if schemas is None:
-            schemas = _schemas_by_level(workspace)
+            schemas = _schemas_by_level(effective)
         known = schemas.get(level.name, [])
-        flows = _count_flows(known) if known or workspace.world.complete else None
+        flows = _count_flows(known) if known or effective.assumptions.complete else None
         if flows is not None and flows < _FEWEST_FLOWS:
             continue
         busy = _ELEPHANTS if flows is None else min(_ELEPHANTS, flows - 1)
@@ -123,9 +123,9 @@ def _isolation_message(queuing: QueuingConfiguration, busy: int, flows: int | No
     return f"{message}. {pair} brings that to {_percent(better[0].squish[busy])}"
 
 
-def _schemas_by_level(workspace: Workspace) -> dict[str, list[FlowSchema]]:
+def _schemas_by_level(effective: Effective) -> dict[str, list[FlowSchema]]:
     schemas: dict[str, list[FlowSchema]] = {}
-    for schema in workspace.configuration.order:
+    for schema in effective.configuration.order:
         schemas.setdefault(schema.spec.priority_level_configuration, []).append(schema)
     return schemas
 
@@ -138,9 +138,9 @@ def _count_flows(schemas: list[FlowSchema]) -> int | None:
     return None if None in counts else sum(filter(None, counts))
 
 
-def _as_built_in(workspace: Workspace, name: str, queuing: QueuingConfiguration) -> bool:
+def _as_built_in(effective: Effective, name: str, queuing: QueuingConfiguration) -> bool:
     """Whether the server's own level of this name has the same queues: only something else is tuned."""
-    for level in builtin.workspace_objects(workspace.release).priority_levels:
+    for level in builtin.workspace_objects(effective.release).priority_levels:
         if level.name == name and level.spec.limited is not None:
             return level.spec.limited.limit_response.queuing == queuing
     return False
@@ -151,25 +151,25 @@ def _percent(probability: float | None) -> str:
     return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
 
 
-def single_seat_level(workspace: Workspace) -> Iterator[Problem]:
+def single_seat_level(effective: Effective) -> Iterator[Problem]:
     """APF606."""
-    found = {each.name: each for each in workspace.limits.levels}
-    share_sum = sum(each.shares for each in workspace.limits.levels)
-    for level, limited in _limited(workspace):
+    found = {each.name: each for each in effective.limits.levels}
+    share_sum = sum(each.shares for each in effective.limits.levels)
+    for level, limited in _limited(effective):
         limits = found.get(level.name)
         if limited.shares > 0 and limits is not None and limits.nominal in (1, 2):
             seats = "one request" if limits.nominal == 1 else "two requests"
             message = (
                 f"{limited.shares} of {share_sum} shares are {limits.nominal} of"
-                f" {workspace.world.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow."
+                f" {effective.assumptions.server_concurrency} seats: this level executes {seats} at a time, unless it can borrow."
                 " Give it more shares if it serves more than one client"
             )
             yield Problem(Place(level.document, shares_path(level.document)), message)
 
 
-def oversized_queues(workspace: Workspace) -> Iterator[Problem]:
+def oversized_queues(effective: Effective) -> Iterator[Problem]:
     """APF607."""
-    for level, queuing in _queuing(workspace):
+    for level, queuing in _queuing(effective):
         waiting = queuing.queues * queuing.queue_length_limit
         if waiting > _WAITING:
             message = (

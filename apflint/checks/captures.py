@@ -7,7 +7,6 @@ requests and guesses prove most of them, and the solver finds the others or prov
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -32,12 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.checks.system_users import SystemUsers
+    from apflint.effective import Effective
     from apflint.evaluate.limits import LevelLimits
     from apflint.finding import Severity
+    from apflint.load.document import Document
     from apflint.model import FlowSchema
     from apflint.proofs.encoding import Point
     from apflint.proofs.passages import Pair, Passages
-    from apflint.workspace import Workspace
 
 
 class _Capture(NamedTuple):
@@ -66,51 +66,43 @@ class _Level(NamedTuple):
         return self.outsider is None and not self.is_built_in
 
 
-def capture_problems(workspace: Workspace, candidates: Sequence[FlowSchema]) -> Iterator[Problem]:
+def capture_problems(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[Problem]:
     """Yield a problem for each of these FlowSchemas that captures requests of the system to a worse priority level."""
-    moves = passages(workspace)
-    by_schema: dict[int, list[_Capture]] = {}
-    for capture in _captures(workspace, moves, candidates):
-        by_schema.setdefault(id(capture.schema), []).append(capture)
+    moves = effective.passages
+    by_schema: dict[Document, list[_Capture]] = {}
+    for capture in _captures(effective, moves, candidates):
+        by_schema.setdefault(capture.schema.document, []).append(capture)
     levels: dict[str, _Level] = {}
     for captures in by_schema.values():
         name = _level_of(captures[0].schema)
         if name not in levels:
-            levels[name] = _level(workspace, moves, name)
+            levels[name] = _level(effective, moves, name)
         captures.sort(key=lambda capture: matching_order(capture.protected))
-        worse = [capture for capture in captures if _is_worse(workspace, levels[name], capture)]
+        worse = [capture for capture in captures if _is_worse(effective, levels[name], capture)]
         if worse:
-            yield _problem(workspace, moves, levels[name], worse)
+            yield _problem(effective, moves, levels[name], worse)
 
 
-def protected_flow_schemas(workspace: Workspace) -> list[FlowSchema]:
+def protected_flow_schemas(effective: Effective) -> list[FlowSchema]:
     """Return the protected FlowSchemas of the release as they are without those of the user, in matching order."""
-    names = builtin.protected_flow_schemas(workspace.release)
-    return [schema for schema in workspace.assumed_without_own.order if schema.name in names]
+    names = builtin.protected_flow_schemas(effective.release)
+    return [schema for schema in effective.without_own.order if schema.name in names]
 
 
-def _protected_as_released(workspace: Workspace) -> list[FlowSchema]:
+def _protected_as_released(effective: Effective) -> list[FlowSchema]:
     """Return the protected FlowSchemas as the release defines them: a redefinition may name users that are not the system's."""
-    names = builtin.protected_flow_schemas(workspace.release)
-    return [schema for schema in builtin.workspace_objects(workspace.release).flow_schemas if schema.name in names]
-
-
-@lru_cache(maxsize=1)
-def passages(workspace: Workspace) -> Passages:
-    """Return the requests that go elsewhere because of the user's FlowSchemas."""
-    from apflint.proofs.passages import Passages
-
-    return Passages(workspace.assumed_without_own, workspace.assumed)
+    names = builtin.protected_flow_schemas(effective.release)
+    return [schema for schema in builtin.workspace_objects(effective.release).flow_schemas if schema.name in names]
 
 
 def _level_of(schema: FlowSchema) -> str:
     return schema.spec.priority_level_configuration
 
 
-def _captures(workspace: Workspace, moves: Passages, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
+def _captures(effective: Effective, moves: Passages, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
     """Yield every pair once, with a request that proves it."""
-    protected = protected_flow_schemas(workspace)
-    users = system_users(workspace.assumed.order, _protected_as_released(workspace))
+    protected = protected_flow_schemas(effective)
+    users = system_users(effective.assumed.order, _protected_as_released(effective))
     users_of = {
         pair: those
         for schema in candidates
@@ -158,33 +150,33 @@ def _proofs(moves: Passages, users_of: dict[Pair, tuple[str, ...]], users: Syste
                 yield moves.pair(point), point
 
 
-def _level(workspace: Workspace, moves: Passages, name: str) -> _Level:
-    protected = {id(schema) for schema in protected_flow_schemas(workspace)}
-    others = [schema for schema in workspace.assumed_without_own.order if id(schema) not in protected]
-    point = moves.between(others, [schema for schema in workspace.assumed.order if _level_of(schema) == name])
+def _level(effective: Effective, moves: Passages, name: str) -> _Level:
+    protected = {schema.document for schema in protected_flow_schemas(effective)}
+    others = [schema for schema in effective.without_own.order if schema.document not in protected]
+    point = moves.between(others, [schema for schema in effective.assumed.order if _level_of(schema) == name])
     return _Level(
         name,
-        workspace.limits.level(name),
-        name in builtin.names(workspace.release, "PriorityLevelConfiguration"),
+        effective.limits.level(name),
+        name in builtin.names(effective.release, "PriorityLevelConfiguration"),
         None if point is None else moves.witness(point).command,
     )
 
 
-def _is_worse(workspace: Workspace, level: _Level, capture: _Capture) -> bool:
-    reserved = workspace.limits.level(_level_of(capture.protected))
+def _is_worse(effective: Effective, level: _Level, capture: _Capture) -> bool:
+    reserved = effective.limits.level(_level_of(capture.protected))
     if level.limits is None or reserved is None:
         return True
     return not (level.is_dedicated and is_at_least_as_good(level.limits, reserved))
 
 
-def _problem(workspace: Workspace, moves: Passages, level: _Level, captures: list[_Capture]) -> Problem:
+def _problem(effective: Effective, moves: Passages, level: _Level, captures: list[_Capture]) -> Problem:
     schema = captures[0].schema
     shown = listed((f"{quote(one.protected.name)} (`{_command(moves, one)}`)" for one in captures), "and")
     noun = "FlowSchema" if len(captures) == 1 else "FlowSchemas"
     return Problem(
         Place(schema.document, ("metadata", "name")),
         f"this captures requests that the system itself sends, from the built-in {noun} {shown}."
-        f" {_comparison(workspace, level, captures)}. {_advice(level, captures)}{given(workspace, schema)}",
+        f" {_comparison(effective, level, captures)}. {_advice(level, captures)}{given(effective, schema)}",
         severity=_severity(level, captures),
     )
 
@@ -201,9 +193,9 @@ def _reserved(captures: Sequence[_Capture]) -> list[str]:
     return list(dict.fromkeys(_level_of(capture.protected) for capture in captures))
 
 
-def _comparison(workspace: Workspace, level: _Level, captures: Sequence[_Capture]) -> str:
+def _comparison(effective: Effective, level: _Level, captures: Sequence[_Capture]) -> str:
     """Say where the requests go instead of where, with the figures of both levels."""
-    reserved = {name: workspace.limits.level(name) for name in _reserved(captures)}
+    reserved = {name: effective.limits.level(name) for name in _reserved(captures)}
     form = describe if level.is_dedicated else describe_seats
     others = listed((f"{quote(name)} ({form(found)})" for name, found in reserved.items() if found), "and")
     shared = ""

@@ -16,10 +16,11 @@ from apflint.wording import listed, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.resolve import MatchedBy
+    from apflint.load.document import Document
     from apflint.model import FlowSchema
-    from apflint.workspace import Workspace
 
 _ROOTS = ("/api", "/apis")
 """Paths without which a client cannot find any resource (client-go, discovery_client.go, `GroupsAndMaybeResources`)."""
@@ -37,23 +38,23 @@ class _Capture(NamedTuple):
     usual_level: LevelLimits
 
 
-def discovery_captured(workspace: Workspace) -> Iterator[Problem]:
+def discovery_captured(effective: Effective) -> Iterator[Problem]:
     """APF515."""
-    rejecting = {level.name: level for level in workspace.limits.levels if level.response == "Reject"}
+    rejecting = {level.name: level for level in effective.limits.levels if level.response == "Reject"}
     candidates = [
         schema
-        for schema in workspace.own_flow_schemas
+        for schema in effective.own_flow_schemas
         if schema.spec.priority_level_configuration in rejecting
         and any(rule.non_resource_rules for rule in schema.spec.rules)
     ]
     if not candidates:
         return
-    by_schema: dict[int, list[_Capture]] = {}
-    for capture in _captures(workspace):
-        by_schema.setdefault(id(capture.schema), []).append(capture)
+    by_schema: dict[Document, list[_Capture]] = {}
+    for capture in _captures(effective):
+        by_schema.setdefault(capture.schema.document, []).append(capture)
     for schema in candidates:
         level = rejecting[schema.spec.priority_level_configuration]
-        captures = [each for each in by_schema.get(id(schema), ()) if _is_smaller(level, each.usual_level)]
+        captures = [each for each in by_schema.get(schema.document, ()) if _is_smaller(level, each.usual_level)]
         if any(each.path in _ROOTS for each in captures):
             yield _problem(schema, level, captures)
 
@@ -81,13 +82,13 @@ def _problem(schema: FlowSchema, level: LevelLimits, captures: list[_Capture]) -
     return Problem(Place(schema.document, path), message)
 
 
-def _captures(workspace: Workspace) -> Iterator[_Capture]:
+def _captures(effective: Effective) -> Iterator[_Capture]:
     """Yield the discovery requests that the user's FlowSchemas capture from clients that no manifest mentions."""
     from apflint.proofs.candidates import fresh
     from apflint.proofs.encoding import Point
     from apflint.proofs.witness import digest
 
-    after, before = workspace.configuration, workspace.assumed_without_own
+    after, before = effective.configuration, effective.without_own
     names = fresh([rule for schema in after.order for rule in schema.spec.rules])
     account = f"{SERVICE_ACCOUNT_PREFIX}{names.namespace}:{names.account}"
     for clients, user in (("users", names.user), ("service accounts", account)):
@@ -95,6 +96,6 @@ def _captures(workspace: Workspace) -> Iterator[_Capture]:
         for path in (*_ROOTS, *_OPENAPI):
             request = digest(Point(user, groups, is_resource=False, verb="get", path=path))
             found = classify(after, request)
-            usual = workspace.limits.level(classify(before, request).priority_level.name)
+            usual = effective.limits.level(classify(before, request).priority_level.name)
             if found.matched_by is not None and usual is not None:
                 yield _Capture(found.flow_schema, found.matched_by, path, clients, user, usual)

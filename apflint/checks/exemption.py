@@ -12,8 +12,8 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
-    from apflint.workspace import Workspace
 
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version")
 _BROAD_GROUPS = ("system:authenticated", "system:unauthenticated", "system:serviceaccounts", "*")
@@ -25,9 +25,9 @@ _NODES = "all nodes"
 _READS = frozenset(("list", "watch", "*"))
 
 
-def broad_exemption(workspace: Workspace) -> Iterator[Problem]:
+def broad_exemption(effective: Effective) -> Iterator[Problem]:
     """APF601."""
-    for schema in workspace.own_flow_schemas:
+    for schema in effective.own_flow_schemas:
         if schema.spec.priority_level_configuration == "exempt":
             yield from _broad_subjects(schema)
             yield from _cluster_wide_lists(schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint import builtin
 from apflint.checks.metadata import objects
 from apflint.finding import Problem
 from apflint.fix import Fix, Remove
@@ -45,32 +46,26 @@ def is_exported(document: Document) -> bool:
     return document.more and bool(document.at("metadata", "uid")) and document.has("status")
 
 
-def own_documents(workspace: Workspace) -> list[Document]:
-    """The documents of the objects that are the user's in content."""
-    return [
-        *(schema.document for schema in workspace.own_flow_schemas),
-        *(level.document for level in workspace.own_priority_levels),
-    ]
-
-
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105. One finding for each object, and one for all objects of a list from a server.
 
     A list that holds nothing but untouched built-in objects is no source of anything, so it has none.
     """
     exports: dict[Hashable, list[tuple[Document, list[Path]]]] = {}
+    with_own: set[Hashable] = set()
     for found in objects(workspace):
         document = found.document
         if not document.more or not (fields := _populated(document)):
             continue
         if document.prefix and is_exported(document):
-            of = (id(document.source), document.start, document.prefix[:-1])
-            exports.setdefault(of, []).append((document, fields))
+            export = (document.source, document.start, document.prefix[:-1])
+            exports.setdefault(export, []).append((document, fields))
+            if not builtin.is_copy(found, workspace.release):
+                with_own.add(export)
         else:
             yield _problem(document, fields)
-    own = {id(document) for document in own_documents(workspace)} if exports else ()
-    for members in exports.values():
-        if any(id(document) in own for document, _ in members):
+    for list_of, members in exports.items():
+        if list_of in with_own:
             yield from _problems_of_list(members)
 
 

@@ -72,6 +72,7 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
 def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
     """APF204."""
     path, field = ("spec", "priorityLevelConfiguration", "name"), "spec.priorityLevelConfiguration.name"
+    builtin_levels = builtin.names(workspace.release, "PriorityLevelConfiguration")
     for schema in workspace.flow_schemas:
         name = schema.spec.priority_level_configuration
         if not name:
@@ -79,7 +80,7 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
             yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field))
         elif wrong := formats.check_dns_subdomain(name):
             near = name.strip().lower().replace("_", "-")
-            known = near in workspace.configuration.levels
+            known = near in builtin_levels or any(level.name == near for level in workspace.priority_levels)
             hint = f" Did you mean {quote(near)}?" if known else placeholder_hint(name)
             message = f"{quote(name)} can be no priority level's name: {wrong}.{hint}"
             fix = repair.changed(path, name, near, safe=False) if known else None

@@ -13,9 +13,9 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.location import Path
     from apflint.model import FlowSchema, PriorityLevelConfiguration, QueuingConfiguration
-    from apflint.workspace import Workspace
 
 
 _DISTINGUISHER: Path = ("spec", "distinguisherMethod")
@@ -23,9 +23,9 @@ _DISTINGUISHER: Path = ("spec", "distinguisherMethod")
 _IDLE = Fix("remove distinguisherMethod", safe=False, operations=(Remove(_DISTINGUISHER),))
 
 
-def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
+def implicit_precedence(effective: Effective) -> Iterator[Problem]:
     """APF509."""
-    for schema in workspace.own_flow_schemas:
+    for schema in effective.own_flow_schemas:
         if schema.spec.matching_precedence != 1000:
             continue
         written = schema.document.at("spec", "matchingPrecedence")
@@ -40,8 +40,8 @@ def implicit_precedence(workspace: Workspace) -> Iterator[Problem]:
             yield Problem(Place(schema.document, path), message, fix=fix)
 
 
-def _level(workspace: Workspace, schema: FlowSchema) -> PriorityLevelConfiguration | None:
-    return workspace.configuration.levels.get(schema.spec.priority_level_configuration)
+def _level(effective: Effective, schema: FlowSchema) -> PriorityLevelConfiguration | None:
+    return effective.configuration.levels.get(schema.spec.priority_level_configuration)
 
 
 def _queuing(level: PriorityLevelConfiguration) -> QueuingConfiguration | None:
@@ -59,10 +59,10 @@ def _is_broad(schema: FlowSchema) -> bool:
     )
 
 
-def single_flow(workspace: Workspace) -> Iterator[Problem]:
+def single_flow(effective: Effective) -> Iterator[Problem]:
     """APF510."""
-    for schema in workspace.own_flow_schemas:
-        level = _level(workspace, schema)
+    for schema in effective.own_flow_schemas:
+        level = _level(effective, schema)
         queuing = _queuing(level) if level is not None else None
         if queuing is None or queuing.queues < 2 or schema.spec.distinguisher_method is not None:
             continue
@@ -75,11 +75,11 @@ def single_flow(workspace: Workspace) -> Iterator[Problem]:
             yield Problem(Place(schema.document, _DISTINGUISHER), message)
 
 
-def idle_distinguisher(workspace: Workspace) -> Iterator[Problem]:
+def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
     """APF511."""
-    for schema in workspace.own_flow_schemas:
+    for schema in effective.own_flow_schemas:
         method = schema.spec.distinguisher_method
-        level = _level(workspace, schema)
+        level = _level(effective, schema)
         if method is None or level is None:
             continue
         name = quote(level.name)

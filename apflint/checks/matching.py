@@ -14,12 +14,12 @@ from apflint.wording import listed, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.evaluate.resources import Resource
     from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import ResourcePolicyRule
-    from apflint.workspace import Workspace
 
 _VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
 COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
@@ -28,16 +28,16 @@ COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
 _METHOD_VERBS = frozenset({"get", "delete", "patch", "*"})
 
 
-def _resource_rules(workspace: Workspace) -> Iterator[tuple[Document, Path, ResourcePolicyRule]]:
-    for schema in workspace.own_flow_schemas:
+def _resource_rules(effective: Effective) -> Iterator[tuple[Document, Path, ResourcePolicyRule]]:
+    for schema in effective.own_flow_schemas:
         for i, rule in enumerate(schema.spec.rules):
             for j, part in enumerate(rule.resource_rules):
                 yield schema.document, ("spec", "rules", i, "resourceRules", j), part
 
 
-def impossible_match(workspace: Workspace) -> Iterator[Problem]:
+def impossible_match(effective: Effective) -> Iterator[Problem]:
     """APF504."""
-    for document, path, rule in _resource_rules(workspace):
+    for document, path, rule in _resource_rules(effective):
         groups, named = frozenset(rule.api_groups), frozenset(rule.resources)
         if "*" not in groups:
             for number, group in enumerate(rule.api_groups):
@@ -51,15 +51,15 @@ def impossible_match(workspace: Workspace) -> Iterator[Problem]:
                     yield Problem(
                         Place(document, at), message, fix=_item_fix(at, name, _meant_resource(name, groups), named)
                     )
-    yield from _impossible_methods(workspace)
+    yield from _impossible_methods(effective)
 
 
 def _item_fix(path: Path, old: str, new: str | None, there: frozenset[str]) -> Fix | None:
     return None if new is None else repair.replaced(path, old, new, there, safe=False)
 
 
-def _impossible_methods(workspace: Workspace) -> Iterator[Problem]:
-    for schema in workspace.own_flow_schemas:
+def _impossible_methods(effective: Effective) -> Iterator[Problem]:
+    for schema in effective.own_flow_schemas:
         for i, rule in enumerate(schema.spec.rules):
             for j, part in enumerate(rule.non_resource_rules):
                 there = frozenset(part.verbs)
@@ -165,9 +165,9 @@ def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
     return found
 
 
-def namespaced_rule_for_cluster_resource(workspace: Workspace) -> Iterator[Problem]:
+def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Problem]:
     """APF506."""
-    for document, path, rule in _resource_rules(workspace):
+    for document, path, rule in _resource_rules(effective):
         known = known_resources(rule)
         if not known:
             continue

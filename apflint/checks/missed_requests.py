@@ -32,12 +32,12 @@ from apflint.wording import listed, quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from apflint.effective import Effective
     from apflint.evaluate.resolve import Resolution
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
     from apflint.proofs import Trials
     from apflint.proofs.encoding import Point
-    from apflint.workspace import Workspace
 
 _ALL = (ALL,)
 _MAX_REQUESTS = 32
@@ -71,11 +71,11 @@ class _Missed(NamedTuple):
     example: str
 
 
-def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
+def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
     """APF505."""
-    for schema in workspace.own_flow_schemas:
-        found = _missed(workspace, schema, _cluster_wide(schema))
-        if not found or id(schema.document) in documents_to_widen(workspace):
+    for schema in effective.own_flow_schemas:
+        found = _missed(effective, schema, _cluster_wide(schema))
+        if not found or schema.document in documents_to_widen(effective):
             continue
         yield _problem(
             schema,
@@ -87,10 +87,10 @@ def cluster_scope_missed(workspace: Workspace) -> Iterator[Problem]:
         )
 
 
-def namespaced_requests_missed(workspace: Workspace) -> Iterator[Problem]:
+def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
     """APF513."""
-    for schema in workspace.own_flow_schemas:
-        found = _missed(workspace, schema, _namespaced(schema))
+    for schema in effective.own_flow_schemas:
+        found = _missed(effective, schema, _namespaced(schema))
         if not found:
             continue
         yield _problem(
@@ -103,10 +103,10 @@ def namespaced_requests_missed(workspace: Workspace) -> Iterator[Problem]:
         )
 
 
-def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:
+def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
     """APF508."""
-    for schema in workspace.own_flow_schemas:
-        level = workspace.assumed.levels.get(schema.spec.priority_level_configuration)
+    for schema in effective.own_flow_schemas:
+        level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
             continue  # an exemption should not be widened without need
         found = [
@@ -115,7 +115,7 @@ def non_resource_requests_missed(workspace: Workspace) -> Iterator[Problem]:
             if number < _MAX_ENTRIES
             and not rule.non_resource_rules
             and any(_matches_all_namespaces(part) for part in rule.resource_rules)
-            and (example := _example(workspace, schema, rule, _path_rules)) is not None
+            and (example := _example(effective, schema, rule, _path_rules)) is not None
         ]
         if not found:
             continue
@@ -163,12 +163,12 @@ def _these_miss(found: list[_Missed]) -> str:
     return f"this entry and {others} other{'s' if others > 1 else ''} of this FlowSchema do not match"
 
 
-def _missed(workspace: Workspace, schema: FlowSchema, entries: Iterable[_Entry]) -> list[_Missed]:
+def _missed(effective: Effective, schema: FlowSchema, entries: Iterable[_Entry]) -> list[_Missed]:
     """Return the entries of which a request goes to another priority level."""
     return [
         _Missed(entry.path, entry.missed, example)
         for entry in islice(entries, _MAX_ENTRIES)
-        if (example := _example(workspace, schema, entry.rule, entry.requests)) is not None
+        if (example := _example(effective, schema, entry.rule, entry.requests)) is not None
     ]
 
 
@@ -292,15 +292,13 @@ def _path_rules(trials: Trials) -> Iterator[NonResourcePolicyRule]:
 
 
 def _example(
-    workspace: Workspace,
+    effective: Effective,
     schema: FlowSchema,
     rule: PolicyRulesWithSubjects,
     wanted: Callable[[Trials], Iterable[ResourcePolicyRule | NonResourcePolicyRule]],
 ) -> str | None:
     """Return a sentence with a request of the subjects that goes to another level; None if none of those tried does."""
-    from apflint import proofs
-
-    trials = proofs.trials(workspace.assumed)
+    trials = effective.proofs.trials
     try:
         position = trials.position(schema)
     except ValueError:

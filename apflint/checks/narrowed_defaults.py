@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks import repair
-from apflint.checks.captures import passages
 from apflint.checks.level_facts import describe_seats
 from apflint.checks.reachability import given
 from apflint.checks.system_users import system_users, typical_requests
@@ -20,25 +19,25 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from apflint.effective import Effective
     from apflint.evaluate.match import RequestDigest
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.proofs.encoding import Point
     from apflint.proofs.passages import Passages
-    from apflint.workspace import Workspace
 
 
 _ADVICE = "Start from the rules that `apflint defaults` prints, and change only what you mean to change"
 
 
-def narrowed_problems(workspace: Workspace, redefined: Sequence[FlowSchema]) -> Iterator[Problem]:
+def narrowed_problems(effective: Effective, redefined: Sequence[FlowSchema]) -> Iterator[Problem]:
     """Yield a problem for each of these redefined built-in FlowSchemas that loses requests."""
-    effective = {id(schema) for schema in workspace.assumed.order}
-    originals = {schema.name: schema for schema in workspace.assumed_without_own.order}
+    in_order = {schema.document for schema in effective.assumed.order}
+    originals = {schema.name: schema for schema in effective.without_own.order}
     for schema in redefined:
         original = originals.get(schema.name)
-        if id(schema) in effective and original is not None and _may_lose(schema, original):
-            yield from _problems(workspace, passages(workspace), schema, original)
+        if schema.document in in_order and original is not None and _may_lose(schema, original):
+            yield from _problems(effective, effective.passages, schema, original)
 
 
 def _may_lose(schema: FlowSchema, original: FlowSchema) -> bool:
@@ -46,9 +45,9 @@ def _may_lose(schema: FlowSchema, original: FlowSchema) -> bool:
     return schema.spec.rules != original.spec.rules or matching_order(schema) > matching_order(original)
 
 
-def _problems(workspace: Workspace, moves: Passages, schema: FlowSchema, original: FlowSchema) -> Iterator[Problem]:
-    targets = _targets(workspace, schema, original)
-    typical = _typical(workspace, moves, original, targets)
+def _problems(effective: Effective, moves: Passages, schema: FlowSchema, original: FlowSchema) -> Iterator[Problem]:
+    targets = _targets(effective, schema, original)
+    typical = _typical(effective, moves, original, targets)
     point = typical or moves.between([original], targets)
     if point is None:
         return
@@ -60,35 +59,35 @@ def _problems(workspace: Workspace, moves: Passages, schema: FlowSchema, origina
     yield Problem(
         Place(schema.document, ("metadata", "name")),
         f"this redefines the built-in FlowSchema {quote(schema.name)}, and some of its requests now go elsewhere:"
-        f" `{witness.command}` goes to the FlowSchema {quote(target.name)} and the priority level {_figures(workspace, after)}"
-        f" instead of {_figures(workspace, before)}. {advice}{given(workspace, target)}",
+        f" `{witness.command}` goes to the FlowSchema {quote(target.name)} and the priority level {_figures(effective, after)}"
+        f" instead of {_figures(effective, before)}. {advice}{given(effective, target)}",
         related=tuple(Elsewhere(Place(schema.document, path), "lacks clusterScope: true") for path in entries),
-        severity=None if schema.name in builtin.protected_flow_schemas(workspace.release) else "info",
+        severity=None if schema.name in builtin.protected_flow_schemas(effective.release) else "info",
         fix=_widened(schema, entries) if entries else None,
     )
 
 
-def _targets(workspace: Workspace, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
+def _targets(effective: Effective, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
     """Return the FlowSchemas that may get what a redefined one lets go, at another level.
 
     A FlowSchema of the user that comes first captures requests on its own account: other rules report that.
     """
-    own = {id(each) for each in workspace.own_flow_schemas}
+    own = effective.own_documents
     kept = (original.spec.priority_level_configuration, schema.spec.priority_level_configuration, EXEMPT)
     return [
         each
-        for each in workspace.assumed.order
+        for each in effective.assumed.order
         if each.name != schema.name
         and each.spec.priority_level_configuration not in kept
-        and (id(each) not in own or matching_order(each) > matching_order(schema))
+        and (each.document not in own or matching_order(each) > matching_order(schema))
     ]
 
 
-def _typical(workspace: Workspace, moves: Passages, original: FlowSchema, targets: list[FlowSchema]) -> Point | None:
+def _typical(effective: Effective, moves: Passages, original: FlowSchema, targets: list[FlowSchema]) -> Point | None:
     """Return a typical request of the system that proves it, or None if none does."""
     source, wanted = moves.old.position(original), frozenset(map(moves.new.position, targets))
-    users = system_users(workspace.assumed.order, [original])
-    for user in (*users.common, *users.named.get(id(original), ())):
+    users = system_users(effective.assumed.order, [original])
+    for user in (*users.common, *users.named.get(original.document, ())):
         for point in typical_requests(user):
             at, to = moves.pair(point)
             if at == source and to in wanted:
@@ -96,8 +95,8 @@ def _typical(workspace: Workspace, moves: Passages, original: FlowSchema, target
     return None
 
 
-def _figures(workspace: Workspace, level: str) -> str:
-    limits = workspace.limits.level(level)
+def _figures(effective: Effective, level: str) -> str:
+    limits = effective.limits.level(level)
     return f"{quote(level)} ({describe_seats(limits)})" if limits else quote(level)
 
 

@@ -17,10 +17,10 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.releases import Release
-    from apflint.workspace import Workspace
 
 _NAME: Path = ("metadata", "name")
 _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
@@ -28,10 +28,10 @@ _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
-def duplicate_object(workspace: Workspace) -> Iterator[Problem]:
+def duplicate_object(effective: Effective) -> Iterator[Problem]:
     """APF402."""
     first: dict[tuple[str, str], Document] = {}
-    for manifest in workspace.manifests:
+    for manifest in effective.workspace.manifests:
         document = manifest.document
         if not document.name:
             continue
@@ -45,19 +45,19 @@ def duplicate_object(workspace: Workspace) -> Iterator[Problem]:
             yield Problem(Place(document, _NAME), message, related=(Elsewhere(Place(earlier, _NAME), "the first one"),))
 
 
-def suggested_object_overwritten(workspace: Workspace) -> Iterator[Problem]:
+def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
     """APF404."""
-    release = workspace.release
+    release = effective.release
     if not release.maintains_objects:
         return
-    for found in objects(workspace):
+    for found in objects(effective.workspace):
         kind = found.document.kind
         if found.name not in builtin.suggested_names(release, kind):
             continue
         value = found.metadata.annotations.get(builtin.AUTOUPDATE)
         # Any value but a true one: the spec was changed, so the server leaves it alone (shouldUpdateSpec). Without the
         # annotation `kubectl apply` keeps the stored one, which is "true".
-        if (value is not None and value not in _TRUE) or found not in workspace.own_objects:
+        if (value is not None and value not in _TRUE) or found.document not in effective.own_documents:
             continue
         how = f"With {builtin.AUTOUPDATE}: {quote(value)}" if value else f'Without {builtin.AUTOUPDATE}: "false"'
         message = (
@@ -68,10 +68,10 @@ def suggested_object_overwritten(workspace: Workspace) -> Iterator[Problem]:
         yield Problem(place, message, fix=_kept(found.document))
 
 
-def object_deleted_by_server(workspace: Workspace) -> Iterator[Problem]:
+def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
     """APF405."""
-    release = workspace.release
-    for found in objects(workspace):
+    release = effective.release
+    for found in objects(effective.workspace):
         if not is_deleted_by_server(release, found.document):
             continue
         kind, value = found.document.kind, found.metadata.annotations[builtin.AUTOUPDATE]

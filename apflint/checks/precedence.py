@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_COMPARED_PAIRS, MAX_TIE_PROOFS
-from apflint.checks.reachability import given, is_treated_alike, object_keys, unreachable_documents
+from apflint.checks.reachability import given, is_treated_alike, object_keys
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.wording import listed, quote
@@ -18,10 +18,11 @@ from apflint.wording import listed, quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from apflint.effective import Effective
+    from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema, NonResourcePolicyRule, ResourcePolicyRule
     from apflint.proofs import Budget, Ties, Witness
-    from apflint.workspace import Workspace
 
     Matters = Callable[[FlowSchema, FlowSchema], bool]
 
@@ -32,40 +33,39 @@ _MAX_RELATED = 12
 """Maximum number of other FlowSchemas that a finding points at."""
 
 
-def precedence_tie(workspace: Workspace) -> Iterator[Problem]:
+def precedence_tie(effective: Effective) -> Iterator[Problem]:
     """APF503. One finding for each precedence; small groups first, so that a huge one does not use up the budget."""
-    groups = _groups(workspace)
+    groups = _groups(effective)
     if not groups:
         return
     from apflint import proofs
 
-    own = {id(schema) for schema in workspace.own_flow_schemas}
-    budget = proofs.Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(workspace.assumed.order)))
+    budget = proofs.Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(effective.assumed.order)))
     for group in sorted(groups, key=len):
-        problem = _problem(workspace, group, own, budget)
+        problem = _problem(effective, group, budget)
         if problem is not None:
             yield problem
 
 
-def _groups(workspace: Workspace) -> list[list[FlowSchema]]:
+def _groups(effective: Effective) -> list[list[FlowSchema]]:
     """FlowSchemas of one precedence, at least two, some of which are the user's; not those that no request reaches."""
-    own = {id(schema) for schema in workspace.own_flow_schemas}
+    own = effective.own_documents
 
-    def groups(dead: frozenset[int]) -> list[list[FlowSchema]]:
-        order = (schema for schema in workspace.assumed.order if id(schema.document) not in dead)
+    def groups(dead: frozenset[Document]) -> list[list[FlowSchema]]:
+        order = (schema for schema in effective.assumed.order if schema.document not in dead)
         found = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]
-        return [group for group in found if len(group) > 1 and not own.isdisjoint(map(id, group))]
+        return [group for group in found if len(group) > 1 and any(schema.document in own for schema in group)]
 
     # What is unreachable has to be proved, which most configurations do not need here.
-    return groups(unreachable_documents(workspace)) if groups(frozenset()) else []
+    return groups(effective.unreachable_documents) if groups(frozenset()) else []
 
 
-def _problem(workspace: Workspace, group: Sequence[FlowSchema], own: set[int], budget: Budget) -> Problem | None:
+def _problem(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Problem | None:
     """The finding about a group: its ties that matter, or else those that make no difference."""
-    from apflint import proofs
+    own = effective.own_documents
 
     def is_own(first: FlowSchema, second: FlowSchema) -> bool:
-        return id(first) in own or id(second) in own
+        return first.document in own or second.document in own
 
     def matters(first: FlowSchema, second: FlowSchema) -> bool:
         return is_own(first, second) and not is_treated_alike(first, second)
@@ -74,11 +74,11 @@ def _problem(workspace: Workspace, group: Sequence[FlowSchema], own: set[int], b
         # A copy is redundant, not tied (APF516).
         return is_own(first, second) and is_treated_alike(first, second) and _rules(first) != _rules(second)
 
-    found = proofs.ties(workspace.assumed, group, matters, budget)
+    found = effective.proofs.ties(group, matters, budget)
     if found.example is not None:
-        return _harmful(workspace, found, own, group)
+        return _harmful(effective, found, own, group)
     if not found.not_compared:
-        found = proofs.ties(workspace.assumed, group, is_harmless, budget)
+        found = effective.proofs.ties(group, is_harmless, budget)
     if found.example is not None:
         return _harmless(found, own, group)
     return _unknown(found, own, group) if found.not_compared else None
@@ -100,7 +100,7 @@ def _without_order(part: ResourcePolicyRule | NonResourcePolicyRule) -> tuple[ob
     return tuple(frozenset(value) if isinstance(value, tuple) else value for value in part)
 
 
-def _harmful(workspace: Workspace, found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Problem:
+def _harmful(effective: Effective, found: Ties, own: frozenset[Document], group: Sequence[FlowSchema]) -> Problem:
     assert found.example is not None
     first, second, witness = found.example
     built_in = any(builtin.is_built_in(schema.document) for schema in found.tied)
@@ -110,11 +110,11 @@ def _harmful(workspace: Workspace, found: Ties, own: set[int], group: Sequence[F
         own,
         f"{_shared(found.tied, own)} and match some of the same requests. The server orders them by name, so"
         f" {quote(first.name)} captures requests that {quote(second.name)} matches too, such as {_command(witness)}"
-        f"{_left_out(found, group)}. {advice}{given(workspace, first, second)}",
+        f"{_left_out(found, group)}. {advice}{given(effective, first, second)}",
     )
 
 
-def _harmless(found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Problem:
+def _harmless(found: Ties, own: frozenset[Document], group: Sequence[FlowSchema]) -> Problem:
     problem = _about(
         found.tied,
         own,
@@ -124,17 +124,17 @@ def _harmless(found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Proble
     return problem._replace(severity="info")
 
 
-def _unknown(found: Ties, own: set[int], group: Sequence[FlowSchema]) -> Problem:
+def _unknown(found: Ties, own: frozenset[Document], group: Sequence[FlowSchema]) -> Problem:
     message = (
         f"{_shared(group, own)}{_left_out(found, group)}, so it is not known whether any request matches two of them"
     )
     return _about(group, own, message)._replace(severity="info")
 
 
-def _about(schemas: Sequence[FlowSchema], own: set[int], message: str) -> Problem:
+def _about(schemas: Sequence[FlowSchema], own: frozenset[Document], message: str) -> Problem:
     """A finding about the first of the user's FlowSchemas in matching order, which points at the others."""
-    mine, *others = [schema for schema in schemas if id(schema) in own]
-    others += [schema for schema in schemas if id(schema) not in own and not builtin.is_built_in(schema.document)]
+    mine, *others = [schema for schema in schemas if schema.document in own]
+    others += [schema for schema in schemas if schema.document not in own and not builtin.is_built_in(schema.document)]
     related = (Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence") for schema in others)
     return Problem(
         Place(mine.document, _PRECEDENCE),
@@ -144,10 +144,10 @@ def _about(schemas: Sequence[FlowSchema], own: set[int], message: str) -> Proble
     )
 
 
-def _shared(schemas: Sequence[FlowSchema], own: set[int]) -> str:
+def _shared(schemas: Sequence[FlowSchema], own: frozenset[Document]) -> str:
     """`"a" and the built-in "b" share matchingPrecedence 9000`: the user's first one, the built-in ones, and the others."""
     built_in = [schema for schema in schemas if builtin.is_built_in(schema.document)]
-    mine = next(schema for schema in schemas if id(schema) in own)
+    mine = next(schema for schema in schemas if schema.document in own)
     rest = [schema for schema in schemas if schema is not mine and not builtin.is_built_in(schema.document)]
     names = [quote(mine.name)]
     names += (f"the built-in {quote(schema.name)}" for schema in built_in)

@@ -5,27 +5,27 @@ The proofs are `apflint.proofs`'s; this module turns each into a message.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
 from apflint.checks import matching
+from apflint.effective import once
 from apflint.evaluate.resolve import matching_order
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place, clipped, field_path
-from apflint.record import NamedTuple
 from apflint.wording import listed, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from apflint.effective import Effective
     from apflint.finding import ObjectKey
+    from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.proofs import Part
-    from apflint.workspace import Workspace
 
 _FORMULA_WORK = 50
 """Cost of a FlowSchema in a new formula, in units of `proofs.proof_work`."""
@@ -36,42 +36,40 @@ _FIRST_PRECEDENCE = 2
 pkg/apis/flowcontrol/validation/validation.go)."""
 
 
-def shadowed_flow_schema(workspace: Workspace) -> Iterator[Problem]:
+def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
     """APF501."""
-    from apflint import proofs
-
-    dead = [part for part in _dead(workspace).parts if part.rule is None]
-    explained = _count_explainable(workspace, dead)
+    dead = [part for part in effective.dead_parts.parts if part.rule is None]
+    explained = _count_explainable(effective, dead)
     for number, part in enumerate(dead):
         schema = part.schema
         if not schema.spec.rules:
-            yield _unreachable(workspace, part, "it has no rules. Add a rule, or remove the FlowSchema")
+            yield _unreachable(effective, part, "it has no rules. Add a rule, or remove the FlowSchema")
         elif number >= explained:
-            if not _is_explained(workspace, part):
-                assumed = given(workspace, *_dangling_before(workspace, schema))
+            if not _is_explained(effective, part):
+                assumed = given(effective, *_dangling_before(effective, schema))
                 yield _unreachable(
-                    workspace, part, f"every request it matches is captured by earlier FlowSchemas{assumed}", None
+                    effective, part, f"every request it matches is captured by earlier FlowSchemas{assumed}", None
                 )
-        elif blockers := proofs.blockers(workspace.assumed, schema):
+        elif blockers := effective.proofs.blockers(schema):
             reason = f"every request it matches is captured by {_captors(blockers)}{_advice(schema, blockers)}"
-            yield _unreachable(workspace, part, reason + given(workspace, *blockers), blockers)
-        elif not _is_reported_elsewhere(workspace, part):
+            yield _unreachable(effective, part, reason + given(effective, *blockers), blockers)
+        elif not _is_reported_elsewhere(effective, part):
             from apflint.checks.nothing import nothing  # loads the proof engine
 
-            yield _unreachable(workspace, part, f"{nothing(part)}. Remove or correct it")
-    if skipped := _dead(workspace).not_analyzed:
+            yield _unreachable(effective, part, f"{nothing(part)}. Remove or correct it")
+    if skipped := effective.dead_parts.not_analyzed:
         what = "FlowSchema is" if len(skipped) == 1 else f"{len(skipped):,} FlowSchemas are"
         message = f"{what} not completely analyzed for unreachable parts: the configuration is too large"
         yield Problem(Place(skipped[0].document, ("metadata", "name")), message, severity="info")
 
 
-def _unreachable(workspace: Workspace, part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
+def _unreachable(effective: Effective, part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
     """The finding about a FlowSchema; `blockers` is None if it is not known which FlowSchemas come first."""
     return Problem(
         Place(part.schema.document, part.path),
         f"unreachable FlowSchema: {reason}",
         related=_elsewhere(blockers or ()),
-        severity="error" if workspace.world.complete else None,
+        severity="error" if effective.assumptions.complete else None,
         involves=None if blockers is None else object_keys(blockers),
     )
 
@@ -94,25 +92,23 @@ def is_treated_alike(one: FlowSchema, other: FlowSchema) -> bool:
     )
 
 
-def shadowed_rule(workspace: Workspace) -> Iterator[Problem]:
+def shadowed_rule(effective: Effective) -> Iterator[Problem]:
     """APF502."""
-    from apflint import proofs
-
-    dead = [part for part in _dead(workspace).parts if part.rule is not None]
-    explained = _count_explainable(workspace, dead)
+    dead = [part for part in effective.dead_parts.parts if part.rule is not None]
+    explained = _count_explainable(effective, dead)
     for number, part in enumerate(dead):
         schema = part.schema
         if number >= explained:
-            if not _is_explained(workspace, part):
-                assumed = given(workspace, *_dangling_before(workspace, schema))
+            if not _is_explained(effective, part):
+                assumed = given(effective, *_dangling_before(effective, schema))
                 yield _idle(
                     part, f"every request it matches is captured by earlier FlowSchemas or rules{assumed}", None
                 )
-        elif shadows := proofs.shadows(workspace.assumed, part):
+        elif shadows := effective.proofs.shadows(part):
             others = [shadow.schema for shadow in shadows if shadow.schema.name != schema.name]
-            assumed = given(workspace, *(shadow.schema for shadow in shadows))
+            assumed = given(effective, *(shadow.schema for shadow in shadows))
             yield _idle(part, _shadowed_by(part, shadows) + assumed, others)
-        elif not _is_reported_elsewhere(workspace, part):  # otherwise APF504 or APF506 says why it matches nothing
+        elif not _is_reported_elsewhere(effective, part):  # otherwise APF504 or APF506 says why it matches nothing
             from apflint.checks.nothing import nothing  # loads the proof engine
 
             yield _idle(part, f"{nothing(part)}. Remove or correct it")
@@ -137,83 +133,55 @@ def _shadowed_by(part: Part, shadows: Sequence[Part]) -> str:
     return f"every request it matches is already matched by one of {_listed(takers, len(takers))}. Remove it"
 
 
-def _dangling_before(workspace: Workspace, schema: FlowSchema) -> list[FlowSchema]:
+def _dangling_before(effective: Effective, schema: FlowSchema) -> list[FlowSchema]:
     """FlowSchemas that come first only if their priority level is defined elsewhere."""
     last = matching_order(schema)
-    assumed = {id(other) for other in workspace.assumed.order}
+    assumed = {other.document for other in effective.assumed.order}
     return [
-        other for other in workspace.configuration.dangling if matching_order(other) < last and id(other) in assumed
+        other
+        for other in effective.configuration.dangling
+        if matching_order(other) < last and other.document in assumed
     ]
 
 
-@lru_cache(maxsize=2)
-def unreachable_documents(workspace: Workspace) -> frozenset[int]:
-    """The ids of the documents of the user's own FlowSchemas that no request reaches."""
-    return frozenset(id(part.schema.document) for part in _dead(workspace).parts if part.rule is None)
-
-
-class _Dead(NamedTuple):
-    """The unreachable parts of the user's own FlowSchemas."""
-
-    parts: tuple[Part, ...]
-    not_analyzed: tuple[FlowSchema, ...]
-    """FlowSchemas of which further parts may be unreachable."""
-
-
-@lru_cache(maxsize=2)
-def _dead(workspace: Workspace) -> _Dead:
-    """Find the unreachable parts of the user's own FlowSchemas, as far as these are effective at all."""
-    effective = {id(schema) for schema in workspace.assumed.order}
-    own = [schema for schema in workspace.own_flow_schemas if id(schema) in effective]
-    if not own:
-        return _Dead((), ())
-    from apflint import proofs
-
-    skipped: list[FlowSchema] = []
-    parts = tuple(proofs.unreachable(workspace.assumed, own, skipped=skipped))
-    return _Dead(parts, tuple(skipped))
-
-
-def _count_explainable(workspace: Workspace, dead: Sequence[Part]) -> int:
+def _count_explainable(effective: Effective, dead: Sequence[Part]) -> int:
     """The number of unreachable parts for which to determine what comes first."""
-    from apflint import proofs
+    from apflint.proofs import proof_work
 
-    schemas, some = len(workspace.assumed.order), dead[:MAX_EXPLAINED_SHADOWS]
-    work = accumulate((proofs.proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)
+    schemas, some = len(effective.assumed.order), dead[:MAX_EXPLAINED_SHADOWS]
+    work = accumulate((proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)
     return max(0, sum(spent <= MAX_EXPLAINING_WORK for spent in work) - 1)
 
 
-def _is_explained(workspace: Workspace, part: Part) -> bool:
+def _is_explained(effective: Effective, part: Part) -> bool:
     """Whether other rules report why the part matches nothing, for a part of which it is not known whether it does."""
-    from apflint import proofs
-
-    return _is_reported_elsewhere(workspace, part) and proofs.matches_nothing(workspace.assumed, part)
+    return _is_reported_elsewhere(effective, part) and effective.proofs.matches_nothing(part)
 
 
-def _is_reported_elsewhere(workspace: Workspace, part: Part) -> bool:
+def _is_reported_elsewhere(effective: Effective, part: Part) -> bool:
     """Whether other rules report something in the part that matches nothing."""
     path = () if part.rule is None else part.path
-    return path in _fields_reported_elsewhere(workspace).get(id(part.schema.document), ())
+    return path in _fields_reported_elsewhere(effective).get(part.schema.document, ())
 
 
-@lru_cache(maxsize=2)
-def _fields_reported_elsewhere(workspace: Workspace) -> dict[int, set[Path]]:
+@once
+def _fields_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
     """Where APF504 and APF506 report something that matches nothing, by document: the fields, and all that they are in."""
-    places: dict[int, set[Path]] = {}
+    places: dict[Document, set[Path]] = {}
     for check in (matching.impossible_match, matching.namespaced_rule_for_cluster_resource):
-        for problem in check(workspace):
+        for problem in check(effective):
             if problem.place.document is not None:
                 path = problem.place.path
-                there = places.setdefault(id(problem.place.document), set())
+                there = places.setdefault(problem.place.document, set())
                 there.update(path[:depth] for depth in range(len(path) + 1))
     return places
 
 
-def given(workspace: Workspace, *schemas: FlowSchema) -> str:
+def given(effective: Effective, *schemas: FlowSchema) -> str:
     """A sentence on the levels that are assumed to be defined elsewhere, after another one; empty if there are none."""
-    dangling = {id(schema) for schema in workspace.configuration.dangling}
+    dangling = {schema.document for schema in effective.configuration.dangling}
     names = dict.fromkeys(
-        quote(schema.spec.priority_level_configuration) for schema in schemas if id(schema) in dangling
+        quote(schema.spec.priority_level_configuration) for schema in schemas if schema.document in dangling
     )
     if not names:
         return ""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_REDUNDANCY_PARTS, MAX_REDUNDANCY_PROOF_PARTS, MAX_REDUNDANCY_PROOFS
+from apflint.effective import once
 from apflint.evaluate.groups import AUTHENTICATED, UNAUTHENTICATED
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resolve import CATCH_ALL, matching_order
@@ -21,9 +21,10 @@ from apflint.wording import listed, quote, several
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from apflint.effective import Effective
     from apflint.evaluate.resolve import Configuration, Resolution
+    from apflint.load.document import Document
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
-    from apflint.workspace import Workspace
 
 _MAX_REQUESTS = 64
 """Requests tried of each rule, before the solver is asked."""
@@ -35,12 +36,12 @@ _ANYTHING = (
 )
 
 
-def captured_method(workspace: Workspace) -> Iterator[Problem]:
+def captured_method(effective: Effective) -> Iterator[Problem]:
     """APF514."""
-    for schema in workspace.own_flow_schemas:
+    for schema in effective.own_flow_schemas:
         for i, rule in enumerate(schema.spec.rules):
             for j, part in enumerate(rule.non_resource_rules):
-                found = _method_captor(workspace, schema, rule, part)
+                found = _method_captor(effective, schema, rule, part)
                 if found is None:
                     continue
                 taker, methods = found
@@ -54,12 +55,12 @@ def captured_method(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _method_captor(
-    workspace: Workspace, schema: FlowSchema, rule: PolicyRulesWithSubjects, part: NonResourcePolicyRule
+    effective: Effective, schema: FlowSchema, rule: PolicyRulesWithSubjects, part: NonResourcePolicyRule
 ) -> tuple[FlowSchema, tuple[str, ...]] | None:
     """Return the earlier built-in FlowSchema that captures some methods of an entry completely, and these methods."""
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
         return None  # APF501 and APF502 report it
-    for taker, verbs in _captors(workspace):
+    for taker, verbs in _captors(effective):
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
         if not methods or set(part.verbs) <= set(methods) or matching_order(taker) > matching_order(schema):
             continue
@@ -81,12 +82,12 @@ def _includes_all(subjects: Sequence[Subject], others: Sequence[Subject]) -> boo
     return {subject.group for subject in subjects} >= _EVERYBODY or {*others} <= {*subjects}
 
 
-@lru_cache(maxsize=2)
-def _captors(workspace: Workspace) -> tuple[tuple[FlowSchema, tuple[str, ...]], ...]:
+@once
+def _captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, ...]], ...]:
     """Return the effective built-in FlowSchemas with entries for some methods only, in order, and these methods."""
     return tuple(
         (schema, part.verbs)
-        for schema in workspace.assumed.order
+        for schema in effective.assumed.order
         if builtin.is_built_in(schema.document)
         for rule in schema.spec.rules
         for part in rule.non_resource_rules
@@ -94,36 +95,36 @@ def _captors(workspace: Workspace) -> tuple[tuple[FlowSchema, tuple[str, ...]], 
     )
 
 
-def redundant_flow_schema(workspace: Workspace) -> Iterator[Problem]:
+def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
     """APF516. All FlowSchemas with a finding can be removed at once: each is compared without those found before."""
-    removed: set[int] = set()
+    removed: set[Document] = set()
     skipped: list[FlowSchema] = []
     proofs = parts = 0
-    for schema in workspace.own_flow_schemas:
-        if not _has_peers(workspace, schema):
+    for schema in effective.own_flow_schemas:
+        if not _has_peers(effective, schema):
             continue
         if _parts(schema) > MAX_REDUNDANCY_PARTS:
             skipped.append(schema)
             continue
-        if not _no_effect_seen(workspace, schema):
+        if not _no_effect_seen(effective, schema):
             continue
         if proofs >= MAX_REDUNDANCY_PROOFS:
             skipped.append(schema)
             continue
         proofs += 1
-        with_it, without_it = _compared(workspace, schema, removed)
+        with_it, without_it = _compared(effective, schema, removed)
         size = sum(map(_parts, with_it.order))
         if parts + size > MAX_REDUNDANCY_PROOF_PARTS:
             skipped.append(schema)
             continue
         parts += size
-        takers = _takers(workspace, schema, with_it, without_it)
+        takers = _takers(effective, schema, with_it, without_it)
         if not takers:
             continue
-        removed.add(id(schema.document))
+        removed.add(schema.document)
         names = several([_named(taker) for taker in takers], _MAX_NAMED)
         same = f"the same priority level {quote(schema.spec.priority_level_configuration)}"
-        if _flows_matter(workspace, schema):
+        if _flows_matter(effective, schema):
             same += f" and the same distinguisherMethod {schema.spec.distinguisher_method}"
         yield Problem(
             Place(schema.document, ("metadata", "name")),
@@ -149,24 +150,22 @@ def _not_analyzed(skipped: Sequence[FlowSchema]) -> Problem:
     )
 
 
-def _has_peers(workspace: Workspace, schema: FlowSchema) -> bool:
+def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
     """Whether another FlowSchema treats requests alike, so that this one may be redundant."""
-    level = workspace.configuration.levels.get(schema.spec.priority_level_configuration)
-    if level is None or schema.name in builtin.names(workspace.release, "FlowSchema"):
+    level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
+    if level is None or schema.name in builtin.names(effective.release, "FlowSchema"):
         return False
-    flows = _flows_matter(workspace, schema)
+    flows = _flows_matter(effective, schema)
     # In another FlowSchema the requests of a namespace would be a flow with those of others, and so would all requests.
     if flows and schema.spec.distinguisher_method != "ByUser":
         return False
-    return _alike(workspace)[_kind(schema, flows=flows)] > 1
+    return _alike(effective)[_kind(schema, flows=flows)] > 1
 
 
-def _no_effect_seen(workspace: Workspace, schema: FlowSchema) -> bool:
+def _no_effect_seen(effective: Effective, schema: FlowSchema) -> bool:
     """Whether no request that is tried shows an effect. Cheap: the solver is not loaded."""
-    from apflint import proofs
-
-    flows = _flows_matter(workspace, schema)
-    trials = proofs.trials(workspace.assumed)
+    flows = _flows_matter(effective, schema)
+    trials = effective.proofs.trials
     try:
         position = trials.position(schema)
     except ValueError:
@@ -201,10 +200,10 @@ def _is_alike(schema: FlowSchema, other: FlowSchema, *, flows: bool) -> bool:
     return _kind(schema, flows=flows) == _kind(other, flows=flows)
 
 
-@lru_cache(maxsize=2)
-def _alike(workspace: Workspace) -> Counter[tuple[str, str | None]]:
+@once
+def _alike(effective: Effective) -> Counter[tuple[str, str | None]]:
     """Count the FlowSchemas by their kind."""
-    order = workspace.assumed.order
+    order = effective.assumed.order
     return Counter(kind for schema in order for kind in {_kind(schema, flows=True), _kind(schema, flows=False)})
 
 
@@ -213,9 +212,9 @@ def _of_the_same_users(rule: PolicyRulesWithSubjects) -> PolicyRulesWithSubjects
     return rule._replace(resource_rules=(resources,), non_resource_rules=(paths,))
 
 
-def _flows_matter(workspace: Workspace, schema: FlowSchema) -> bool:
+def _flows_matter(effective: Effective, schema: FlowSchema) -> bool:
     """Whether flows are kept apart at the priority level: only between several queues."""
-    level = workspace.configuration.levels[schema.spec.priority_level_configuration]
+    level = effective.configuration.levels[schema.spec.priority_level_configuration]
     queuing = level.spec.limited.limit_response.queuing if level.spec.limited is not None else None
     return queuing is not None and queuing.queues > 1
 
@@ -231,7 +230,7 @@ def _everything(schema: FlowSchema) -> FlowSchema:
 
 
 def _compared(
-    workspace: Workspace, schema: FlowSchema, removed: Collection[int]
+    effective: Effective, schema: FlowSchema, removed: Collection[Document]
 ) -> tuple[Configuration, Configuration]:
     """Return the configurations with and without a FlowSchema.
 
@@ -250,25 +249,26 @@ def _compared(
         return configuration._replace(order=tuple(order))
 
     return (
-        relevant(workspace.without(removed).assumed),
-        relevant(workspace.without({*removed, id(schema.document)}).assumed),
+        relevant(effective.without(removed).assumed),
+        relevant(effective.without({*removed, schema.document}).assumed),
     )
 
 
 def _takers(
-    workspace: Workspace, schema: FlowSchema, with_it: Configuration, without_it: Configuration
+    effective: Effective, schema: FlowSchema, with_it: Configuration, without_it: Configuration
 ) -> tuple[FlowSchema, ...]:
     """Return who would get the requests of a FlowSchema; empty unless that makes no difference for any request."""
-    from apflint import proofs
+    from apflint.proofs import Analysis, Comparison
 
-    flows = _flows_matter(workspace, schema)
+    flows = _flows_matter(effective, schema)
     takers: list[FlowSchema] = []
-    for move in proofs.moved(with_it, without_it, leaving=[schema]):
+    for move in Comparison(with_it, without_it).moved(leaving=[schema]):
         if not _is_alike(schema, move.to_schema, flows=flows):
             return ()
         takers.append(move.to_schema)
     # If one of them is unreachable now, it is the one to remove (APF501).
-    if any(proofs.reachable(with_it, taker) is None for taker in takers if not builtin.is_built_in(taker.document)):
+    analysis = Analysis(with_it)
+    if any(analysis.reachable(taker) is None for taker in takers if not builtin.is_built_in(taker.document)):
         return ()
     # Users with requests here and there have two flows, of which one does not wait for the other.
     if flows and (len(takers) != 1 or _splits_users(with_it, _everything(schema), takers[0])):
@@ -278,11 +278,11 @@ def _takers(
 
 def _splits_users(configuration: Configuration, everything: FlowSchema, taker: FlowSchema) -> bool:
     """Whether some users also have requests at the FlowSchema that would get those of another one."""
-    from apflint import proofs
+    from apflint.proofs import Comparison
 
     order = [each for other in configuration.order for each in ((everything, other) if other is taker else (other,))]
     extended = configuration._replace(order=tuple(order))
-    return proofs.captures(extended, configuration, everything, taker) is not None
+    return Comparison(extended, configuration).captures(everything, taker) is not None
 
 
 def _named(schema: FlowSchema) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin, formats
 from apflint.checks import repair
 from apflint.checks.objects import is_deleted_by_server
+from apflint.effective import once
 from apflint.finding import Elsewhere, Problem
 from apflint.load import helm_templates
 from apflint.location import Path, Place
@@ -19,29 +19,30 @@ from apflint.workspace import is_dangling_on_server
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.effective import Effective
     from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.model import PriorityLevelConfiguration
-    from apflint.workspace import Manifest, Workspace
+    from apflint.workspace import Manifest
 
 _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
 
 
-def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
+def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF401."""
-    documents = (manifest.document for manifest in _manifests(workspace))
+    documents = (manifest.document for manifest in _manifests(effective))
     written = {document.name for document in documents if document.kind == "PriorityLevelConfiguration"}
-    for schema in workspace.flow_schemas:
+    for schema in effective.flow_schemas:
         name = schema.spec.priority_level_configuration
-        if not name or formats.check_dns_subdomain(name) or name in workspace.configuration.levels:
+        if not name or formats.check_dns_subdomain(name) or name in effective.configuration.levels:
             continue
-        if name in workspace.configuration.broken or name in written:
+        if name in effective.configuration.broken or name in written:
             continue  # the level is there and has findings of its own
         gone = builtin.lifetime("PriorityLevelConfiguration", name)
-        candidates = _candidates(workspace, name)
+        candidates = _candidates(effective, name)
         near = suggest(name, candidates, 2)
-        is_certain = workspace.world.complete or is_dangling_on_server(schema)
+        is_certain = effective.assumptions.complete or is_dangling_on_server(schema)
         message = (
             f"there is no priority level {quote(name)}"
             + ("" if is_certain else " here or built in")
@@ -56,7 +57,7 @@ def dangling_priority_level(workspace: Workspace) -> Iterator[Problem]:
             Place(schema.document, _LEVEL),
             message.rstrip("."),
             fix=_misspelt(name, candidates) if near and not gone else None,
-            severity="error" if workspace.world.complete else None,
+            severity="error" if effective.assumptions.complete else None,
         )
 
 
@@ -97,9 +98,9 @@ def _alike(one: str, other: str) -> int:
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _manifests(workspace: Workspace) -> Iterator[Manifest]:
+def _manifests(effective: Effective) -> Iterator[Manifest]:
     """All of them, those too that the server cannot decode: what they mean to be is there all the same."""
-    return chain(workspace.context, workspace.manifests)
+    return chain(effective.workspace.context, effective.workspace.manifests)
 
 
 def _reference(manifest: Manifest) -> str:
@@ -114,20 +115,20 @@ _MANY = 100
 """With more levels than these, only those that are a letter off are held against a name: each comparison takes 0.05 ms."""
 
 
-def _candidates(workspace: Workspace, name: str) -> list[str]:
+def _candidates(effective: Effective, name: str) -> list[str]:
     """The levels whose names may be what `name` was meant to be."""
-    levels = workspace.configuration.levels
+    levels = effective.configuration.levels
     if len(levels) <= _MANY:
         return list(levels)
-    index = _by_shorter(workspace)
+    index = _by_shorter(effective)
     return list(dict.fromkeys(level for shorter in _shorter(name) for level in index.get(shorter, ())))
 
 
-@lru_cache(maxsize=2)
-def _by_shorter(workspace: Workspace) -> dict[str, list[str]]:
+@once
+def _by_shorter(effective: Effective) -> dict[str, list[str]]:
     """Levels by their names, and by their names with any one letter left out."""
     index: dict[str, list[str]] = {}
-    for level in workspace.configuration.levels:
+    for level in effective.configuration.levels:
         for shorter in _shorter(level):
             index.setdefault(shorter, []).append(level)
     return index
@@ -138,36 +139,36 @@ def _shorter(name: str) -> list[str]:
     return list(dict.fromkeys((name, *(name[:at] + name[at + 1 :] for at in range(min(len(name), 253))))))
 
 
-def unused_priority_level(workspace: Workspace) -> Iterator[Problem]:
+def unused_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF403."""
-    led_to = {schema.spec.priority_level_configuration for schema in workspace.configuration.order}
-    led_to |= {_reference(found) for found in _manifests(workspace) if found.document.kind == "FlowSchema"}
-    for level in workspace.priority_levels:
+    led_to = {schema.spec.priority_level_configuration for schema in effective.configuration.order}
+    led_to |= {_reference(found) for found in _manifests(effective) if found.document.kind == "FlowSchema"}
+    for level in effective.priority_levels:
         if (
             not level.name
             or level.name in led_to
-            or level.name in builtin.names(workspace.release, level.document.kind)
+            or level.name in builtin.names(effective.release, level.document.kind)
         ):
             continue
-        hint = "" if workspace.world.complete else " If one is defined elsewhere, name its file with --context"
+        hint = "" if effective.assumptions.complete else " If one is defined elsewhere, name its file with --context"
         yield Problem(
             Place(level.document, _NAME),
             f"priority level {quote(level.name)} is not referenced by any FlowSchema, but takes seats from the other levels. Remove it, or reference it in a FlowSchema.{hint}",
-            severity="warning" if workspace.world.complete else None,
+            severity="warning" if effective.assumptions.complete else None,
         )
 
 
-def level_after_flow_schema(workspace: Workspace) -> Iterator[Problem]:
+def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
     """APF406."""
     seen: dict[tuple[str, str], PriorityLevelConfiguration] = {}
-    position = {id(manifest.document): number for number, manifest in enumerate(workspace.manifests)}
-    for level in workspace.priority_levels:
-        if level.name in builtin.names(workspace.release, level.document.kind):
+    position = {manifest.document: number for number, manifest in enumerate(effective.workspace.manifests)}
+    for level in effective.priority_levels:
+        if level.name in builtin.names(effective.release, level.document.kind):
             continue  # it is there already
         seen.setdefault((level.document.source.name, level.name), level)
-    for schema in workspace.flow_schemas:
+    for schema in effective.flow_schemas:
         later = seen.get((schema.document.source.name, schema.spec.priority_level_configuration))
-        if later is None or position[id(later.document)] < position[id(schema.document)]:
+        if later is None or position[later.document] < position[schema.document]:
             continue
         if not (_is_generated(later.document) or _is_generated(schema.document)):
             yield Problem(
@@ -187,13 +188,13 @@ def _is_generated(document: Document) -> bool:
     )
 
 
-def traffic_to_catch_all(workspace: Workspace) -> Iterator[Problem]:
+def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
     """APF407."""
-    for schema in workspace.flow_schemas:
+    for schema in effective.flow_schemas:
         if schema.spec.priority_level_configuration != "catch-all" or schema.name == "catch-all":
             continue
-        level = workspace.limits.level("catch-all")
-        seats = f"with {level.nominal} of {workspace.world.server_concurrency} seats and " if level else ""
+        level = effective.limits.level("catch-all")
+        seats = f"with {level.nominal} of {effective.assumptions.server_concurrency} seats and " if level else ""
         yield Problem(
             Place(schema.document, _LEVEL),
             f"catch-all is the priority level of last resort, {seats}without queues: requests that find no seat are rejected"
@@ -203,20 +204,20 @@ def traffic_to_catch_all(workspace: Workspace) -> Iterator[Problem]:
         )
 
 
-def default_object_gone(workspace: Workspace) -> Iterator[Problem]:
+def default_object_gone(effective: Effective) -> Iterator[Problem]:
     """APF705."""
-    for manifest in workspace.manifests:
+    for manifest in effective.workspace.manifests:
         document = manifest.document
         life = builtin.lifetime(document.kind, document.name) if document.name else None
-        if life is None or document.name in builtin.names(workspace.release, document.kind):
+        if life is None or document.name in builtin.names(effective.release, document.kind):
             continue
         first, last = life
-        if workspace.release.minor < first.minor:
+        if effective.release.minor < first.minor:
             continue  # of a later release: here it is an object like any other
         yield Problem(
             Place(document, _NAME),
             f"servers up to Kubernetes {last.name} created a {document.kind} {quote(document.name)} and"
-            f" {workspace.release.name} does not: this manifest no longer changes a built-in object, but creates one of your"
+            f" {effective.release.name} does not: this manifest no longer changes a built-in object, but creates one of your"
             " own. Remove it, or give it a name of your own",
-            covered=is_deleted_by_server(workspace.release, document),  # APF405 names the reason
+            covered=is_deleted_by_server(effective.release, document),  # APF405 names the reason
         )

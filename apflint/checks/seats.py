@@ -15,10 +15,10 @@ from apflint.wording import listed, quote, several
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from apflint.effective import Effective
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import PriorityLevelConfiguration
-    from apflint.workspace import Workspace
 
 MAX_NAMED_LEVELS = 12
 """Maximum number of levels that one message names."""
@@ -43,10 +43,10 @@ class SeatChange(NamedTuple):
         return (self.after - self.before) / self.before if self.before else 0.0
 
 
-def seats_taken(workspace: Workspace) -> Iterator[Problem]:
+def seats_taken(effective: Effective) -> Iterator[Problem]:
     """APF603."""
-    yield from _new_levels(workspace)
-    yield from _redefined_levels(workspace)
+    yield from _new_levels(effective)
+    yield from _redefined_levels(effective)
 
 
 def shares_path(document: Document) -> Path:
@@ -58,20 +58,20 @@ def shares_path(document: Document) -> Path:
     return ("spec", owner)
 
 
-def _new_levels(workspace: Workspace) -> Iterator[Problem]:
+def _new_levels(effective: Effective) -> Iterator[Problem]:
     """Compare the configuration with and without each new level."""
-    total, release = workspace.world.server_concurrency, workspace.release
-    in_context = {manifest.document.name for manifest in workspace.context}
-    limits = {level.name: level for level in workspace.limits.levels}
+    total, release = effective.assumptions.server_concurrency, effective.release
+    in_context = {manifest.document.name for manifest in effective.workspace.context}
+    limits = {level.name: level for level in effective.limits.levels}
     losses: dict[int, _Losses] = {}  # by the shares of the new level, which alone decide
-    for level in workspace.own_priority_levels:
+    for level in effective.own_priority_levels:
         new = limits.get(level.name)
         if new is None or level.spec.limited is None or not level.name or level.name in in_context:
             continue
         if level.name in builtin.names(release, level.document.kind) or new.nominal <= _NEGLIGIBLE * total:
             continue
         if new.shares not in losses:
-            losses[new.shares] = _losses(workspace, new.shares)
+            losses[new.shares] = _losses(effective, new.shares)
         if message := _new_level_message(losses[new.shares], level.name, new.nominal, total):
             severe = bool(_without(losses[new.shares].severe, level.name))
             place = Place(level.document, ("metadata", "name"))
@@ -109,7 +109,7 @@ class _Losses(NamedTuple):
     """Seats that all of them lose together."""
 
 
-def _losses(workspace: Workspace, shares: int) -> _Losses:
+def _losses(effective: Effective, shares: int) -> _Losses:
     """What a new level with these shares takes from all levels, itself among them as if it were another one.
 
     A server with more seats than the default was given them on purpose, perhaps for the new level. There a built-in level
@@ -117,9 +117,9 @@ def _losses(workspace: Workspace, shares: int) -> _Losses:
     """
     from apflint.evaluate.limits import nominal_limit  # only files with new levels need it
 
-    levels, total = workspace.limits.levels, workspace.world.server_concurrency
+    levels, total = effective.limits.levels, effective.assumptions.server_concurrency
     share_sum = sum(level.shares for level in levels) - shares
-    stock = _stock_seats(workspace)
+    stock = _stock_seats(effective)
     losses: list[SeatChange] = []
     for level in levels:
         before = nominal_limit(level.shares, share_sum, total)
@@ -145,39 +145,39 @@ def _described(changes: Mapping[str, SeatChange], but: str, form: str) -> list[s
     return [*some, f"{more:,} more"] if more else some
 
 
-def _stock_shares(workspace: Workspace) -> dict[str, int]:
+def _stock_shares(effective: Effective) -> dict[str, int]:
     """Shares of the release's own levels, by name."""
     from apflint.evaluate.limits import shares_of  # only files with levels need it
 
-    levels = builtin.workspace_objects(workspace.release).priority_levels
-    return {level.name: shares_of(level, workspace.release) for level in levels}
+    levels = builtin.workspace_objects(effective.release).priority_levels
+    return {level.name: shares_of(level, effective.release) for level in levels}
 
 
-def _stock_seats(workspace: Workspace) -> dict[str, int]:
+def _stock_seats(effective: Effective) -> dict[str, int]:
     """Nominal limits of the release's own levels on a server with default flags and no other levels, by name."""
     from apflint.evaluate.limits import nominal_limit
 
-    shares = _stock_shares(workspace)
+    shares = _stock_shares(effective)
     return {name: nominal_limit(each, sum(shares.values()), SERVER_CONCURRENCY) for name, each in shares.items()}
 
 
-def _redefined_levels(workspace: Workspace) -> Iterator[Problem]:
+def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     """Compare the configuration with one in which the built-in levels have the shares of the release. One finding at most."""
-    candidates = {level.name: level for level in workspace.own_priority_levels if _is_built_in(workspace, level)}
+    candidates = {level.name: level for level in effective.own_priority_levels if _is_built_in(effective, level)}
     if not candidates:
         return
-    stock = _stock_shares(workspace)
-    shares = {level.name: level.shares for level in workspace.limits.levels}
+    stock = _stock_shares(effective)
+    shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = [level for name, level in candidates.items() if shares.get(name, stock[name]) != stock[name]]
-    changes = _notable_changes(workspace, {level.name: stock[level.name] for level in redefined})
+    changes = _notable_changes(effective, {level.name: stock[level.name] for level in redefined})
     if not changes:
         return
     described = [f"{change.name} {change.before} -> {change.after}" for change in changes]
     values = [f"{quote(level.name)} {shares[level.name]:,} instead of {stock[level.name]:,}" for level in redefined]
     what = "built-in level has other shares" if len(redefined) == 1 else "built-in levels have other shares"
     message = (
-        f"{what} than in Kubernetes {workspace.release.name}: {several(values, _MAX_NAMED_SHARES)}."
-        f" Of {workspace.world.server_concurrency} seats, nominal limits change by more than a tenth:"
+        f"{what} than in Kubernetes {effective.release.name}: {several(values, _MAX_NAMED_SHARES)}."
+        f" Of {effective.assumptions.server_concurrency} seats, nominal limits change by more than a tenth:"
         f" {several(described, MAX_NAMED_LEVELS)}."
     )
     severe = [change.name for change in changes if change.ratio < -_SEVERE]
@@ -189,17 +189,17 @@ def _redefined_levels(workspace: Workspace) -> Iterator[Problem]:
     yield Problem(first, message, related=related, severity="warning" if severe else None)
 
 
-def _is_built_in(workspace: Workspace, level: PriorityLevelConfiguration) -> bool:
-    return level.name in builtin.names(workspace.release, "PriorityLevelConfiguration")
+def _is_built_in(effective: Effective, level: PriorityLevelConfiguration) -> bool:
+    return level.name in builtin.names(effective.release, "PriorityLevelConfiguration")
 
 
-def _notable_changes(workspace: Workspace, stock: Mapping[str, int]) -> list[SeatChange]:
+def _notable_changes(effective: Effective, stock: Mapping[str, int]) -> list[SeatChange]:
     """Levels whose seats change by more than a tenth by redefining those in `stock`: these first, then by their loss."""
     from apflint.evaluate.limits import nominal_limit
 
-    levels, total = workspace.limits.levels, workspace.world.server_concurrency
+    levels, total = effective.limits.levels, effective.assumptions.server_concurrency
     share_sum = sum(stock.get(level.name, level.shares) for level in levels)
-    default = _stock_seats(workspace) if total > SERVER_CONCURRENCY else {}
+    default = _stock_seats(effective) if total > SERVER_CONCURRENCY else {}
     changes: list[SeatChange] = []
     for level in levels:
         before = nominal_limit(stock.get(level.name, level.shares), share_sum, total)

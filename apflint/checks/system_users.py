@@ -12,6 +12,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from apflint.load.document import Document
     from apflint.model import FlowSchema
     from apflint.proofs.encoding import Point
 
@@ -61,8 +62,8 @@ class SystemUsers(NamedTuple):
 
     common: tuple[str, ...]
     """Users of every cluster. One node and one service account of `kube-system` stand for all that nobody mentions."""
-    named: Mapping[int, tuple[str, ...]]
-    """Other nodes and service accounts of `kube-system`, by the identity of the FlowSchema that mentions them.
+    named: Mapping[Document, tuple[str, ...]]
+    """Other nodes and service accounts of `kube-system`, by the document of the FlowSchema that mentions them.
 
     Of those that the same rules mention, which therefore match the same, there is only the first.
     """
@@ -73,27 +74,27 @@ class SystemUsers(NamedTuple):
         A user that only other FlowSchemas mention needs no look: what the FlowSchema gets of this user, it also gets of the
         user that stands for those not mentioned, because fewer FlowSchemas match that one.
         """
-        return (*(user for user in self.common if is_subject(user, schema)), *self.named.get(id(schema), ()))
+        return (*(user for user in self.common if is_subject(user, schema)), *self.named.get(schema.document, ()))
 
 
 def system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema]) -> SystemUsers:
     """Collect the users of the system: those of every cluster, those that `protected` name, and others of the same kinds."""
-    mentions: dict[str, list[tuple[int, int]]] = {}
+    mentions: dict[str, list[tuple[Document, int]]] = {}
     for schema in schemas:
         for at, user in _mentioned(schema):
-            mentions.setdefault(user, []).append((id(schema), at))
+            mentions.setdefault(user, []).append((schema.document, at))
     node = _unmentioned((f"{NODE_PREFIX}node-1",), f"{NODE_PREFIX}node-{{}}", mentions)
     account = _unmentioned((KUBE_SYSTEM + name for name in _ACCOUNTS), f"{KUBE_SYSTEM}app-{{}}", mentions)
     needed = (user for schema in protected for _, user in _mentioned(schema) if user.startswith("system:"))
     common = tuple(dict.fromkeys((ANONYMOUS, node, *_CONTROL_PLANE, account, *needed)))
-    others: dict[tuple[bool, frozenset[tuple[int, int]]], str] = {}
+    others: dict[tuple[bool, frozenset[tuple[Document, int]]], str] = {}
     for user, places in mentions.items():
         if user not in common and _is_of_system(user):
             others.setdefault((user.startswith(NODE_PREFIX), frozenset(places)), user)
-    named: dict[int, tuple[str, ...]] = {}
-    for (_, rules), user in others.items():
-        for schema_id in dict.fromkeys(schema_id for schema_id, _ in sorted(rules)):
-            named[schema_id] = (*named.get(schema_id, ()), user)
+    named: dict[Document, tuple[str, ...]] = {}
+    for user in others.values():
+        for document in dict.fromkeys(document for document, _ in mentions[user]):
+            named[document] = (*named.get(document, ()), user)
     return SystemUsers(common, named)
 
 

@@ -13,6 +13,7 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.load import Trouble
     from apflint.workspace import Workspace
 
@@ -94,7 +95,7 @@ def _correction(trouble: Trouble) -> Fix | None:
     return Fix(f"change {quote(old)} to {quote(new)}", safe=False, edits=(Edit(at, at + len(old), new),))
 
 
-def about_suppressions(_workspace: Workspace) -> Iterator[Problem]:
+def about_suppressions(_effective: Effective) -> Iterator[Problem]:
     """APF901, APF902, APF903: nothing here. They are about what the other rules found: `apflint.suppression` finds them."""
     return iter(())
 

@@ -17,9 +17,9 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.effective import Effective
     from apflint.location import Path
     from apflint.model import Subject
-    from apflint.workspace import Workspace
 
 _ACCOUNT, _ACCOUNTS, _NODE, _NODES = (
     "system:serviceaccount:",
@@ -52,9 +52,9 @@ class _Correction(NamedTuple):
     """Its name."""
 
 
-def unlisted_subject(workspace: Workspace) -> Iterator[Problem]:
+def unlisted_subject(effective: Effective) -> Iterator[Problem]:
     """APF512."""
-    for schema in workspace.own_flow_schemas:
+    for schema in effective.own_flow_schemas:
         for i, rule in enumerate(schema.spec.rules):
             for j, subject in enumerate(rule.subjects):
                 path: Path = ("spec", "rules", i, "subjects", j)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks import repair
-from apflint.checks.exports import is_exported, own_documents
+from apflint.checks.exports import is_exported
 from apflint.finding import Problem
 from apflint.load.document import GROUP
 from apflint.location import Place
@@ -16,23 +16,24 @@ from apflint.wording import listed, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.effective import Effective
     from apflint.finding import Severity
+    from apflint.load.document import Document
     from apflint.releases import Release
-    from apflint.workspace import Workspace
 
 
-def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
+def removed_api_version(effective: Effective) -> Iterator[Problem]:
     """APF701."""
-    release = workspace.release
-    untouched = _untouched_exports(workspace)
+    release = effective.release
+    untouched = _untouched_exports(effective)
     switched_on: set[str] = set()
-    for manifest in workspace.manifests:
+    for manifest in effective.workspace.manifests:
         version = manifest.document.version
         if version not in release.served:
             message = f"{_not_served(version, release)}. {_use_instead(version, release)}"
             # Where there is no other version, whoever has these objects has switched this one on.
             only = not release.served and version in release.on_request
-            if only and id(manifest.document) in untouched:
+            if only and manifest.document in untouched:
                 continue  # a server of this release sent it
             severity: Severity | None = "info" if only else None
             # How the server is started is one cause, whatever the number of objects.
@@ -42,10 +43,14 @@ def removed_api_version(workspace: Workspace) -> Iterator[Problem]:
                 switched_on.add(version)
 
 
-def _untouched_exports(workspace: Workspace) -> set[int]:
-    """Ids of the documents that a server sent and that say what its release has built in."""
-    exported = {id(each.document) for each in workspace.manifests if each.object and is_exported(each.document)}
-    return exported.difference(map(id, own_documents(workspace))) if exported else exported
+def _untouched_exports(effective: Effective) -> set[Document]:
+    """The documents that a server sent and that say what its release has built in."""
+    exported = {
+        manifest.document
+        for manifest in effective.workspace.manifests
+        if manifest.object and is_exported(manifest.document)
+    }
+    return exported - effective.own_documents if exported else exported
 
 
 def _not_served(version: str, release: Release) -> str:
@@ -76,13 +81,13 @@ def _use_instead(version: str, release: Release) -> str:
     return f"`kubectl apply` fails. It serves {served}{moved}"
 
 
-def deprecated_api_version(workspace: Workspace) -> Iterator[Problem]:
+def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     """APF702."""
-    release = workspace.release
-    untouched = _untouched_exports(workspace)
-    for manifest in workspace.manifests:
+    release = effective.release
+    untouched = _untouched_exports(effective)
+    for manifest in effective.workspace.manifests:
         version = manifest.document.version
-        if id(manifest.document) in untouched:
+        if manifest.document in untouched:
             continue  # nobody applies it, and the server chose the version
         if version in release.served and (deprecation := release.deprecated(version)):
             message = (
@@ -92,9 +97,9 @@ def deprecated_api_version(workspace: Workspace) -> Iterator[Problem]:
             yield Problem(Place(manifest.document, ("apiVersion",)), message)
 
 
-def share_default_differs(workspace: Workspace) -> Iterator[Problem]:
+def share_default_differs(effective: Effective) -> Iterator[Problem]:
     """APF704."""
-    for level in workspace.priority_levels:
+    for level in effective.priority_levels:
         version = level.document.version
         field = shares_field(version)
         path = ("spec", "limited", field)
@@ -105,10 +110,10 @@ def share_default_differs(workspace: Workspace) -> Iterator[Problem]:
         if written == 0 and level.spec.limited.shares == 30:
             message = (
                 f"{field}: 0 means 30 shares in {version}; in v1, from Kubernetes 1.30 on, it means none."
-                f" Write 30 if that is meant{_newer(workspace.release)}"
+                f" Write 30 if that is meant{_newer(effective.release)}"
             )
             yield Problem(Place(level.document, path), message)
-        elif written is None and annotated and level.spec.limited.shares == 0 and workspace.release.allows_zero_shares:
+        elif written is None and annotated and level.spec.limited.shares == 0 and effective.release.allows_zero_shares:
             message = (
                 f"{field} is absent, which the annotation {PRESERVE_ZERO} turns into 0 shares here; in v1 absent means 30."
                 f" Write {field}: 0"

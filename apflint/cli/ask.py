@@ -23,9 +23,9 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apflint.effective import Effective
     from apflint.inputs.cluster import ClusterOptions
     from apflint.output.console import Style
-    from apflint.workspace import Workspace
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 _KEPT_CHARACTERS = 16 * 1024 * 1024
@@ -241,7 +241,7 @@ def _said(path: str, errors: list[tuple[int, str]], count: int) -> int:
     return 2 if count else 0
 
 
-def _uids(question: Question, known: Workspace, output: str) -> int:
+def _uids(question: Question, known: Effective, output: str) -> int:
     found = by_uid(known, question.flow_schema_uid, question.priority_level_uid)
     if output == "json":
         named = {"flowSchema": found.flow_schema, "priorityLevel": found.priority_level}

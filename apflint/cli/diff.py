@@ -19,10 +19,10 @@ from apflint.output.sanitize import sanitize
 from apflint.releases import release
 
 if TYPE_CHECKING:
+    from apflint.effective import Effective
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.resolve import Resolution
     from apflint.inputs.cluster import ClusterOptions
-    from apflint.workspace import Workspace
 
 _STDIN = "-"
 
@@ -53,9 +53,9 @@ def run(
     return 1 if found.changed and not exit_zero else 0
 
 
-def _say_if_empty(path: str, known: Workspace) -> None:
+def _say_if_empty(path: str, known: Effective) -> None:
     # A path that was mistyped must not look like a cluster that loses all of its objects.
-    if not known.manifests and not path.startswith("defaults:"):
+    if not known.workspace.manifests and not path.startswith("defaults:"):
         sys.stderr.write(
             f"apflint: {sanitize(_name(path))}: no FlowSchema and no PriorityLevelConfiguration in there\n"
         )

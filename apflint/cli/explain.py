@@ -15,13 +15,13 @@ from apflint.releases import release
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apflint.effective import Effective
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest, UserInfo
     from apflint.evaluate.request import Request
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.evaluate.resolve import Resolution
     from apflint.model import FlowSchema
-    from apflint.workspace import Workspace
 
 
 class Basis(NamedTuple):
@@ -36,7 +36,7 @@ class Basis(NamedTuple):
     """Built-in objects of the release that the manifests do not define."""
 
 
-def basis(known: Workspace) -> Basis:
+def basis(known: Effective) -> Basis:
     """Count the objects of a configuration by their origin."""
     configuration = known.configuration
     documents = chain(
@@ -45,8 +45,8 @@ def basis(known: Workspace) -> Basis:
     )
     return Basis(
         known.release.name,
-        len(known.manifests),
-        tuple(dict.fromkeys(manifest.document.source.name for manifest in known.manifests)),
+        len(known.workspace.manifests),
+        tuple(dict.fromkeys(manifest.document.source.name for manifest in known.workspace.manifests)),
         sum(map(builtin.is_built_in, documents)),
     )
 
@@ -71,7 +71,7 @@ class Explanation(NamedTuple):
 class Explainer:
     """Answers requests over one configuration."""
 
-    def __init__(self, known: Workspace) -> None:
+    def __init__(self, known: Effective) -> None:
         self.known = known
         self.configuration = known.configuration
         self.limits = known.limits
@@ -244,10 +244,10 @@ class HeaderNames(NamedTuple):
     priority_level: str | None
 
 
-def by_uid(known: Workspace, flow_schema_uid: str | None, priority_level_uid: str | None) -> HeaderNames:
+def by_uid(known: Effective, flow_schema_uid: str | None, priority_level_uid: str | None) -> HeaderNames:
     """The names of the objects with these uids, from a dump of a cluster. ValueError for a uid that is not there."""
     names: dict[tuple[str, Any], str] = {}
-    for manifest in known.manifests:
+    for manifest in known.workspace.manifests:
         uid = manifest.document.at("metadata", "uid")
         if isinstance(uid, str):
             names[manifest.document.kind, uid] = manifest.document.name

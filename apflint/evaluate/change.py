@@ -9,12 +9,12 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from apflint import proofs
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compare
 from apflint.evaluate.object_changes import ObjectChange, object_changes
 from apflint.evaluate.resolve import CATCH_ALL
 from apflint.model import PolicyRulesWithSubjects
+from apflint.proofs import Analysis, Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,7 +146,7 @@ def tells_flows_apart(level: LevelLimits) -> bool:
 
 
 def _moving(old: Side, new: Side, world: World, example_of: Callable[[Witness], Example]) -> Iterator[Example]:
-    for move in proofs.moved(*_taken_apart(old.configuration, new.configuration), world):
+    for move in Comparison(*_taken_apart(old.configuration, new.configuration), world).moved():
         example = example_of(move.witness)
         # From one part of a FlowSchema to another part of it: not a move.
         if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
@@ -203,6 +203,8 @@ def _staying(old: Side, new: Side, world: World, goes: Callable[[RequestDigest],
     `goes` says where a request goes in `new`.
     """
     there = {_identity(schema): schema for schema in new.configuration.order}
+    analysis = Analysis(old.configuration, world)
+    comparison = Comparison(new.configuration, old.configuration, world)
     limits = {
         change.name: change
         for change in compare(old.limits, new.limits)
@@ -215,10 +217,10 @@ def _staying(old: Side, new: Side, world: World, goes: Callable[[RequestDigest],
         change = limits[before.spec.priority_level_configuration]
         if not (_felt(change) or _other_flows(before, after, change)):
             continue
-        witness = proofs.reachable(old.configuration, before, world)
+        witness = analysis.reachable(before)
         if witness is not None and goes(witness.digest).flow_schema is not after:
             # Dearer: asks about both configurations at once.
-            witness = proofs.captures(new.configuration, old.configuration, after, before, world)
+            witness = comparison.captures(after, before)
         if witness is not None:
             yield witness
 

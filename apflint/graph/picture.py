@@ -12,11 +12,12 @@ from apflint.evaluate.resolve import CATCH_ALL, EXEMPT, matching_order
 from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
+    from apflint.effective import Effective
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.resolve import Configuration
+    from apflint.load.document import Document
     from apflint.model import FlowSchema, ObjectMeta, PriorityLevelConfiguration, Subject
     from apflint.proofs.parts import Part
-    from apflint.workspace import Workspace
 
 State = Literal["live", "reserve", "unreachable", "dangling"]
 """Whether requests get a FlowSchema: some do; none does and that is as it should be; none does; the server skips it."""
@@ -84,35 +85,36 @@ class Picture(NamedTuple):
     levels: tuple[LevelNode, ...]
 
 
-def shadows(configuration: Configuration) -> dict[int, Shadow]:
-    """What never decides, by `id` of the FlowSchema. FlowSchemas that are not in it are reached, with all their rules."""
-    from apflint import proofs  # brings a solver along
+def shadows(configuration: Configuration) -> dict[Document, Shadow]:
+    """Return what is unreachable, by the document of the FlowSchema. The other FlowSchemas are reached, with all their rules."""
+    from apflint.proofs import Analysis  # brings a solver along
 
-    parts: dict[int, list[Part]] = {}
-    for part in proofs.unreachable(configuration):
-        parts.setdefault(id(part.schema), []).append(part)
-    found: dict[int, Shadow] = {}
+    analysis = Analysis(configuration)
+    parts: dict[Document, list[Part]] = {}
+    for part in analysis.unreachable():
+        parts.setdefault(part.schema.document, []).append(part)
+    found: dict[Document, Shadow] = {}
     for key, (first, *others) in parts.items():
         if first.rule is None:
-            found[key] = Shadow(proofs.blockers(configuration, first.schema))
+            found[key] = Shadow(analysis.blockers(first.schema))
         elif rules := tuple(part.rule for part in (first, *others) if part.rule is not None and part.member is None):
             found[key] = Shadow(None, rules)
     return found
 
 
-def picture(known: Workspace, shadowed: dict[int, Shadow]) -> Picture:
+def picture(known: Effective, shadowed: dict[Document, Shadow]) -> Picture:
     """The picture of all that the server would have. `shadowed` is what `shadows` says of its configuration."""
     configuration, limits = known.configuration, known.limits
     schemas = _all_in_order(configuration)
     names = _levels_in_order(configuration, schemas)
     places = {name: at for at, name in enumerate(names)}
-    index = {id(schema): at for at, schema in enumerate(schemas)}
-    effective = {id(schema): at for at, schema in enumerate(configuration.order, 1)}
+    index = {schema.document: at for at, schema in enumerate(schemas)}
+    positions = {schema.document: at for at, schema in enumerate(configuration.order, 1)}
     origin = _Origins(known)
     nodes = []
     for schema in schemas:
-        shadow = shadowed.get(id(schema), Shadow(None))
-        position = effective.get(id(schema))
+        shadow = shadowed.get(schema.document, Shadow(None))
+        position = positions.get(schema.document)
         nodes.append(
             SchemaNode(
                 name=_name(schema.metadata),
@@ -123,7 +125,7 @@ def picture(known: Workspace, shadowed: dict[int, Shadow]) -> Picture:
                 level=places[schema.spec.priority_level_configuration],
                 subjects=tuple(dict.fromkeys(_subject(who) for rule in schema.spec.rules for who in rule.subjects)),
                 method=sanitize(schema.spec.distinguisher_method or ""),
-                takers=tuple(sorted(index[id(taker)] for taker in shadow.takers or ())),
+                takers=tuple(sorted(index[taker.document] for taker in shadow.takers or ())),
                 idle_rules=shadow.rules,
             )
         )
@@ -143,16 +145,16 @@ def _state(schema: FlowSchema, position: int | None, shadow: Shadow) -> State:
 class _Origins:
     """Tells the user's objects from those that every server has."""
 
-    def __init__(self, known: Workspace) -> None:
+    def __init__(self, known: Effective) -> None:
         self._names = {
             kind: builtin.names(known.release, kind) for kind in ("FlowSchema", "PriorityLevelConfiguration")
         }
-        self._own = {id(found) for found in (*known.own_flow_schemas, *known.own_priority_levels)}
+        self._own = known.own_documents
         self._imagined = known.configuration.imagined
 
     def of(self, found: FlowSchema | PriorityLevelConfiguration) -> Origin:
         kind = "FlowSchema" if hasattr(found.spec, "rules") else "PriorityLevelConfiguration"
-        if id(found) in self._own:
+        if found.document in self._own:
             return "changed" if found.name in self._names[kind] else "own"
         made_up = builtin.is_built_in(found.document) and (kind, found.name) in self._imagined
         return "imagined" if made_up else "built-in"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import rules_of
+from apflint.effective import Assumptions, Effective
 from apflint.engine import STDIN, load_inputs, report
 from apflint.errors import UserError
 from apflint.inputs import files
 from apflint.inputs.patches import Patches
 from apflint.releases import NEWEST, release
 from apflint.settings import effective
-from apflint.workspace import Workspace, World, workspace
+from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,7 +41,7 @@ class ClusterOptions(NamedTuple):
     """Whether to ignore settings files."""
 
 
-def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> Workspace:
+def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> Effective:
     """Read the user's manifests as a cluster would have them, and warn about objects that the API server rejects.
 
     Raises UserError for an unknown release, invalid settings, or a path that cannot be read.
@@ -51,13 +52,14 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> W
     loaded = load_inputs(_read_files(paths, settings["exclude"], patches, warn))
     if patches:
         warn("patches among the manifests are not used: build the kustomization first")
-    world = World(server_concurrency=settings["server-concurrency"], defaults=options.defaults)
-    known = workspace(loaded, release(settings["kubernetes"] or NEWEST.name), world=world)
+    assumptions = Assumptions(server_concurrency=settings["server-concurrency"], defaults=options.defaults)
+    target = release(settings["kubernetes"] or NEWEST.name)
+    known = Effective(build_workspace(loaded, target), assumptions)
     _warn_about_rejections(loaded, known, warn)
     return known
 
 
-def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Workspace:
+def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effective:
     """Read a path as `read_cluster` does, or `defaults:1.33`: the configuration of a new cluster of that release."""
     if not name.startswith(BUILT_IN_PREFIX):
         return read_cluster((name,), options, warn)
@@ -85,9 +87,9 @@ def _read_files(
             yield file.name, data
 
 
-def _warn_about_rejections(loaded: list[Loaded], known: Workspace, warn: Warn) -> None:
+def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -> None:
     """Warn about manifests that no cluster can have, and say whether the answer includes them."""
-    if not known.manifests and not known.troubles:
+    if not known.workspace.manifests and not known.workspace.troubles:
         return
     findings = report(loaded, known, [*rules_of("validation"), _DUPLICATE]).findings
     if any(finding.rule == "APF003" for finding in findings):
@@ -110,7 +112,7 @@ def _describe_too_large(findings: list[Finding]) -> str:
     return f"{_place(findings[0])} is too large for apflint{more}, and is not used here"
 
 
-def _describe_rejected(findings: list[Finding], known: Workspace) -> str:
+def _describe_rejected(findings: list[Finding], known: Effective) -> str:
     """Describe the objects or documents that the API server rejects (one finding each), and whether they are used here."""
     if not findings:
         return ""

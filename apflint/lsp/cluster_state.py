@@ -10,9 +10,9 @@ from apflint.releases import NEWEST
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
+    from apflint.effective import Effective
     from apflint.evaluate.limits import LevelLimits
     from apflint.releases import Release
-    from apflint.workspace import Workspace
 
 _MAX_FLOW_SCHEMAS = 8
 """Maximum number of FlowSchemas that the description of a priority level names."""
@@ -22,15 +22,15 @@ class ClusterState(NamedTuple):
     """The target release, and the manifests as last checked."""
 
     release: Release = NEWEST
-    workspace: Workspace | None = None
+    effective: Effective | None = None
     """None before the first check."""
 
     def level_names(self) -> list[str]:
         """Return the names of all priority levels, user-defined ones first."""
         own: set[str] = set()
-        if self.workspace is not None:
-            own = {level.name for level in self.workspace.priority_levels if level.name}
-            own |= set(self.workspace.configuration.levels)
+        if self.effective is not None:
+            own = {level.name for level in self.effective.priority_levels if level.name}
+            own |= set(self.effective.configuration.levels)
         built_in = builtin.names(self.release, "PriorityLevelConfiguration")
         return [*sorted(own - built_in), *sorted(own & built_in | built_in)]
 
@@ -38,18 +38,18 @@ class ClusterState(NamedTuple):
         """Describe a priority level in Markdown: its type, seats, queues and FlowSchemas, and whether it is built in."""
         is_built_in = name in builtin.names(self.release, "PriorityLevelConfiguration")
         origin = f"Every API server of Kubernetes {self.release.name} creates it automatically." if is_built_in else ""
-        limits = self.workspace.limits.level(name) if self.workspace is not None else None
+        limits = self.effective.limits.level(name) if self.effective is not None else None
         if limits is None:
             if is_built_in:
                 return f"Priority level {code(name)}. {origin}"
-            if self.workspace is None:
+            if self.effective is None:
                 return f"Priority level {code(name)}. The manifests have not been read yet."
             return (
                 f"Unknown priority level {code(name)}: no manifest here defines it, and it is not built into Kubernetes"
                 f" {self.release.name}."
             )
-        assert self.workspace is not None, "there are limits"
-        seats = self.workspace.limits.server_concurrency
+        assert self.effective is not None, "there are limits"
+        seats = self.effective.limits.server_concurrency
         parts = [
             f"Priority level {code(name)}: {_type(limits)}",
             _seats(limits, seats),

@@ -145,7 +145,7 @@ class Session:
         document = self.last_result.documents.get(uri)
         directory = document.directory if document is not None else self.last_result.first
         return (
-            ClusterState(directory.workspace.release, directory.workspace) if directory is not None else ClusterState()
+            ClusterState(directory.effective.release, directory.effective) if directory is not None else ClusterState()
         )
 
     def current_result(self, uri: str) -> CurrentResult | None:

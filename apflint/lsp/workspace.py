@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import engine
+from apflint.effective import Effective
 from apflint.inputs import files
 from apflint.inputs.patches import Patches
 from apflint.load import Loaded, load, load_text
@@ -19,7 +20,7 @@ from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
 from apflint.lsp.diagnostics import diagnostics_by_file
 from apflint.releases import release
 from apflint.settings import effective
-from apflint.workspace import Workspace, workspace
+from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +52,7 @@ class DirectoryResult(NamedTuple):
 
     directory: str
     report: Report
-    workspace: Workspace
+    effective: Effective
     sources: Mapping[str, Source]
     """All texts that were read, context included, by the file name in findings."""
     notes: tuple[str, ...]
@@ -255,7 +256,7 @@ class DirectoryChecker:
     def _analyze(
         self, loaded: list[Loaded], context: list[Loaded], options: Options, notes: list[str]
     ) -> DirectoryResult:
-        known = workspace(loaded, release(options.kubernetes), context, options.world)
+        known = Effective(build_workspace(loaded, release(options.kubernetes), context), options.assumptions)
         report = engine.report(loaded, known, engine.enabled(options), suppressions=options.suppressions)
         if options.adjust is not None:
             adjusted = (options.adjust(finding) for finding in report.findings)

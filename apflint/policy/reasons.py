@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import builtin, proofs
+from apflint import builtin
 from apflint.evaluate import why
 from apflint.policy.destinations import is_named, mismatches
 from apflint.wording import pluralize
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema
     from apflint.policy.destinations import Place
     from apflint.policy.suite import Destination
-    from apflint.proofs import World
+    from apflint.proofs import Analysis
 
 _MAX_BLOCKERS = 12
 """Maximum number of FlowSchemas that are named as those that capture all requests of another one."""
@@ -84,18 +84,16 @@ def _figures(configuration: Configuration, goes: Place, wanted: Destination) -> 
         yield f'FlowSchema "{schema.name}"{_file(schema)} has {has}.'
 
 
-def why_nothing(
-    configuration: Configuration, world: World, level: str | None, name: str, schemas: Sequence[FlowSchema]
-) -> Iterator[str]:
+def why_nothing(analysis: Analysis, level: str | None, name: str, schemas: Sequence[FlowSchema]) -> Iterator[str]:
     """Why no request reaches these FlowSchemas: those of the name, or of the level of that name."""
-    for skipped in why.skipped(configuration):
+    for skipped in why.skipped(analysis.configuration):
         schema = skipped.flow_schema
         if name == (schema.name if level is None else schema.spec.priority_level_configuration):
             yield _skipped(skipped)
     if not schemas and level is not None:
         yield f'No FlowSchema that is in effect leads to "{level}".'
     for schema in schemas[:_SHOWN]:
-        blockers = proofs.blockers(configuration, schema, world)
+        blockers = analysis.blockers(schema)
         if blockers:
             names = ", ".join(f'"{blocker.name}"{_file(blocker)}' for blocker in blockers[:_MAX_BLOCKERS])
             more = f" and {len(blockers) - _MAX_BLOCKERS:,} more" if len(blockers) > _MAX_BLOCKERS else ""

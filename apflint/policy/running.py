@@ -6,7 +6,6 @@ import shlex
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint import proofs
 from apflint.evaluate import flows
 from apflint.evaluate.classifier import classifier
 from apflint.evaluate.limits import compute
@@ -17,6 +16,7 @@ from apflint.policy.destinations import Place, in_words, mismatches
 from apflint.policy.reading import Fields
 from apflint.policy.reasons import why_nothing, why_there
 from apflint.policy.suite import Example, Property
+from apflint.proofs import Analysis
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.parts import Witness
 from apflint.wording import join_words, suggest
@@ -71,6 +71,7 @@ class Runner:
         )
         self._levels = {level.name: level for level in self.limits.levels}
         self._classify = classifier(configuration)
+        self._analysis = Analysis(configuration, suite.world)
         self._ends: dict[tuple[bool, Destination], tuple[FlowSchema, ...]] = {}
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -153,12 +154,12 @@ class Runner:
             return failed._replace(happened=message, place=path)
         for field, name in targets:
             schemas = [s for s in self.configuration.order if name == self._name(s, field)]
-            found = (proofs.reachable(self.configuration, schema, self.suite.world) for schema in schemas)
+            found = (self._analysis.reachable(schema) for schema in schemas)
             witness = next((each for each in found if each is not None), None)
             what, place = _listed([(field, name)]), _named(self.suite, names, field, name)
             if wanted and witness is None:
                 level = name if field == "priorityLevel" else None
-                reasons = tuple(why_nothing(self.configuration, self.suite.world, level, name, schemas))
+                reasons = tuple(why_nothing(self._analysis, level, name, schemas))
                 return failed._replace(happened=f"no request can reach {what}", why=reasons, place=place)
             if not wanted and witness is not None:
                 goes = self._place(witness.digest)

@@ -37,20 +37,20 @@ class Resolver:
         self.configuration = configuration
         self.index = index(configuration)
         self._classify = classifier(configuration, _MEMORY, self.index)
-        self._positions = {id(schema): at for at, schema in enumerate(configuration.order)}
+        self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
 
     def __call__(self, point: Point) -> Resolution:
         """What becomes of the request."""
         return self._classify(digest(point))
 
     def position(self, schema: FlowSchema) -> int:
-        """The place of a FlowSchema in the order. ValueError if it is not there (it may dangle)."""
-        at = self._positions.get(id(schema))
-        if at is None:
-            # From another reading of the files the same object has another document.
-            said = schema.metadata, schema.spec
-            order = enumerate(self.configuration.order)
-            at = next((at for at, each in order if (each.metadata, each.spec) == said), None)
+        """Return the index of a FlowSchema in the order. Raises ValueError if it is not there, for example because it dangles."""
+        order = self.configuration.order
+        at = self._positions.get(schema.document)
+        if at is None or order[at] is not schema:
+            # The same object of another reading of the files, or one of several that were derived from one document.
+            value = schema.metadata, schema.spec
+            at = next((at for at, other in enumerate(order) if (other.metadata, other.spec) == value), None)
         if at is None:
             raise ValueError(f'the FlowSchema "{schema.name}" is not effective in this configuration')
         return at

@@ -13,7 +13,7 @@ from apflint.proofs.examples import choose_witness, solve_among
 from apflint.proofs.pair_candidates import Bounds, bounds, meeting, targets
 from apflint.proofs.parts import Move
 from apflint.proofs.request_space import usual_groups
-from apflint.proofs.requesters import rank
+from apflint.proofs.requesters import PREFERRED, rank
 from apflint.proofs.vocabulary import vocabulary
 
 if TYPE_CHECKING:
@@ -31,32 +31,10 @@ _HITS = 32
 """So many pairs of each FlowSchema are guessed first, so that a search that ends early has seen them all."""
 
 
-def moved(
-    old: Configuration,
-    new: Configuration,
-    world: World,
-    leaving: Collection[FlowSchema] | None,
-    among: Sequence[Requesters],
-) -> Iterator[Move]:
-    """See `apflint.proofs.moved`."""
-    if [(each.name, each.spec) for each in old.order] == [(each.name, each.spec) for each in new.order]:
-        return
-    both = _Both(old, new, world, among)
-    search = _Search(both, leaving)
-    for point in search.points():
-        pair = both.pair(point)
-        if not search.is_news(pair):
-            raise NotReplayedError(str(point))
-        search.found.add(pair)
-        source, target = old.order[pair[0]], new.order[pair[1]]
-        levels = (source.spec.priority_level_configuration, target.spec.priority_level_configuration)
-        yield Move(source, target, *levels, both.witness(point, pair))
-
-
 class _Search:
     """The search for the pairs of positions between which requests move: guesses first, as long as they pay."""
 
-    def __init__(self, both: _Both, leaving: Collection[FlowSchema] | None) -> None:
+    def __init__(self, both: Comparison, leaving: Collection[FlowSchema] | None) -> None:
         self._both = both
         self._old, self._new, _ = both.asked
         position = both.resolvers[0].position
@@ -135,33 +113,63 @@ class _Search:
                 self._both.block(self._both.pair(point))
 
 
-def captures(
-    configuration: Configuration,
-    without: Configuration,
-    schema: FlowSchema,
-    protected: FlowSchema,
-    world: World,
-    among: Sequence[Requesters],
-) -> Witness | None:
-    """See `apflint.proofs.captures`."""
-    both = _both(configuration, without, world, among)
-    with_it, without_it = both.resolvers
-    pair = with_it.position(schema), without_it.position(protected)
-    tried = (*both.guesses(schema), *both.guesses(protected), *both.meeting(schema, protected))
-    guessed = next((point for point in tried if both.pair(point) == pair), None)
-    point = guessed or solve_among(lambda requesters: both.solved(pair, requesters), among)
-    return None if point is None else both.witness(point, pair)
+class Comparison:
+    """Answers questions about two configurations and one world, with one formula of both.
 
+    Only requests by one of `among` count; witnesses are by a user of the earliest set that has one.
+    """
 
-class _Both:
-    """Two configurations that are asked about together, many times, by the same users: one formula of both."""
-
-    def __init__(self, first: Configuration, second: Configuration, world: World, among: Sequence[Requesters]) -> None:
-        self.asked = first, second, world
+    def __init__(
+        self,
+        old: Configuration,
+        new: Configuration,
+        world: World = "authenticated",
+        *,
+        among: Sequence[Requesters] = PREFERRED,
+    ) -> None:
+        self.asked = old, new, world
         self.among = among
-        self.resolvers = Resolver(first), Resolver(second)
-        self._rules = (*rules_of(first.order), *rules_of(second.order))
+        self._rules = (*rules_of(old.order), *rules_of(new.order))
         self._users = [requesters.user for requesters in among if requesters.user is not None]
+
+    @cached_property
+    def resolvers(self) -> tuple[Resolver, Resolver]:
+        """The classifiers of both."""
+        old, new, _ = self.asked
+        return Resolver(old), Resolver(new)
+
+    def moved(self, leaving: Collection[FlowSchema] | None = None) -> Iterator[Move]:
+        """Yield every pair of FlowSchemas such that a request goes to one in the old and to the other in the new configuration.
+
+        Only pairs that differ in the name of the FlowSchema or of the level; each once, with a request. Finite: at most one
+        for each pair. With `leaving` (FlowSchemas of the old configuration), only what goes away from these, which is faster.
+        """
+        old, new, _ = self.asked
+        if [(each.name, each.spec) for each in old.order] == [(each.name, each.spec) for each in new.order]:
+            return
+        # The search adds facts to its formula, so it has one of its own.
+        both = Comparison(*self.asked, among=self.among)
+        search = _Search(both, leaving)
+        for point in search.points():
+            pair = both.pair(point)
+            if not search.is_news(pair):
+                raise NotReplayedError(str(point))
+            search.found.add(pair)
+            source, target = old.order[pair[0]], new.order[pair[1]]
+            levels = (source.spec.priority_level_configuration, target.spec.priority_level_configuration)
+            yield Move(source, target, *levels, both.witness(point, pair))
+
+    def captures(self, schema: FlowSchema, protected: FlowSchema) -> Witness | None:
+        """Return a request that goes to `schema` in the old and to `protected` in the new configuration, or None if none does.
+
+        To know all that the user's objects capture from a suggested FlowSchema, `moved` is faster.
+        """
+        before, after = self.resolvers
+        pair = before.position(schema), after.position(protected)
+        tried = (*self.guesses(schema), *self.guesses(protected), *self.meeting(schema, protected))
+        guessed = next((point for point in tried if self.pair(point) == pair), None)
+        point = guessed or solve_among(lambda requesters: self.solved(pair, requesters), self.among)
+        return None if point is None else self.witness(point, pair)
 
     def pair(self, point: Point) -> tuple[int, int]:
         """The positions that the request goes to."""
@@ -217,19 +225,6 @@ class _Both:
         first, second, world = self.asked
         encoding = Encoding(vocabulary(self._rules, world))
         return encoding, Goes(encoding, first), Goes(encoding, second)
-
-
-_REMEMBERED: list[_Both] = []
-"""The one that was asked about last, by identity, if there is one."""
-
-
-def _both(first: Configuration, second: Configuration, world: World, among: Sequence[Requesters]) -> _Both:
-    for known in _REMEMBERED:
-        if known.asked[0] is first and known.asked[1] is second and (known.asked[2], known.among) == (world, among):
-            return known
-    made = _Both(first, second, world, among)
-    _REMEMBERED[:] = [made]
-    return made
 
 
 def _where(schema: FlowSchema) -> tuple[object, str]:

@@ -17,19 +17,20 @@ from apflint.proofs.destinations import Goes, NotReplayedError, Resolver, Sweep,
 from apflint.proofs.encoding import Encoding
 from apflint.proofs.examples import choose_witness, solve_among
 from apflint.proofs.parts import Part, only
-from apflint.proofs.requesters import PREFERRED
+from apflint.proofs.requesters import PREFERRED, REALISTIC
 from apflint.proofs.trials import Trials
 from apflint.proofs.vocabulary import vocabulary
 from apflint.proofs.witness import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.proofs.encoding import Formula, Point
     from apflint.proofs.parts import Key, Member, Witness, World
     from apflint.proofs.requesters import Requesters
+    from apflint.proofs.ties import Budget, Ties
 
 _MAX_CANDIDATE_ROUNDS = 4
 """Rounds of candidate requests to try before asking the solver: each pairs every subject with another entry."""
@@ -38,12 +39,16 @@ _MAX_CANDIDATE_ROUNDS = 4
 class Analysis:
     """Answers questions about one configuration in one world."""
 
-    def __init__(self, configuration: Configuration, world: World) -> None:
+    def __init__(self, configuration: Configuration, world: World = "authenticated") -> None:
         self.configuration = configuration
         self.world = world
-        self.resolve = Resolver(configuration)
         self._reached: dict[Key, Point] = {}
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
+
+    @cached_property
+    def resolve(self) -> Resolver:
+        """The classifier of the configuration."""
+        return Resolver(self.configuration)
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -57,11 +62,14 @@ class Analysis:
 
     @cached_property
     def trials(self) -> Trials:
-        """See `apflint.proofs.trials`."""
+        """Single requests to try against the configuration: cheap, as the solver is not loaded."""
         return Trials(self.resolve, self.fresh, self.world)
 
     def reachable(self, target: FlowSchema | Part) -> Witness | None:
-        """See `apflint.proofs.reachable`."""
+        """Return a request about which `target` decides, or None if there is none. The FlowSchema must be in the order.
+
+        The request that falls back to `catch-all` because nothing matches (in the world `any`) counts for `catch-all`.
+        """
         key = self._key(target)
 
         def find(requesters: Requesters) -> Point | None:
@@ -74,8 +82,15 @@ class Analysis:
         self._remember(point)
         return choose_witness(point, lambda point: key in _keys(self.resolve(point)), self.world, find)
 
-    def unreachable(self, schemas: Iterable[FlowSchema], skipped: list[FlowSchema] | None = None) -> Iterator[Part]:
-        """See `apflint.proofs.unreachable`."""
+    def unreachable(
+        self, schemas: Iterable[FlowSchema] | None = None, skipped: list[FlowSchema] | None = None
+    ) -> Iterator[Part]:
+        """Yield the parts of these FlowSchemas (default: of all) that never decide, in order; nothing inside such a part.
+
+        A FlowSchema without rules is one of them, too. At the end, `skipped` receives the FlowSchemas that were not analyzed
+        completely because of `MAX_REACHABILITY_WORK`.
+        """
+        schemas = self.configuration.order if schemas is None else schemas
         positions = sorted(self.resolve.position(schema) for schema in schemas)
         undecided = [position for position in positions if not self._reach_all(position)]
         sweep = Sweep(self.configuration, self.world)
@@ -95,8 +110,19 @@ class Analysis:
         if skipped is not None:
             skipped += (self.configuration.order[position] for position in sweep.skipped)
 
+    def blockers(self, schema: FlowSchema) -> tuple[FlowSchema, ...]:
+        """Return earlier FlowSchemas that together capture every request that an unreachable one matches.
+
+        If there are up to two dozen, none of them could be spared; more may include some that are not needed. Empty if the
+        FlowSchema matches nothing in the first place. Raises ValueError for one that is reachable.
+        """
+        return tuple(part.schema for part in self.shadows(schema))
+
     def shadows(self, target: FlowSchema | Part) -> tuple[Part, ...]:
-        """See `apflint.proofs.shadows`."""
+        """Return the same as `blockers` for any part: earlier FlowSchemas, rules, and entries of its list.
+
+        Empty if the part matches nothing in the first place. Raises ValueError for a part that decides.
+        """
         key = self._key(target)
         position = key[0]
         formula = self.encoding.formula
@@ -140,7 +166,7 @@ class Analysis:
         return needed
 
     def matches_nothing(self, part: Part) -> bool:
-        """See `apflint.proofs.matches_nothing`."""
+        """Return whether no request matches the part, whatever comes before it. Much cheaper than `shadows`."""
         rules = (only(part),) if part.rule is not None else part.schema.spec.rules
         alike = part.schema._replace(spec=part.schema.spec._replace(rules=rules))
         made = (digest(point) for corner in CORNERS for point in guesses(alike, self.fresh, self.world, corner))
@@ -148,6 +174,22 @@ class Analysis:
             return False
         encoding = Encoding(vocabulary(rules, self.world))
         return not encoding.formula.solve([encoding.formula.any_of(map(encoding.rule, rules))])
+
+    def ties(
+        self,
+        group: Sequence[FlowSchema],
+        matters: Callable[[FlowSchema, FlowSchema], bool],
+        budget: Budget,
+        *,
+        among: Sequence[Requesters] = REALISTIC,
+    ) -> Ties:
+        """Return which FlowSchemas of a group (in matching order) share requests with others, where such a tie `matters`.
+
+        A tie needs a request by one of `among` that goes to the earlier one and that the later one matches, too.
+        """
+        from apflint.proofs.ties import find_ties
+
+        return find_ties(self, group, matters, among, budget)
 
     def _key(self, target: FlowSchema | Part) -> Key:
         part = target if isinstance(target, Part) else Part(target)

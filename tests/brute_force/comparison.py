@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.effective import Assumptions
 from apflint.engine import Options, check
-from apflint.workspace import World
 
 from . import server
 from .claims import UNPROTECTED, Claims, claims, is_covered, matches_nothing, names_of_built_in, rules_of_part
@@ -42,7 +42,7 @@ class Difference(NamedTuple):
 
 def run_check(configuration: Configuration) -> tuple[Finding, ...]:
     """What `apflint check` reports about the manifests, each in a file of its own."""
-    options = Options(configuration.kubernetes, select=RULES, world=World(complete=configuration.complete))
+    options = Options(configuration.kubernetes, select=RULES, assumptions=Assumptions(complete=configuration.complete))
     inputs, context = (
         [(f"{name}-{number}.json", json.dumps(manifest).encode()) for number, manifest in enumerate(manifests)]
         for name, manifests in (("input", configuration.manifests), ("context", configuration.context))

@@ -11,8 +11,8 @@ from apflint.evaluate import shards
 from apflint.evaluate.flows import count_flows
 
 if TYPE_CHECKING:
+    from apflint.effective import Assumptions
     from apflint.model import FlowSchema
-    from apflint.workspace import World
 
 WEAK = level("batch", 10, {"queues": 8, "handSize": 4, "queueLengthLimit": 50})
 ALICE, BOB, CAROL, DAVE, ERIN = map(user, ("alice", "bob", "carol", "dave", "erin"))
@@ -56,9 +56,9 @@ def test_flows_of_several_flow_schemas_add_up() -> None:
     assert [finding.severity for finding in findings(WEAK, *schemas, only="APF605")] == ["warning"]
 
 
-@pytest.mark.parametrize(("world", "severities"), [(OPEN, ["info"]), (CLOSED, [])])
-def test_level_without_flow_schemas(world: World, severities: list[str]) -> None:
-    assert [finding.severity for finding in findings(WEAK, only="APF605", world=world)] == severities
+@pytest.mark.parametrize(("assumptions", "severities"), [(OPEN, ["info"]), (CLOSED, [])])
+def test_level_without_flow_schemas(assumptions: Assumptions, severities: list[str]) -> None:
+    assert [finding.severity for finding in findings(WEAK, only="APF605", assumptions=assumptions)] == severities
 
 
 @pytest.mark.parametrize(

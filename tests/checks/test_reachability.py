@@ -27,8 +27,8 @@ from apflint.engine import Options, check
 from apflint.proofs import destinations
 
 if TYPE_CHECKING:
+    from apflint.effective import Assumptions
     from apflint.finding import Finding
-    from apflint.workspace import World
 
 FIRST = flow_schema("first", "workload-high", 1000, subjects=[user("*")], resources=[READ_PODS])
 NOT_A_GROUP = {**READ_PODS, "apiGroups": ["apps", "batch/v1"]}
@@ -60,14 +60,14 @@ def test_after_the_first_hundred_findings_the_captors_are_not_named() -> None:
     assert messages.count(unnamed) == len(messages) - MAX_EXPLAINED_SHADOWS == 3
 
 
-@pytest.mark.parametrize(("world", "severity"), [(OPEN, "warning"), (CLOSED, "error")])
+@pytest.mark.parametrize(("assumptions", "severity"), [(OPEN, "warning"), (CLOSED, "error")])
 def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_schema(
-    world: World, severity: str
+    assumptions: Assumptions, severity: str
 ) -> None:
     first = flow_schema("first", "workload-high", 1000, subjects=[user("*")], resources=[ALL])
     last = flow_schema("last", precedence=5000, subjects=[user("alice")], resources=[NOT_A_GROUP])
     nothing = flow_schema("nothing", precedence=5001, subjects=[user("bob")], resources=[NOTHING])
-    found = findings(first, *shadowed(MAX_EXPLAINED_SHADOWS + 1), last, nothing, only="APF50", world=world)
+    found = findings(first, *shadowed(MAX_EXPLAINED_SHADOWS + 1), last, nothing, only="APF50", assumptions=assumptions)
     assert [(each.rule, each.severity) for each in about(found, "last") if each.rule == "APF501"] == [
         ("APF501", severity)
     ]

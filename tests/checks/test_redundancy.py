@@ -188,8 +188,8 @@ def test_a_name_of_a_built_in_one_is_not_redundant() -> None:
 
 
 def test_the_closed_world_is_the_same() -> None:
-    assert ids(findings(everything("mine"), only="APF516", world=CLOSED)) == ["APF516"]
-    assert not findings(everything("mine", "elsewhere"), only="APF516", world=CLOSED)
+    assert ids(findings(everything("mine"), only="APF516", assumptions=CLOSED)) == ["APF516"]
+    assert not findings(everything("mine", "elsewhere"), only="APF516", assumptions=CLOSED)
 
 
 def test_the_solver_is_loaded_for_candidates_only(tmp_path: Path) -> None:

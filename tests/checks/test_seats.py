@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from test_rules_whole_set import findings, flow_schema, known, level
 
+from apflint.effective import Assumptions
 from apflint.evaluate.limits import compute
 from apflint.releases import NEWEST
-from apflint.workspace import World
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -97,16 +97,16 @@ def test_redefined_level_of_the_context_is_not_reported() -> None:
 
 def test_new_level_is_not_reported_if_built_in_levels_keep_their_stock_seats() -> None:
     objects = (level("batch", 245), flow_schema("ci", "batch"))
-    assert findings(*objects, only="APF603", world=World(server_concurrency=600))
-    (finding,) = findings(*objects, only="APF603", world=World(server_concurrency=1100))
+    assert findings(*objects, only="APF603", assumptions=Assumptions(server_concurrency=600))
+    (finding,) = findings(*objects, only="APF603", assumptions=Assumptions(server_concurrency=1100))
     assert changes(finding)["workload-low"] == (245, 225)
     assert finding.severity == "info"
-    assert not findings(*objects, only="APF603", world=World(server_concurrency=1200))
+    assert not findings(*objects, only="APF603", assumptions=Assumptions(server_concurrency=1200))
 
 
 def test_redefined_level_that_keeps_its_stock_seats_loses_nothing() -> None:
-    roomy = World(server_concurrency=1200)
-    (finding,) = findings(level("workload-low", 50, QUEUES), only="APF603", world=roomy)
+    roomy = Assumptions(server_concurrency=1200)
+    (finding,) = findings(level("workload-low", 50, QUEUES), only="APF603", assumptions=roomy)
     assert finding.severity == "info"
     assert "workload-low" not in changes(finding)
 
@@ -126,9 +126,9 @@ def test_seats_of_the_message_add_up(shares: int) -> None:
 
 @pytest.mark.parametrize(("shares", "total"), [(10, 600), (30, 600), (100, 600), (5, 60), (245, 1100)])
 def test_seats_are_those_of_the_limits(shares: int, total: int) -> None:
-    world = World(server_concurrency=total)
+    assumptions = Assumptions(server_concurrency=total)
     objects = (level("batch", shares), flow_schema("ci", "batch"))
-    (finding,) = findings(*objects, only="APF603", world=world)
+    (finding,) = findings(*objects, only="APF603", assumptions=assumptions)
     configuration = known(*objects).configuration
     after = compute(tuple(configuration.levels.values()), configuration.order, total, NEWEST)
     now = {each.name: each.nominal for each in after.levels}

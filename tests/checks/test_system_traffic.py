@@ -118,7 +118,7 @@ def drawn(pick: random.Random) -> list[dict[str, Any]]:
 def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
     schemas = drawn(random.Random(seed))
     workspace = known(*schemas, kubernetes=kubernetes)
-    before, after = classifier(workspace.assumed_without_own), classifier(workspace.assumed)
+    before, after = classifier(workspace.without_own), classifier(workspace.assumed)
     protected = builtin.protected_flow_schemas(release(kubernetes))
     expected = set()
     for name in USERS:

@@ -8,9 +8,9 @@ import pytest
 
 from apflint.edit import CannotEditError
 from apflint.edit.fix import FixResult, apply_fixes, edits_of
+from apflint.effective import Assumptions
 from apflint.engine import Options, check
 from apflint.fix import Edit, Fix, Operation, Remove, Rename, Set
-from apflint.workspace import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -243,7 +243,7 @@ spec:
         return level(name).replace("name: a", "namespace: nights, name: a").encode()
 
     files = {f"{n}": in_namespace(f"a{n}") for n in range(9)}
-    outcome = apply_fixes({"s": schema.encode(), **files}, Judge(fix, world=World(complete=True)))
+    outcome = apply_fixes({"s": schema.encode(), **files}, Judge(fix, assumptions=Assumptions(complete=True)))
     assert {found.file for found, _ in outcome.refused} == {"5"}
     assert {found.file for found in outcome.fixed} == set("01234678")
     assert outcome.refused[0].reason.startswith("then there would be APF401 in s:5: ")

@@ -10,11 +10,10 @@ from evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, Objects, ac
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint import proofs
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema
 from apflint.evaluate.requestinfo import request_info
 from apflint.evaluate.resolve import classify, configuration
-from apflint.proofs import pair, pair_candidates
+from apflint.proofs import Comparison, Move, pair, pair_candidates
 from apflint.proofs.candidates import Fresh
 from apflint.proofs.encoding import Encoding, Formula
 from apflint.proofs.pair_candidates import bounds, meeting, targets
@@ -57,7 +56,7 @@ def possible_targets(old: Configuration, new: Configuration) -> list[Sequence[in
     return list(targets(bounds(old.order, new.order, "any")))
 
 
-def names(moves: list[proofs.Move]) -> set[tuple[str, str]]:
+def names(moves: list[Move]) -> set[tuple[str, str]]:
     return {(move.from_schema.name, move.to_schema.name) for move in moves}
 
 
@@ -157,7 +156,7 @@ def test_few_are_guessed_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unsolvable")
 def test_an_order_turned_round_needs_no_solver() -> None:
     forth, back = [*range(MANY)], [*reversed(range(MANY))]
-    assert names([*proofs.moved(teams(forth), teams(back))]) == {
+    assert names([*Comparison(teams(forth), teams(back)).moved()]) == {
         (f"team-{one}", f"team-{other}") for one in forth for other in forth if one < other
     }
 
@@ -166,14 +165,14 @@ def test_an_order_turned_round_needs_no_solver() -> None:
 @pytest.mark.parametrize("level", ["workload-low", "workload-high"])
 def test_another_order_of_verbs_needs_no_solver(level: str) -> None:
     forth = [*range(MANY)]
-    found = names([*proofs.moved(teams(forth), teams(forth, level, ("list", "get")))])
+    found = names([*Comparison(teams(forth), teams(forth, level, ("list", "get"))).moved()])
     assert found == ({(f"team-{one}", f"team-{one}") for one in forth} if level == "workload-high" else set())
 
 
 def test_a_search_that_ends_early_has_seen_every_flow_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair, "_HITS", 2)
     forth, back = [*range(MANY)], [*reversed(range(MANY))]
-    first = islice(proofs.moved(teams(forth), teams(back)), 3 * MANY)
+    first = islice(Comparison(teams(forth), teams(back)).moved(), 3 * MANY)
     assert len({move.from_schema.name for move in first}) == MANY - 1  # the last one loses nothing
 
 
@@ -193,7 +192,7 @@ def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytes
         configuration(Objects((first, *(each for each in order if each.name.startswith("team-")))), BUILT_IN)
         for order in (before, after)
     )
-    assert not [*proofs.moved(old, new)]
+    assert not [*Comparison(old, new).moved()]
     assert len(old.order) < len(tried) < 10 * len(old.order)
 
 
@@ -214,7 +213,7 @@ def test_rules_that_match_the_same_need_no_solver_for_the_whole(monkeypatch: pyt
     monkeypatch.setattr(pair_candidates, "Encoding", counted)
     monkeypatch.setattr(pair, "Encoding", lambda *_: pytest.fail("a formula of all"))
     old, new = teams([*range(MANY)]), teams([*range(MANY)], verbs=("get", "list", "list"))
-    assert not [*proofs.moved(old, new)]
+    assert not [*Comparison(old, new).moved()]
     assert asked == [1] * 2 * MANY
 
 
@@ -229,8 +228,9 @@ def test_many_questions_about_two_configurations_make_one_formula(monkeypatch: p
     old, new = teams([*range(9)]), teams([*reversed(range(9))])
     at = [new.order[position(new, f"team-{name}")] for name in range(9)]
     there = [old.order[position(old, f"team-{name}")] for name in range(9)]
+    comparison = Comparison(new, old)
     for one, other in product(range(9), repeat=2):
         # The lower number was first, and the higher one is now.
-        found = proofs.captures(new, old, at[one], there[other], "authenticated")
+        found = comparison.captures(at[one], there[other])
         assert (found is not None) == (one >= other)
     assert len(made) == 1

@@ -10,9 +10,9 @@ from evaluate.configurations import BUILT_IN, Objects, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint import proofs
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema, matches_policy_rule
 from apflint.evaluate.resolve import Configuration, classify, configuration
+from apflint.proofs import Comparison, Move
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.request_space import usual_groups
 from apflint.proofs.requesters import (
@@ -104,12 +104,12 @@ def test_moves_are_shown_by_ordinary_users_first(old: list[dict[str, Any]], new:
         there = place(classify(before, asked)), place(classify(after, asked))
         if there[0] != there[1]:
             best.setdefault(there, at)
-    assert ranks(proofs.moved(before, after)) == best
+    assert ranks(Comparison(before, after).moved()) == best
     realistic = {pair: at for pair, at in best.items() if at < len(REALISTIC)}
-    assert ranks(proofs.moved(before, after, among=REALISTIC)) == realistic
+    assert ranks(Comparison(before, after, among=REALISTIC).moved()) == realistic
     for schema, other in itertools.product(before.order[:4], after.order[:4]):
         if place_of(schema) != place_of(other):
-            found = proofs.captures(after, before, other, schema)
+            found = Comparison(after, before).captures(other, schema)
             assert rank_of(found) == best.get((place_of(schema), place_of(other)))
 
 
@@ -117,7 +117,7 @@ def place_of(schema: FlowSchema) -> tuple[str, str]:
     return schema.name, schema.spec.priority_level_configuration
 
 
-def ranks(moves: Iterator[proofs.Move]) -> dict[tuple[Any, Any], int | None]:
+def ranks(moves: Iterator[Move]) -> dict[tuple[Any, Any], int | None]:
     return {(place_of(move.from_schema), place_of(move.to_schema)): rank_of(move.witness) for move in moves}
 
 
@@ -133,13 +133,13 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
         there = place(classify(before, asked)), place(classify(after, asked))
         expected |= {there} if there[0] != there[1] else set()
     among = tuple(map(system_user, names))
-    moves = list(proofs.moved(before, after, among=among))
+    moves = list(Comparison(before, after, among=among).moved())
     assert {(place_of(move.from_schema), place_of(move.to_schema)) for move in moves} == expected
     for move in moves:
         user = move.witness.digest.user
         assert user.name in names
         assert {*user.groups} == {*usual_groups(user.name)}
-        assert proofs.captures(after, before, move.to_schema, move.from_schema, among=among) is not None
+        assert Comparison(after, before, among=among).captures(move.to_schema, move.from_schema) is not None
 
 
 @settings(max_examples=30, deadline=None)

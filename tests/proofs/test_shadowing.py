@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from evaluate.configurations import BUILT_IN, Objects, account, group, objects, schema, user
 
-from apflint import proofs
 from apflint.evaluate.resolve import configuration
-from apflint.proofs import Part, World
+from apflint.proofs import Analysis, Part, World
 
 from .test_single import WORLDS
 
@@ -30,7 +29,7 @@ def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
     ]
     config = configuration(Objects(tuple(made)), BUILT_IN)
     assert [each.name for each in config.order[:3]] == ["exempt", "first", "second"]
-    return proofs.reachable(config, config.order[2], world) is None
+    return Analysis(config, world).reachable(config.order[2]) is None
 
 
 @pytest.mark.parametrize(
@@ -157,5 +156,5 @@ def test_a_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> N
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
     config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     (mine,) = (each for each in config.order if each.name == "x")
-    (found,) = proofs.shadows(config, Part(mine, 0, "subjects", 2), "any")
+    (found,) = Analysis(config, "any").shadows(Part(mine, 0, "subjects", 2))
     assert found.entry == 0

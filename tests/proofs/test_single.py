@@ -18,7 +18,7 @@ from evaluate.configurations import BUILT_IN, FIXTURES, FLOW_SCHEMAS, RELEASE, O
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint import builtin, proofs
+from apflint import builtin
 from apflint.evaluate.groups import effective_groups
 from apflint.evaluate.match import (
     RequestDigest,
@@ -33,7 +33,7 @@ from apflint.evaluate.records import from_record
 from apflint.evaluate.request import from_http, from_words
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
 from apflint.evaluate.resolve import Configuration, classify, configuration
-from apflint.proofs import Part, World
+from apflint.proofs import Analysis, Budget, Comparison, Part, World
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.encoding import Point
 from apflint.proofs.request_space import VERBS, authentic, is_resource_path
@@ -295,9 +295,10 @@ def test_what_is_reachable_is_what_an_enumeration_reaches(values: list[dict[str,
     config = configuration(objects(values), BUILT_IN)
     reached = {key for each in requests(config, world) for key in deciding(classify(config, each))}
     dead = [part for part in parts(config) if (id(part.schema), part.path) not in reached]
-    assert names(proofs.unreachable(config, world=world)) == names(outermost(dead))
+    analysis = Analysis(config, world)
+    assert names(analysis.unreachable()) == names(outermost(dead))
     for part in parts(config):
-        found = proofs.reachable(config, part, world)
+        found = analysis.reachable(part)
         assert (found is not None) == ((id(part.schema), part.path) in reached), part.path
         if found is not None:
             replays(config, found, world)
@@ -337,18 +338,18 @@ def test_moves_are_those_of_an_enumeration(
         before, after = classify(old, each), classify(new, each)
         if place(before) != place(after):
             expected.add((place(before), place(after)))
-    moves = list(proofs.moved(old, new, world))
+    moves = list(Comparison(old, new, world).moved())
     found = [((move.from_schema.name, move.from_level), (move.to_schema.name, move.to_level)) for move in moves]
     assert len(found) == len(set(found))
     assert set(found) == expected
     some = old.order[::2]
-    fewer = [(move.from_schema.name, move.to_schema.name) for move in proofs.moved(old, new, world, leaving=some)]
+    fewer = [(move.from_schema.name, move.to_schema.name) for move in Comparison(old, new, world).moved(leaving=some)]
     kept = [(move.from_schema.name, move.to_schema.name) for move in moves if move.from_schema in some]
     assert sorted(fewer) == sorted(kept)
     for move in moves:
         assert replays(old, move.witness, world).flow_schema is move.from_schema
         assert replays(new, move.witness, world).flow_schema is move.to_schema
-        assert proofs.captures(new, old, move.to_schema, move.from_schema, world) is not None
+        assert Comparison(new, old, world).captures(move.to_schema, move.from_schema) is not None
 
 
 def overlap(
@@ -356,7 +357,7 @@ def overlap(
 ) -> Witness | None:
     """A request that both match and that goes to the earlier of the two."""
     group = sorted((a, b), key=config.order.index)
-    example = proofs.ties(config, group, lambda *_: True, proofs.Budget(1, 9), world, among=among).example
+    example = Analysis(config, world).ties(group, lambda *_: True, Budget(1, 9), among=among).example
     assert example is None or [*example[:2]] == group
     return None if example is None else example[2]
 
@@ -395,12 +396,13 @@ def test_conditions_are_found_as_by_an_enumeration(
 def test_blockers_take_everything_and_none_could_be_spared(values: list[dict[str, Any]], world: World) -> None:
     config = configuration(objects(values), BUILT_IN)
     asked = requests(config, world)
-    for part in proofs.unreachable(config, world=world):
+    analysis = Analysis(config, world)
+    for part in analysis.unreachable():
         if part.rule is not None:
-            assert all(_earlier(config, other, part) for other in proofs.shadows(config, part, world))
+            assert all(_earlier(config, other, part) for other in analysis.shadows(part))
             continue
         matched = [each for each in asked if matches_flow_schema(each, part.schema.spec)]
-        found = proofs.blockers(config, part.schema, world)
+        found = analysis.blockers(part.schema)
 
         def taken(blockers: Iterable[FlowSchema], matched: list[RequestDigest] = matched) -> bool:
             return all(any(matches_flow_schema(each, other.spec) for other in blockers) for each in matched)
@@ -419,7 +421,7 @@ def _earlier(config: Configuration, other: Part, part: Part) -> bool:
 @given(SWAPPED, st.sampled_from(WORLDS))
 def test_all_that_never_decides_can_be_removed_at_once(values: list[dict[str, Any]], world: World) -> None:
     config = configuration(objects(values), BUILT_IN)
-    dead = list(proofs.unreachable(config, world=world))
+    dead = list(Analysis(config, world).unreachable())
     order = tuple(
         _without(schema, [part for part in dead if part.schema is schema])
         for schema in config.order
@@ -451,8 +453,8 @@ REQUESTS = lines(FIXTURES / "requests.jsonl")
 @pytest.mark.parametrize("number", sorted(recorded()))
 def test_nothing_called_unreachable_ever_answered_a_recorded_request(number: str) -> None:
     config = recorded()[number][1]
-    dead = {part.schema.name for part in proofs.unreachable(config) if part.rule is None}
-    dead |= {part.schema.name for part in proofs.unreachable(config, world="any") if part.rule is None}
+    dead = {part.schema.name for part in Analysis(config).unreachable() if part.rule is None}
+    dead |= {part.schema.name for part in Analysis(config, "any").unreachable() if part.rule is None}
     answers = {row[7] for row in REQUESTS if row[0].startswith(f"{number}-") and row[6]}
     assert answers
     assert not answers & dead
@@ -462,8 +464,9 @@ def test_nothing_called_unreachable_ever_answered_a_recorded_request(number: str
 def test_witnesses_of_recorded_configurations_replay(number: str) -> None:
     config = recorded()[number][1]
     for world in WORLDS:
+        analysis = Analysis(config, world)
         for part in parts(config):
-            found = proofs.reachable(config, part, world)
+            found = analysis.reachable(part)
             if found is not None:
                 replays(config, found, world)
                 assert decides(config, found.digest, part)
@@ -474,14 +477,14 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     config = configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}]), BUILT_IN)
     (lost,) = config.dangling
     with pytest.raises(ValueError, match=r'^the FlowSchema "lost" is not effective in this configuration$'):
-        proofs.reachable(config, lost)
+        Analysis(config).reachable(lost)
     service_accounts = next(schema for schema in config.order if schema.name == "service-accounts")
     with pytest.raises(ValueError, match=r'^"service-accounts" is reachable$'):
-        proofs.shadows(config, Part(service_accounts))
+        Analysis(config).shadows(Part(service_accounts))
     # One that is equal is as good as one that is the same: it may come from another reading of the files.
     again = configuration(Objects(), builtin.workspace_objects.__wrapped__(RELEASE))
     assert again.order[0].document is not config.order[0].document
-    assert proofs.reachable(again, service_accounts) == proofs.reachable(config, service_accounts)
+    assert Analysis(again).reachable(service_accounts) == Analysis(config).reachable(service_accounts)
 
 
 @pytest.mark.parametrize("resource", ["-x", "a.b", "x"])
@@ -517,11 +520,11 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
     spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": [rule]} | changes
     config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     schema = next(each for each in config.order if each.name == "x")
-    assert proofs.reachable(config, schema) is None
-    assert [*proofs.unreachable(config, [schema])] == [Part(schema)]
+    assert Analysis(config).reachable(schema) is None
+    assert [*Analysis(config).unreachable([schema])] == [Part(schema)]
     everybody = next(each for each in config.order if each.name == "global-default")
     assert overlap(config, schema, everybody, "authenticated") is None
-    assert proofs.shadows(config, Part(schema)) == ()
+    assert Analysis(config).shadows(Part(schema)) == ()
 
 
 @pytest.mark.parametrize(
@@ -535,7 +538,7 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
 )
 def test_a_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources: list[str], asked: str | None) -> None:
     mine = configurations.schema(configurations.user("alice"), verbs=verbs, resources=resources)
-    found = proofs.reachable(configuration(Objects((mine,)), BUILT_IN), mine)
+    found = Analysis(configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
     assert (found and found.digest.request_info.verb) == asked
 
 
@@ -543,7 +546,7 @@ def test_status_as_a_resource_is_in_no_namespace() -> None:
     # `/api/v1/namespaces/x/status` is about the namespace x itself.
     for outside in (True, False):
         mine = configurations.schema(configurations.user("alice"), resources=["status"], clusterScope=outside)
-        found = proofs.reachable(configuration(Objects((mine,)), BUILT_IN), mine)
+        found = Analysis(configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
         assert (found and found.digest.request_info.namespace) == ("" if outside else None)
 
 
@@ -552,10 +555,10 @@ def test_users_that_authentication_never_gives_reach_nothing(name: str) -> None:
     mine = configurations.schema(configurations.user(name))
     before = configuration(Objects(), BUILT_IN)
     after = configuration(Objects((mine,)), BUILT_IN)
-    assert [*proofs.unreachable(after, [mine])] == [Part(mine)]
-    assert [*proofs.moved(before, after)] == []
-    assert [*proofs.unreachable(after, [mine], "any")] == []
-    assert {move.to_schema.name for move in proofs.moved(before, after, "any")} == {"x"}
+    assert [*Analysis(after).unreachable([mine])] == [Part(mine)]
+    assert [*Comparison(before, after).moved()] == []
+    assert [*Analysis(after, "any").unreachable([mine])] == []
+    assert {move.to_schema.name for move in Comparison(before, after, "any").moved()} == {"x"}
 
 
 def test_what_takes_everything_together_is_told_in_its_order() -> None:
@@ -572,7 +575,7 @@ def test_what_takes_everything_together_is_told_in_its_order() -> None:
         spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": rules}
         config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
         schema = next(each for each in config.order if each.name == "x")
-        found = proofs.shadows(config, Part(schema, *target))
+        found = Analysis(config).shadows(Part(schema, *target))
         assert [(part.rule, part.member, part.entry) for part in found] == parts_of_it
 
 
@@ -583,15 +586,15 @@ def test_what_is_unreachable_among_the_defaults(name: str) -> None:
     if int(name[2:]) < 34:
         # Rule 1 for the leases of controllers takes service accounts of kube-system, which system-leader-election has taken.
         dead.insert(0, ("workload-leader-election", ("spec", "rules", 0, "resourceRules", 1)))
-    assert names(proofs.unreachable(config)) == dead
+    assert names(Analysis(config).unreachable()) == dead
 
 
 def test_catch_all_takes_whoever_is_in_no_group() -> None:
     config = configuration(Objects(), BUILT_IN)
     (catch_all,) = (each for each in config.order if each.name == "catch-all")
-    assert [*proofs.unreachable(config, [catch_all])] == [Part(catch_all)]
+    assert [*Analysis(config).unreachable([catch_all])] == [Part(catch_all)]
     # Its rules match nobody whom global-default leaves, but a server takes it where nothing matches.
-    assert [*proofs.unreachable(config, [catch_all], "any")] == [Part(catch_all, 0)]
+    assert [*Analysis(config, "any").unreachable([catch_all])] == [Part(catch_all, 0)]
 
 
 # --- witnesses --------------------------------------------------------------------------------------------------------
@@ -659,7 +662,7 @@ def _bare(asked: RequestDigest) -> RequestDigest:
 def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> None:
     config = configuration(Objects(), BUILT_IN)
     schema = next(each for each in config.order if each.name == name)
-    found = proofs.reachable(config, schema)
+    found = Analysis(config).reachable(schema)
     assert found is not None
     assert found.words is not None
     assert shlex.join(found.words) == words
@@ -678,7 +681,7 @@ def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> 
 )
 def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, Any], words: str) -> None:
     mine = configurations.schema(configurations.user("alice"), verbs=["watch", "list"], **changes)
-    found = proofs.reachable(configuration(Objects((mine,)), BUILT_IN), mine)
+    found = Analysis(configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
     assert found is not None
     assert found.words is not None
     assert shlex.join(found.words) == words
@@ -686,15 +689,16 @@ def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, An
 
 def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
     code = (
-        "import sys; from apflint import builtin; from apflint import proofs;"
+        "import sys; from apflint import builtin; from apflint.proofs import Analysis, Budget, Comparison;"
         "from apflint.evaluate.resolve import configuration; from apflint.releases import NEWEST;"
         "from tests.evaluate.configurations import Objects;"
         "config = configuration(Objects(), builtin.workspace_objects(NEWEST));"
-        "assert not list(proofs.unreachable(config, config.order[:-1]));"
-        "assert proofs.ties(config, config.order[5:7], lambda *_: True, proofs.Budget(1, 1)).example is None;"
-        "assert list(proofs.moved(config, config)) == [];"
+        "analysis = Analysis(config);"
+        "assert not list(analysis.unreachable(config.order[:-1]));"
+        "assert analysis.ties(config.order[5:7], lambda *_: True, Budget(1, 1)).example is None;"
+        "assert list(Comparison(config, config).moved()) == [];"
         "assert 'pysat' not in sys.modules;"
-        "assert list(proofs.unreachable(config));"
+        "assert list(analysis.unreachable());"
         "assert 'pysat' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=FIXTURES.parents[1])

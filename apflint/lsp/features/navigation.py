@@ -55,7 +55,7 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
     current = await ls.session.checked_result(params.text_document.uri)
     if current is None:
         return []
-    documents = _documents(current.result.directory.workspace)
+    documents = _documents(current.result.directory.effective.workspace)
     return [_symbol(one, ls.session.encoding) for one in documents if one.source.name == current.result.name]
 
 
@@ -76,7 +76,7 @@ async def _locations(
         return []
     return [
         types.Location(uri, extent.range(ls.session.encoding))
-        for extent in find(checked.directory.workspace, level)
+        for extent in find(checked.directory.effective.workspace, level)
         if (uri := checked.uris.get(extent.source.name)) is not None
     ]
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from apflint.effective import Effective
 from apflint.engine import Options, check
 from apflint.load import load
 from apflint.lsp.cluster_state import ClusterState
@@ -14,7 +15,7 @@ from apflint.lsp.features.hover import explain
 from apflint.lsp.partial_yaml import DocumentExtent, read_entries
 from apflint.lsp.schema_fields import list_fields
 from apflint.releases import NEWEST, release
-from apflint.workspace import workspace
+from apflint.workspace import build_workspace
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nspec:\n"
@@ -128,7 +129,7 @@ def test_proposals_in_items_of_a_list() -> None:
 
 def test_priority_levels_of_the_workspace_and_built_in_ones() -> None:
     manifest = b"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: batch-jobs}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n"
-    known = ClusterState(NEWEST, workspace([load("level.yaml", manifest)], NEWEST))
+    known = ClusterState(NEWEST, Effective(build_workspace([load("level.yaml", manifest)], NEWEST)))
     items = at(f"{HEAD}spec:\n  priorityLevelConfiguration:\n    name: |", known)
     assert [item.label for item in items[:3]] == ["batch-jobs", "catch-all", "exempt"]
     assert "30 shares" in items[0].documentation

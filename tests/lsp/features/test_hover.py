@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from apflint import catalogue
+from apflint.effective import Effective
 from apflint.load import load
 from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.features.hover import Explanation, explain
 from apflint.releases import NEWEST, release
-from apflint.workspace import workspace
+from apflint.workspace import build_workspace
 
 FLOW = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\n"
@@ -85,10 +86,10 @@ def test_priority_levels() -> None:
         f" limitResponse: {{type: Queue, queuing: {{}}}}}}}}\n---\n{FLOW}metadata: {{name: jobs}}\n"
         "spec: {priorityLevelConfiguration: {name: batch}}\n"
     )
-    cluster = ClusterState(NEWEST, workspace([load("a.yaml", manifests.encode())], NEWEST))
+    cluster = ClusterState(NEWEST, Effective(build_workspace([load("a.yaml", manifests.encode())], NEWEST)))
     text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: ba|tch\n", cluster)
     assert "`batch`: Limited, 10 shares. Requests without a free seat wait in a queue." in text
-    limits = cluster.workspace.limits.level("batch") if cluster.workspace is not None else None
+    limits = cluster.effective.limits.level("batch") if cluster.effective is not None else None
     assert limits is not None
     assert f"{limits.nominal} seats of the 600 of one API server; at least {limits.minimum}" in text
     assert "64 queues of 50 requests each; a flow uses up to 8 of them." in text
@@ -104,7 +105,9 @@ def test_priority_levels() -> None:
     assert "creates it automatically" in shown(f"{LEVEL}metadata:\n  name: exempt|\n")
     high, old = f"{LEVEL}metadata:\n  name: node-hi|gh\n", release("1.20")
     assert shown(high, ClusterState(old)) == "Priority level `node-high`. The manifests have not been read yet."
-    assert shown(high, ClusterState(old, workspace([], old))).startswith("Unknown priority level `node-high`")
+    assert shown(high, ClusterState(old, Effective(build_workspace([], old)))).startswith(
+        "Unknown priority level `node-high`"
+    )
 
 
 def test_names_are_escaped() -> None:
