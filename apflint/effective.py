@@ -20,8 +20,8 @@ from apflint.workspace import is_dangling_on_server
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
-    from apflint.evaluate.resolve import Configuration
     from apflint.load.document import Document
     from apflint.proofs import Analysis, Part
     from apflint.proofs.passages import Passages
@@ -126,14 +126,14 @@ class Effective:
 
     def _configuration(self, more_levels: tuple[PriorityLevelConfiguration, ...]) -> Configuration:
         from apflint import builtin
-        from apflint.evaluate.resolve import configuration
+        from apflint.evaluate.configuration import build_configuration
 
         objects = [manifest.object for manifest in (*self.workspace.context, *self.workspace.manifests)]
         user = builtin.WorkspaceObjects(
             tuple(found for found in objects if isinstance(found, FlowSchema)),
             (*(found for found in objects if isinstance(found, PriorityLevelConfiguration)), *more_levels),
         )
-        return configuration(user, builtin.workspace_objects(self.release), defaults=self.assumptions.defaults)
+        return build_configuration(user, builtin.workspace_objects(self.release), defaults=self.assumptions.defaults)
 
     @cached_property
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:

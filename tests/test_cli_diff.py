@@ -17,9 +17,10 @@ from apflint.cli.app import run
 from apflint.cli.diff_words import Sides
 from apflint.evaluate import change as changes
 from apflint.evaluate.change import Difference, Side, difference
+from apflint.evaluate.classify import classify
+from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute
 from apflint.evaluate.requestinfo import seen_by_apf
-from apflint.evaluate.resolve import classify, configuration
 from apflint.output.console import Style
 from apflint.output.findings import markdown
 
@@ -52,7 +53,7 @@ def schema(name: str, target: str, group: str = "dev", method: str | None = "ByU
 
 
 def side(*values: dict[str, Any], defaults: bool = True, seats: int = 600) -> Side:
-    found = configuration(objects([*values]), BUILT_IN, defaults=defaults)
+    found = build_configuration(objects([*values]), BUILT_IN, defaults=defaults)
     return Side(found, compute(tuple(found.levels.values()), found.order, seats, RELEASE))
 
 

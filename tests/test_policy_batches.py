@@ -16,7 +16,7 @@ from apflint.proofs.vocabulary import vocabulary
 from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
-    from apflint.evaluate.resolve import Configuration
+    from apflint.evaluate.configuration import Configuration
 
 
 def users(many: int) -> list[dict[str, Any]]:

@@ -241,9 +241,9 @@ def test_junit_is_well_formed_for_any_names(name: str, file: str) -> None:
     assert reading.suite is not None
     from evaluate.configurations import BUILT_IN, RELEASE, Objects
 
-    from apflint.evaluate.resolve import configuration
+    from apflint.evaluate.configuration import build_configuration
 
-    runner = Runner(reading.suite, configuration(Objects(), BUILT_IN), RELEASE, 600)
+    runner = Runner(reading.suite, build_configuration(Objects(), BUILT_IN), RELEASE, 600)
     result = Run(
         (FileResult(file, reading.source, "1.36", (), tuple(runner.outcomes())), FileResult(file, None, "", (), (), ()))
     )

@@ -12,10 +12,11 @@ from evaluate.configurations import BUILT_IN, FLOW_SCHEMAS, GROUPS, RELEASE, URL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.classify import classify
+from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
-from apflint.evaluate.resolve import Configuration, classify, configuration
 from apflint.load import load
 from apflint.location import field_path
 from apflint.policy import words
@@ -65,7 +66,7 @@ def built(values: list[dict[str, Any]]) -> Configuration:
         for value in values
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    return configuration(build_workspace([load("objects.json", text.encode())], RELEASE), BUILT_IN)
+    return build_configuration(build_workspace([load("objects.json", text.encode())], RELEASE), BUILT_IN)
 
 
 CONFIGURATION = built(OURS)

@@ -19,9 +19,9 @@ from apflint.checks.system_users import (
     system_users,
     typical_requests,
 )
+from apflint.evaluate.configuration import matching_order
 from apflint.evaluate.level_quality import is_at_least_as_good
 from apflint.evaluate.match import ALL
-from apflint.evaluate.resolve import matching_order
 from apflint.finding import Problem
 from apflint.location import Place
 from apflint.record import NamedTuple

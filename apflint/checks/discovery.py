@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.level_facts import describe_seats
-from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.classify import classify
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.resolve import classify
 from apflint.finding import Problem
 from apflint.location import Place
 from apflint.record import NamedTuple
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective import Effective
+    from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.limits import LevelLimits
-    from apflint.evaluate.resolve import MatchedBy
     from apflint.load.document import Document
     from apflint.model import FlowSchema
 

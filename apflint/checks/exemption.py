@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import NODES
+from apflint.evaluate.authentication import NODES
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.wording import quote

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from apflint.effective import Effective
-    from apflint.evaluate.resolve import Resolution
+    from apflint.evaluate.classify import Resolution
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
     from apflint.proofs import Trials

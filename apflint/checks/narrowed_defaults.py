@@ -9,8 +9,8 @@ from apflint.checks import repair
 from apflint.checks.level_facts import describe_seats
 from apflint.checks.reachability import given
 from apflint.checks.system_users import system_users, typical_requests
+from apflint.evaluate.configuration import EXEMPT, matching_order
 from apflint.evaluate.match import ALL, matches_flow_schema
-from apflint.evaluate.resolve import EXEMPT, matching_order
 from apflint.finding import Elsewhere, Problem
 from apflint.fix import Fix
 from apflint.location import Place

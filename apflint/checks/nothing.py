@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import SERVICE_ACCOUNTS, service_account
+from apflint.evaluate.authentication import SERVICE_ACCOUNTS, service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
     authentic_user,

@@ -12,7 +12,7 @@ from apflint import builtin
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
 from apflint.checks import matching
 from apflint.effective import once
-from apflint.evaluate.resolve import matching_order
+from apflint.evaluate.configuration import matching_order
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place, clipped, field_path
 from apflint.wording import listed, quote

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.budgets import MAX_REDUNDANCY_PARTS, MAX_REDUNDANCY_PROOF_PARTS, MAX_REDUNDANCY_PROOFS
 from apflint.effective import once
-from apflint.evaluate.groups import AUTHENTICATED, UNAUTHENTICATED
+from apflint.evaluate.authentication import AUTHENTICATED, UNAUTHENTICATED
+from apflint.evaluate.configuration import CATCH_ALL, matching_order
 from apflint.evaluate.match import ALL
-from apflint.evaluate.resolve import CATCH_ALL, matching_order
-from apflint.evaluate.urls import covers_urls
+from apflint.evaluate.url_set import includes_urls
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from apflint.effective import Effective
-    from apflint.evaluate.resolve import Configuration, Resolution
+    from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.configuration import Configuration
     from apflint.load.document import Document
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
 
@@ -68,7 +69,7 @@ def _method_captor(
             _includes_all(other.subjects, rule.subjects)
             and any(
                 (entry.verbs == (ALL,) or {*methods} <= {*entry.verbs})
-                and covers_urls(entry.non_resource_urls, part.non_resource_urls)
+                and includes_urls(entry.non_resource_urls, part.non_resource_urls)
                 for entry in other.non_resource_rules
             )
             for other in taker.spec.rules

@@ -37,7 +37,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
         name = schema.spec.priority_level_configuration
         if not name or formats.check_dns_subdomain(name) or name in effective.configuration.levels:
             continue
-        if name in effective.configuration.broken or name in written:
+        if name in effective.configuration.unusable or name in written:
             continue  # the level is there and has findings of its own
         gone = builtin.lifetime("PriorityLevelConfiguration", name)
         candidates = _candidates(effective, name)

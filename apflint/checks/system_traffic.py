@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.effective import once
-from apflint.evaluate.groups import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.authentication import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.configuration import EXEMPT, matching_order
 from apflint.evaluate.match import ALL
-from apflint.evaluate.resolve import EXEMPT, matching_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

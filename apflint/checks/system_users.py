@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.system_traffic import BROAD_GROUPS, may_be_of_system
-from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, service_account
+from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject
 from apflint.record import NamedTuple
 

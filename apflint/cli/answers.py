@@ -20,7 +20,7 @@ from apflint.cli.explain import (
     resolution_json,
     user_json,
 )
-from apflint.evaluate.classifier import MEMORY
+from apflint.evaluate.classify import MAX_REMEMBERED
 from apflint.evaluate.envelopes import without_timestamp
 from apflint.evaluate.flows import flow_json
 from apflint.evaluate.records import items_of, json_values, no_json
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from apflint.cli.explain import Explainer, Explanation
+    from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.match import UserInfo
     from apflint.evaluate.request import Request
-    from apflint.evaluate.resolve import MatchedBy
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -159,7 +159,7 @@ def _members(value: dict[str, Any]) -> str:
 
 
 def _remember(memory: dict[K, V], key: K, value: V) -> V:
-    if len(memory) >= MEMORY:
+    if len(memory) >= MAX_REMEMBERED:
         memory.clear()
     memory[key] = value
     return value

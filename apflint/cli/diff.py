@@ -20,8 +20,8 @@ from apflint.releases import release
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
+    from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits
-    from apflint.evaluate.resolve import Resolution
     from apflint.inputs.cluster import ClusterOptions
 
 _STDIN = "-"

@@ -13,9 +13,9 @@ from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.evaluate.change import Difference, Example, Group, Way
+    from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.object_changes import ObjectChange
-    from apflint.evaluate.resolve import Resolution
     from apflint.model import FlowSchema
 
 WAYS, EXAMPLES, GROUPS, OBJECTS = 10, 3, 20, 30

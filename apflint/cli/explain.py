@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import builtin
 from apflint.evaluate import flows, why
-from apflint.evaluate.classifier import MEMORY, classifier
+from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
 from apflint.evaluate.deadline import deadline
 from apflint.evaluate.requestinfo import long_running
 from apflint.releases import release
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apflint.effective import Effective
+    from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest, UserInfo
     from apflint.evaluate.request import Request
     from apflint.evaluate.requestinfo import RequestInfo
-    from apflint.evaluate.resolve import Resolution
     from apflint.model import FlowSchema
 
 
@@ -79,7 +79,7 @@ class Explainer:
         self.skipped = tuple(why.skipped(self.configuration))
         """FlowSchemas that dangle, in matching order."""
         self._levels = {level.name: level for level in self.limits.levels}
-        self._classify: Callable[[RequestDigest], Resolution] = classifier(self.configuration)
+        self._classify: Callable[[RequestDigest], Resolution] = Classifier(self.configuration)
         self._flows: dict[tuple[int, str], flows.Flow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
@@ -104,7 +104,7 @@ class Explainer:
         key = (resolution.position, flows.whose(schema, user, namespace))
         found = self._flows.get(key)
         if found is None:
-            if len(self._flows) >= MEMORY:
+            if len(self._flows) >= MAX_REMEMBERED:
                 self._flows.clear()
             found = self._flows[key] = flows.flow(schema, resolution.priority_level, user, namespace)
         return found

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli.story import story
-from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.request import COLLECTION_VERBS, VERBS, check_target, check_verb, from_words, infer_resource
 from apflint.evaluate.resources import RESOURCES
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from apflint.cli.ask import Question
     from apflint.cli.explain import Explainer
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.request import Request
-    from apflint.evaluate.resolve import Configuration
     from apflint.model import PolicyRulesWithSubjects, Subject
     from apflint.output.console import Style
 

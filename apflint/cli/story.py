@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.cli.explain import Basis, Explanation, place
 from apflint.evaluate import flows, why
+from apflint.evaluate.configuration import matching_order
 from apflint.evaluate.request import COLLECTION_VERBS
-from apflint.evaluate.resolve import matching_order
 from apflint.evaluate.resources import lookup
 from apflint.evaluate.seats import is_mutating
 from apflint.output.console import Painter, count_cells, indent_lines, wrap

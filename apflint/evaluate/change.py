@@ -9,19 +9,20 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from apflint.evaluate.classifier import classifier
+from apflint.evaluate.classify import Classifier
+from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.limits import compare
 from apflint.evaluate.object_changes import ObjectChange, object_changes
-from apflint.evaluate.resolve import CATCH_ALL
 from apflint.model import PolicyRulesWithSubjects
 from apflint.proofs import Analysis, Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.resolve import Configuration, Resolution
     from apflint.model import FlowSchema
     from apflint.proofs import Witness, World
 
@@ -105,7 +106,7 @@ class Difference(NamedTuple):
 def difference(old: Side, new: Side, world: World = "authenticated") -> Difference:
     """All that changes from `old` to `new`; `world` says which requests there are, as in `apflint.proofs`."""
     pairs: dict[tuple[int, int], list[Example]] = {}
-    before, after = classifier(old.configuration), classifier(new.configuration)
+    before, after = Classifier(old.configuration), Classifier(new.configuration)
 
     def example_of(witness: Witness) -> Example:
         return Example(before(witness.digest), after(witness.digest), witness)

@@ -104,7 +104,7 @@ def compute(
 ) -> Limits:
     """The limits of all levels of a whole configuration, built-in objects included.
 
-    Meant are `levels` and `order` of `evaluate.resolve.Configuration`: names are unique, mandatory levels are there even
+    Meant are `levels` and `order` of `Configuration`: names are unique, mandatory levels are there even
     if imagined, FlowSchemas are in matching order. Each level's part depends on all others. Raises ValueError when the server concurrency is not above 0.
     """
     if server_concurrency < 1:

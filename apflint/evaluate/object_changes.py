@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from apflint.evaluate.resolve import Configuration
+    from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema, Kind, PriorityLevelConfiguration
 
     Facts = Mapping[str, str]
@@ -60,16 +60,16 @@ def object_changes(old: Configuration, new: Configuration) -> tuple[ObjectChange
 def _stored(configuration: Configuration) -> Iterator[tuple[object, _Stored]]:
     kind: Kind = "PriorityLevelConfiguration"
     for name, level in configuration.levels.items():
-        if (kind, name) not in configuration.imagined and name not in configuration.broken:
+        if (kind, name) not in configuration.imagined and name not in configuration.unusable:
             yield (kind, name), _Stored(kind, name, _level_facts(level), "")
-    for name, reason in configuration.broken.items():
+    for name, reason in configuration.unusable.items():
         yield (kind, name), _Stored(kind, name, {}, f"it {reason}")
     for schema in configuration.order:
         if ("FlowSchema", schema.name) not in configuration.imagined:
             yield _key(schema), _schema(schema, "")
     for schema in configuration.dangling:
         target = schema.spec.priority_level_configuration
-        reason = "counts as absent" if target in configuration.broken else "does not exist"
+        reason = "counts as absent" if target in configuration.unusable else "does not exist"
         yield _key(schema), _schema(schema, f'its priority level "{target}" {reason}')
 
 

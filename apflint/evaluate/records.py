@@ -9,8 +9,8 @@ import json
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.envelopes import CHILDREN, event_in, is_other_log, without_timestamp
-from apflint.evaluate.groups import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.request import METHODS, Request, group_in_words, resource_info
 from apflint.evaluate.requestinfo import request_info

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.authentication import effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import RequestInfo, request_info
 from apflint.evaluate.resources import Resource, named

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.evaluate.classify import matched_by
+from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, matches_a_subject
 from apflint.evaluate.misses import (
     Miss,
@@ -18,13 +20,13 @@ from apflint.evaluate.misses import (
     subject_in_words,
     subject_miss,
 )
-from apflint.evaluate.resolve import EXEMPT, matched_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from apflint.evaluate.classify import MatchedBy, Resolution
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.resolve import Configuration, MatchedBy, Resolution
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
@@ -79,7 +81,7 @@ def skipped(configuration: Configuration) -> Iterator[Skipped]:
     """The FlowSchemas that dangle, in order, and what is wrong with the priority level that each refers to."""
     for schema in configuration.dangling:
         name = schema.spec.priority_level_configuration
-        reason = configuration.broken.get(name)
+        reason = configuration.unusable.get(name)
         why = "does not exist" if reason is None else f"{reason}, so it counts as absent"
         yield Skipped(schema, f'the priority level "{name}" {why}', ("spec", "priorityLevelConfiguration", "name"))
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint import builtin
-from apflint.evaluate.resolve import CATCH_ALL, EXEMPT, matching_order
+from apflint.evaluate.configuration import CATCH_ALL, EXEMPT, matching_order
 from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelLimits, Limits
-    from apflint.evaluate.resolve import Configuration
     from apflint.load.document import Document
     from apflint.model import FlowSchema, ObjectMeta, PriorityLevelConfiguration, Subject
     from apflint.proofs.parts import Part
@@ -177,7 +177,7 @@ def _levels_in_order(configuration: Configuration, schemas: list[FlowSchema]) ->
     places: dict[str, list[int]] = {name: [] for name in configuration.levels}
     for at, schema in enumerate(schemas):
         places.setdefault(schema.spec.priority_level_configuration, []).append(at)
-    for name in configuration.broken:
+    for name in configuration.unusable:
         places.setdefault(name, [])
 
     def middle(name: str) -> tuple[float, str]:
@@ -191,10 +191,10 @@ def _level(
     name: str, at: int, configuration: Configuration, limits: Limits, origin: _Origins, schemas: list[SchemaNode]
 ) -> LevelNode:
     level = configuration.levels.get(name)
-    why = "" if level else configuration.broken.get(name, "does not exist")
+    why = "" if level else configuration.unusable.get(name, "does not exist")
     return LevelNode(
         name=_name(level.metadata) if level else sanitize(name) or "(no name)",
-        origin=origin.of(level) if level else "broken" if name in configuration.broken else "missing",
+        origin=origin.of(level) if level else "broken" if name in configuration.unusable else "missing",
         limits=limits.level(name) if level else None,
         why=sanitize(why),
         schemas=tuple(i for i, schema in enumerate(schemas) if schema.level == at),

@@ -15,7 +15,7 @@ from apflint.proofs.destinations import rules_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.evaluate.resolve import Configuration
+    from apflint.evaluate.configuration import Configuration
     from apflint.model import PolicyRulesWithSubjects
     from apflint.policy.suite import Expectation, Suite
 

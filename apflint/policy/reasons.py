@@ -12,8 +12,8 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.resolve import Configuration
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.policy.destinations import Place

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.evaluate import flows
-from apflint.evaluate.classifier import classifier
+from apflint.evaluate.classify import Classifier
 from apflint.evaluate.limits import compute
 from apflint.location import Span
 from apflint.policy import conditions
@@ -24,9 +24,9 @@ from apflint.wording import join_words, suggest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest
-    from apflint.evaluate.resolve import Configuration
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.policy.suite import Destination, Expectation, Reachability, Suite
@@ -70,7 +70,7 @@ class Runner:
             tuple(configuration.levels.values()), configuration.order, server_concurrency, release
         )
         self._levels = {level.name: level for level in self.limits.levels}
-        self._classify = classifier(configuration)
+        self._classify = Classifier(configuration)
         self._analysis = Analysis(configuration, suite.world)
         self._ends: dict[tuple[bool, Destination], tuple[FlowSchema, ...]] = {}
 
@@ -207,7 +207,7 @@ class Runner:
             for name in names:
                 if name not in self._known[field]:
                     what = "FlowSchema" if field == "flowSchema" else "priority level"
-                    broken = self.configuration.broken.get(name) if field == "priorityLevel" else None
+                    broken = self.configuration.unusable.get(name) if field == "priorityLevel" else None
                     hint = (
                         f"it {broken}, so it counts as absent" if broken else suggest(name, self._known[field]).lstrip()
                     )

@@ -14,7 +14,7 @@ them too. `world` says who may ask:
 - `"any"`: every user name with every set of groups, as impersonation can make many of them.
 
 A part of a FlowSchema *decides* about a request when the FlowSchema takes it (the first in the order that matches) and
-`apflint.evaluate.resolve.matched_by` names the part: the first rule that matches, in it the first subject, and the first
+`apflint.evaluate.classify.matched_by` names the part: the first rule that matches, in it the first subject, and the first
 resource rule or non-resource rule. A part that never decides can be removed, and all such parts at once, without any
 request going elsewhere. The reverse does not hold: in `[User alice, Group system:authenticated]` alice could be removed,
 but she does decide, so nothing is said about her.

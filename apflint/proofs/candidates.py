@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.encoding import Point
 from apflint.proofs.request_space import HTTP_VERBS, forced_groups

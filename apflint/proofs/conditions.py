@@ -17,7 +17,7 @@ from apflint.proofs.witness import digest
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from apflint.evaluate.resolve import Configuration
+    from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.proofs.encoding import Point
     from apflint.proofs.parts import Witness, World

@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_REACHABILITY_WORK
-from apflint.evaluate.classifier import classifier
-from apflint.evaluate.index import index
-from apflint.evaluate.resolve import CATCH_ALL
+from apflint.evaluate.classify import Classifier
+from apflint.evaluate.configuration import CATCH_ALL
 from apflint.proofs.encoding import Encoding
 from apflint.proofs.parts import Part, proof_work
 from apflint.proofs.vocabulary import vocabulary
@@ -17,7 +16,8 @@ from apflint.proofs.witness import digest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from apflint.evaluate.resolve import Configuration, Resolution
+    from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.proofs.encoding import Point
     from apflint.proofs.parts import Key, World
@@ -35,13 +35,12 @@ class Resolver:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.index = index(configuration)
-        self._classify = classifier(configuration, _MEMORY, self.index)
+        self.classifier = Classifier(configuration, _MEMORY)
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
 
     def __call__(self, point: Point) -> Resolution:
         """What becomes of the request."""
-        return self._classify(digest(point))
+        return self.classifier(digest(point))
 
     def position(self, schema: FlowSchema) -> int:
         """Return the index of a FlowSchema in the order. Raises ValueError if it is not there, for example because it dangles."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from apflint.evaluate.groups import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.authentication import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
     free_group,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import ANONYMOUS, NODE_PREFIX, NODES
+from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.request import COLLECTION_VERBS
 from apflint.evaluate.resources import RESOURCES, lookup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import service_account
+from apflint.evaluate.authentication import service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import forced_groups, free_group
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.resolve import CATCH_ALL
+from apflint.evaluate.configuration import CATCH_ALL
 from apflint.proofs.candidates import CORNERS, Fresh, fresh, guesses
 from apflint.proofs.destinations import Goes, NotReplayedError, Resolver, rules_of
 from apflint.proofs.encoding import Encoding
@@ -19,7 +19,7 @@ from apflint.proofs.vocabulary import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
 
-    from apflint.evaluate.resolve import Configuration
+    from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema
     from apflint.proofs.encoding import Point
     from apflint.proofs.parts import Witness, World

@@ -11,8 +11,8 @@ from bisect import bisect_left, bisect_right
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
+from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import ALL
-from apflint.evaluate.resolve import CATCH_ALL
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
 from apflint.proofs.candidates import CORNERS, guesses
 from apflint.proofs.encoding import Encoding

@@ -22,7 +22,7 @@ from apflint.proofs.witness import witness
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from apflint.evaluate.resolve import Configuration
+    from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema
     from apflint.proofs.encoding import Point
     from apflint.proofs.parts import Witness

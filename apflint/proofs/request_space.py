@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from apflint.evaluate.groups import (
+from apflint.evaluate.authentication import (
     ANONYMOUS,
     AUTHENTICATED,
     NODE_PREFIX,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, NODE_PREFIX, NODES
+from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODE_PREFIX, NODES
 from apflint.evaluate.match import ALL
 from apflint.proofs.request_space import free_group, usual_groups
 from apflint.record import NamedTuple

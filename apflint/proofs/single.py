@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS
+from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import matches_policy_rule
-from apflint.evaluate.resolve import CATCH_ALL
 from apflint.proofs.candidates import CORNERS, Fresh, fresh, guesses
 from apflint.proofs.destinations import Goes, NotReplayedError, Resolver, Sweep, rules_of
 from apflint.proofs.encoding import Encoding
@@ -25,7 +25,8 @@ from apflint.proofs.witness import digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from apflint.evaluate.resolve import Configuration, Resolution
+    from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.proofs.encoding import Formula, Point
     from apflint.proofs.parts import Key, Member, Witness, World

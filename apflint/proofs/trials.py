@@ -5,18 +5,15 @@ A request that was tried proves that something happens. That no request was foun
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.match import matches_a_non_resource_rule, matches_a_resource_rule
 from apflint.proofs.candidates import guesses
 from apflint.proofs.witness import digest, witness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.evaluate.resolve import Resolution
+    from apflint.evaluate.classify import Resolution
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.proofs.candidates import Fresh
     from apflint.proofs.destinations import Resolver
@@ -48,23 +45,7 @@ class Trials:
 
     def next_match(self, point: Point, position: int) -> FlowSchema | None:
         """Return the first FlowSchema behind `position` that matches the request, or None if none does."""
-        from heapq import merge  # half a millisecond that hardly any run needs
-
-        info, user = digest(point)
-        index, order = self._resolve.index, self._resolve.configuration.order
-        later = index.first_subject[index.first_rule[position + 1]]
-        rule_of, position_of = index.rule_of, index.position_of
-        lists = index.lists(user.name, user.name, user.groups)
-        for number in merge(*(islice(each, bisect_left(each, later), None) for each in lists)):
-            at = position_of[rule_of[number]]
-            rule = order[at].spec.rules[rule_of[number] - index.first_rule[at]]
-            if (
-                matches_a_resource_rule(info, rule.resource_rules)
-                if info.is_resource_request
-                else matches_a_non_resource_rule(info, rule.non_resource_rules)
-            ):
-                return order[at]
-        return None
+        return self._resolve.classifier.next_match(digest(point), position + 1)
 
     def witness(self, point: Point) -> Witness:
         """Return the request in the words of `explain`."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import SERVICE_ACCOUNTS
+from apflint.evaluate.authentication import SERVICE_ACCOUNTS
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
     HTTP_VERBS,

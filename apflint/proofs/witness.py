@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.groups import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
+from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.request import COLLECTION_VERBS, METHODS, from_http, from_words
 from apflint.evaluate.requestinfo import RequestInfo

@@ -26,8 +26,8 @@ from test_rules_whole_set import (
 
 from apflint.budgets import MAX_REDUNDANCY_PARTS
 from apflint.checks import redundancy
-from apflint.evaluate.classifier import classifier
-from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo
 from apflint.releases import RELEASES
@@ -297,7 +297,7 @@ def random_schema(chance: random.Random, name: str) -> dict[str, Any]:
 
 def treatment(*objects: dict[str, Any]) -> list[tuple[str, object]]:
     """The priority level and the flow of each request; without queues there are no flows."""
-    classify = classifier(known(*objects).configuration)
+    classify = Classifier(known(*objects).configuration)
     answers: list[tuple[str, object]] = []
     for digest in DIGESTS:
         found = classify(digest)

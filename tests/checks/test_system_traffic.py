@@ -14,8 +14,8 @@ from test_rules_whole_set import ALL, PATHS, READ_PODS, account, findings, flow_
 
 from apflint import builtin
 from apflint.cli.app import run
-from apflint.evaluate.classifier import classifier
-from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo
 from apflint.releases import NEWEST, RELEASES, release
@@ -118,7 +118,7 @@ def drawn(pick: random.Random) -> list[dict[str, Any]]:
 def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
     schemas = drawn(random.Random(seed))
     workspace = known(*schemas, kubernetes=kubernetes)
-    before, after = classifier(workspace.without_own), classifier(workspace.assumed)
+    before, after = Classifier(workspace.without_own), Classifier(workspace.assumed)
     protected = builtin.protected_flow_schemas(release(kubernetes))
     expected = set()
     for name in USERS:

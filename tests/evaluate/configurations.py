@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from apflint import builtin
+from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import request_info
-from apflint.evaluate.resolve import Configuration, configuration
 from apflint.load.document import Document
 from apflint.load.source import Source
 from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
@@ -87,7 +87,9 @@ def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
 def recorded() -> dict[str, tuple[dict[str, Any], Configuration]]:
     """The recorded configurations by id, each with its row."""
     base, *rows = lines(FIXTURES / "configs.jsonl")
-    return {row["id"]: (row, configuration(merged(base["objects"], row), BUILT_IN, defaults=False)) for row in rows}
+    return {
+        row["id"]: (row, build_configuration(merged(base["objects"], row), BUILT_IN, defaults=False)) for row in rows
+    }
 
 
 def digest(user: str, groups: list[str], method: str, url: str) -> RequestDigest:

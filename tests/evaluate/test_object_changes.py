@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.object_changes import ObjectChange, object_changes
-from apflint.evaluate.resolve import Configuration, configuration
 
 from .configurations import BUILT_IN, objects
 
@@ -28,7 +28,7 @@ def schema(name: str, target: str = "workload-low", *users: str, **more: Any) ->
 
 
 def side(*values: dict[str, Any], defaults: bool = True) -> Configuration:
-    return configuration(objects([*values]), BUILT_IN, defaults=defaults)
+    return build_configuration(objects([*values]), BUILT_IN, defaults=defaults)
 
 
 def details(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
@@ -140,18 +140,18 @@ def test_what_has_no_effect_is_said_to_have_none() -> None:
             "PriorityLevelConfiguration",
             "x",
             "added",
-            ('without effect: it has the type "Limited" but no "limited" settings',),
+            ('without effect: it has type "Limited" but no "limited" settings',),
         ),
     )
     # Nothing is compared with what a broken level says.
-    assert details(level("x"), broken) == ('now without effect: it has the type "Limited" but no "limited" settings',)
+    assert details(level("x"), broken) == ('now without effect: it has type "Limited" but no "limited" settings',)
     assert details(broken, level("x")) == ("takes effect now",)
 
 
 def test_a_level_that_is_broken_is_one_object_even_where_the_server_imagines_another() -> None:
     broken = level("exempt", {"type": "Limited"})
     (change,) = [each for each in object_changes(side(), side(broken)) if each.name == "exempt" and each.kind[0] == "P"]
-    reason = 'it has the type "Limited", but the level "exempt" and no other has the type "Exempt"'
+    reason = 'it has type "Limited", but only the level "exempt" has type "Exempt"'
     assert change.details == (f"now without effect: {reason}",)
 
 
@@ -170,7 +170,7 @@ def test_objects_without_a_name_are_the_same_only_if_they_say_the_same() -> None
         found = objects([schema("", matchingPrecedence=precedence)])
         (made,) = found.flow_schemas
         made = made._replace(metadata=made.metadata._replace(generate_name=prefix))
-        return configuration(found._replace(flow_schemas=(made,)), BUILT_IN)
+        return build_configuration(found._replace(flow_schemas=(made,)), BUILT_IN)
 
     assert object_changes(unnamed("a-", 500), unnamed("a-", 500)) == ()
     for other in (unnamed("b-", 500), unnamed("a-", 501)):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.evaluate.groups import effective_groups, service_account
+from apflint.evaluate.authentication import effective_groups, service_account
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.records import from_event, from_record, json_values
 from apflint.evaluate.request import VERBS, Request, from_http, from_words

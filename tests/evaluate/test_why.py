@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 
 from apflint import builtin
+from apflint.evaluate.classify import classify
+from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.resolve import classify, configuration
 from apflint.evaluate.why import consider, considered, fallback_in_words, order_in_words, skipped
 from apflint.location import field_path
 
@@ -411,18 +412,18 @@ def test_a_match_says_by_what() -> None:
 def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> None:
     spec = {"priorityLevelConfiguration": {"name": "no-such"}}
     broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
-    config = configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
+    config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
     told = {each.flow_schema.name: each.because for each in skipped(config)}
     places = {each.path for each in skipped(config)}
     assert places == {("spec", "priorityLevelConfiguration", "name")}
     assert told["lost"] == 'the priority level "no-such" does not exist'
-    assert told["probes"].startswith('the priority level "exempt" has the type "Limited"')
+    assert told["probes"].startswith('the priority level "exempt" has type "Limited"')
     assert told["probes"].endswith("so it counts as absent")
     assert list(order_in_words(config)) == [
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
         'The priority level "exempt" is missing; the server imagines it.',
     ]
-    assert list(order_in_words(configuration(Objects(), BUILT_IN, defaults=False))) == [
+    assert list(order_in_words(build_configuration(Objects(), BUILT_IN, defaults=False))) == [
         'The FlowSchema "catch-all" is missing or dangles; the server imagines it, after all others.',
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
         'The priority level "catch-all" is missing; the server imagines it.',
@@ -431,7 +432,7 @@ def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> No
 
 
 def test_the_places_lie_in_the_document() -> None:
-    config = configuration(Objects(), BUILT_IN)
+    config = build_configuration(Objects(), BUILT_IN)
     asked = digest("alice", ["system:authenticated"], "GET", "/api/v1/pods")
     for each in considered(config, asked, classify(config, asked)):
         span = each.flow_schema.document.span(each.path)
@@ -444,7 +445,7 @@ def test_the_places_lie_in_the_document() -> None:
 def test_a_reason_says_matched_exactly_when_the_matcher_does(
     values: list[dict[str, Any]], asked: RequestDigest
 ) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     for each in (*config.order, *config.dangling):
         found = consider(each, asked)
         assert found.matched is matches_flow_schema(asked, each.spec)
@@ -455,7 +456,7 @@ def test_a_reason_says_matched_exactly_when_the_matcher_does(
 
 @given(FLOW_SCHEMAS, DIGESTS)
 def test_the_last_one_considered_is_the_first_that_matches(values: list[dict[str, Any]], asked: RequestDigest) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     resolution = classify(config, asked)
     story = list(considered(config, asked, resolution))
     if fallback_in_words(resolution) is None:

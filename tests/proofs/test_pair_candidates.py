@@ -10,9 +10,10 @@ from evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, Objects, ac
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apflint.evaluate.classify import classify
+from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema
 from apflint.evaluate.requestinfo import request_info
-from apflint.evaluate.resolve import classify, configuration
 from apflint.proofs import Comparison, Move, pair, pair_candidates
 from apflint.proofs.candidates import Fresh
 from apflint.proofs.encoding import Encoding, Formula
@@ -22,7 +23,7 @@ from apflint.proofs.witness import digest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.evaluate.resolve import Configuration
+    from apflint.evaluate.configuration import Configuration
     from apflint.proofs.encoding import Point
     from apflint.proofs.vocabulary import Vocabulary
 
@@ -45,7 +46,7 @@ def teams(names: list[int], level: str = "workload-low", verbs: tuple[str, ...] 
         }
         for at, name in enumerate(names)
     ]
-    return configuration(objects(values), BUILT_IN)
+    return build_configuration(objects(values), BUILT_IN)
 
 
 def position(found: Configuration, name: str) -> int:
@@ -75,8 +76,8 @@ def unsolvable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_request_goes_elsewhere(
     before: list[dict[str, Any]], after: list[dict[str, Any]], kept: int, digests: list[RequestDigest]
 ) -> None:
-    old = configuration(objects(before), BUILT_IN)
-    new = configuration(objects(before[:kept] + after), BUILT_IN)
+    old = build_configuration(objects(before), BUILT_IN)
+    new = build_configuration(objects(before[:kept] + after), BUILT_IN)
     found = possible_targets(old, new)
     assert len(found) == len(old.order)
     for each in digests:
@@ -98,7 +99,7 @@ def test_what_nothing_matches_goes_from_and_to_catch_all() -> None:
         }
         for name, subject in (("catch-all", "no one"), ("zz", "someone"))
     ]
-    without, with_it = (configuration(objects(values[:count]), BUILT_IN) for count in (1, 2))
+    without, with_it = (build_configuration(objects(values[:count]), BUILT_IN) for count in (1, 2))
     asked = RequestDigest(request_info("GET", "/api/v1/pods"), UserInfo("someone", ()))
     for old, new in ((without, with_it), (with_it, without)):
         here, there = classify(old, asked), classify(new, asked)
@@ -189,7 +190,7 @@ def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytes
     first = schema(group("*"), verbs=["create"])
     first = first._replace(spec=first.spec._replace(matching_precedence=2))
     old, new = (
-        configuration(Objects((first, *(each for each in order if each.name.startswith("team-")))), BUILT_IN)
+        build_configuration(Objects((first, *(each for each in order if each.name.startswith("team-")))), BUILT_IN)
         for order in (before, after)
     )
     assert not [*Comparison(old, new).moved()]

@@ -10,8 +10,9 @@ from evaluate.configurations import BUILT_IN, Objects, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apflint.evaluate.classify import classify
+from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema, matches_policy_rule
-from apflint.evaluate.resolve import Configuration, classify, configuration
 from apflint.proofs import Comparison, Move
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.request_space import usual_groups
@@ -75,7 +76,7 @@ def rank_of(found: Witness | None) -> int | None:
 @settings(max_examples=30, deadline=None)
 @given(SWAPPED)
 def test_a_tie_of_realistic_users_is_found_and_shown_by_an_ordinary_one_first(values: list[dict[str, Any]]) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     own = {value["name"] for value in values}
     best: dict[tuple[str, str], int] = {}
     for at, asked in by_rank(config):
@@ -96,8 +97,8 @@ def test_a_tie_of_realistic_users_is_found_and_shown_by_an_ordinary_one_first(va
 @settings(max_examples=30, deadline=None)
 @given(SWAPPED, SWAPPED)
 def test_moves_are_shown_by_ordinary_users_first(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> None:
-    before = configuration(objects(old), BUILT_IN)
-    after = configuration(objects(old[:1] + new), BUILT_IN)
+    before = build_configuration(objects(old), BUILT_IN)
+    after = build_configuration(objects(old[:1] + new), BUILT_IN)
     rules = [rule for schema in after.order for rule in schema.spec.rules]
     best: dict[tuple[Any, Any], int] = {}
     for at, asked in by_rank(before, *rules):
@@ -124,7 +125,7 @@ def ranks(moves: Iterator[Move]) -> dict[tuple[Any, Any], int | None]:
 @settings(max_examples=30, deadline=None)
 @given(SWAPPED, st.lists(st.sampled_from(SOME_SYSTEM_USERS), min_size=1, max_size=2, unique=True))
 def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[str]) -> None:
-    before, after = configuration(Objects(), BUILT_IN), configuration(objects(values), BUILT_IN)
+    before, after = build_configuration(Objects(), BUILT_IN), build_configuration(objects(values), BUILT_IN)
     rules = [rule for schema in after.order for rule in schema.spec.rules]
     expected = set()
     for asked in requests(
@@ -147,7 +148,7 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
 def test_conditions_are_refuted_by_ordinary_users_first(
     values: list[dict[str, Any]], others: list[dict[str, Any]]
 ) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     for condition in [rule for schema in objects(others).flow_schemas for rule in schema.spec.rules][:1]:
         best: dict[str, int] = {}
         for at, asked in by_rank(config, condition):

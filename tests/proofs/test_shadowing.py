@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from evaluate.configurations import BUILT_IN, Objects, account, group, objects, schema, user
 
-from apflint.evaluate.resolve import configuration
+from apflint.evaluate.configuration import build_configuration
 from apflint.proofs import Analysis, Part, World
 
 from .test_single import WORLDS
@@ -27,7 +27,7 @@ def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
         each._replace(metadata=each.metadata._replace(name=name), spec=each.spec._replace(matching_precedence=1))
         for each, name in ((first, "first"), (second, "second"))
     ]
-    config = configuration(Objects(tuple(made)), BUILT_IN)
+    config = build_configuration(Objects(tuple(made)), BUILT_IN)
     assert [each.name for each in config.order[:3]] == ["exempt", "first", "second"]
     return Analysis(config, world).reachable(config.order[2]) is None
 
@@ -154,7 +154,7 @@ def test_a_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> N
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
     rules = [{"subjects": [EVERYBODY, user("system:node:node-1"), group("system:nodes")], "resourceRules": [rule]}]
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
-    config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
+    config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     (mine,) = (each for each in config.order if each.name == "x")
     (found,) = Analysis(config, "any").shadows(Part(mine, 0, "subjects", 2))
     assert found.entry == 0

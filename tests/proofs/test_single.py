@@ -19,7 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint import builtin
-from apflint.evaluate.groups import effective_groups
+from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.classify import classify
+from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import (
     RequestDigest,
     UserInfo,
@@ -32,7 +34,6 @@ from apflint.evaluate.match import (
 from apflint.evaluate.records import from_record
 from apflint.evaluate.request import from_http, from_words
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
-from apflint.evaluate.resolve import Configuration, classify, configuration
 from apflint.proofs import Analysis, Budget, Comparison, Part, World
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.encoding import Point
@@ -46,7 +47,7 @@ from apflint.releases import RELEASES, release
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.evaluate.resolve import Resolution
+    from apflint.evaluate.classify import Resolution
     from apflint.model import FlowSchema
     from apflint.proofs import Witness
     from apflint.proofs.requesters import Requesters
@@ -292,7 +293,7 @@ def spoken(words: tuple[str, ...]) -> RequestDigest:
 @settings(max_examples=80, deadline=None)
 @given(SWAPPED, st.sampled_from(WORLDS))
 def test_what_is_reachable_is_what_an_enumeration_reaches(values: list[dict[str, Any]], world: World) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     reached = {key for each in requests(config, world) for key in deciding(classify(config, each))}
     dead = [part for part in parts(config) if (id(part.schema), part.path) not in reached]
     analysis = Analysis(config, world)
@@ -308,7 +309,7 @@ def test_what_is_reachable_is_what_an_enumeration_reaches(values: list[dict[str,
 @settings(max_examples=60, deadline=None)
 @given(SWAPPED, st.sampled_from(WORLDS))
 def test_overlaps_are_those_of_an_enumeration(values: list[dict[str, Any]], world: World) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     own = {value["name"] for value in values}
     asked = requests(config, world)
     matching = [
@@ -330,8 +331,8 @@ def test_overlaps_are_those_of_an_enumeration(values: list[dict[str, Any]], worl
 def test_moves_are_those_of_an_enumeration(
     old_values: list[dict[str, Any]], new_values: list[dict[str, Any]], world: World
 ) -> None:
-    old = configuration(objects(old_values), BUILT_IN)
-    new = configuration(objects(old_values[:1] + new_values), BUILT_IN)
+    old = build_configuration(objects(old_values), BUILT_IN)
+    new = build_configuration(objects(old_values[:1] + new_values), BUILT_IN)
     both = [rule for schema in new.order for rule in schema.spec.rules]
     expected = set()
     for each in requests(old, world, *both):
@@ -371,7 +372,7 @@ def place(resolution: Resolution) -> tuple[str, str]:
 def test_conditions_are_found_as_by_an_enumeration(
     values: list[dict[str, Any]], others: list[dict[str, Any]], world: World
 ) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     conditions = [rule for schema in objects(others).flow_schemas for rule in schema.spec.rules][:2]
     answers = Conditions(config, conditions, world)
     for condition in conditions:
@@ -394,7 +395,7 @@ def test_conditions_are_found_as_by_an_enumeration(
 @settings(max_examples=60, deadline=None)
 @given(SWAPPED, st.sampled_from(WORLDS))
 def test_blockers_take_everything_and_none_could_be_spared(values: list[dict[str, Any]], world: World) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     asked = requests(config, world)
     analysis = Analysis(config, world)
     for part in analysis.unreachable():
@@ -420,7 +421,7 @@ def _earlier(config: Configuration, other: Part, part: Part) -> bool:
 @settings(max_examples=40, deadline=None)
 @given(SWAPPED, st.sampled_from(WORLDS))
 def test_all_that_never_decides_can_be_removed_at_once(values: list[dict[str, Any]], world: World) -> None:
-    config = configuration(objects(values), BUILT_IN)
+    config = build_configuration(objects(values), BUILT_IN)
     dead = list(Analysis(config, world).unreachable())
     order = tuple(
         _without(schema, [part for part in dead if part.schema is schema])
@@ -474,7 +475,7 @@ def test_witnesses_of_recorded_configurations_replay(number: str) -> None:
 
 def test_questions_that_make_no_sense_are_errors() -> None:
     spec = {"priorityLevelConfiguration": {"name": "nowhere"}}
-    config = configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}]), BUILT_IN)
+    config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}]), BUILT_IN)
     (lost,) = config.dangling
     with pytest.raises(ValueError, match=r'^the FlowSchema "lost" is not effective in this configuration$'):
         Analysis(config).reachable(lost)
@@ -482,7 +483,7 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     with pytest.raises(ValueError, match=r'^"service-accounts" is reachable$'):
         Analysis(config).shadows(Part(service_accounts))
     # One that is equal is as good as one that is the same: it may come from another reading of the files.
-    again = configuration(Objects(), builtin.workspace_objects.__wrapped__(RELEASE))
+    again = build_configuration(Objects(), builtin.workspace_objects.__wrapped__(RELEASE))
     assert again.order[0].document is not config.order[0].document
     assert Analysis(again).reachable(service_accounts) == Analysis(config).reachable(service_accounts)
 
@@ -518,7 +519,7 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
     part = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
     rule = {"subjects": [{"kind": "User", "user": {"name": "alice"}}], "resourceRules": [part | changes]} | changes
     spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": [rule]} | changes
-    config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
+    config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     schema = next(each for each in config.order if each.name == "x")
     assert Analysis(config).reachable(schema) is None
     assert [*Analysis(config).unreachable([schema])] == [Part(schema)]
@@ -538,7 +539,7 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
 )
 def test_a_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources: list[str], asked: str | None) -> None:
     mine = configurations.schema(configurations.user("alice"), verbs=verbs, resources=resources)
-    found = Analysis(configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
+    found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
     assert (found and found.digest.request_info.verb) == asked
 
 
@@ -546,15 +547,15 @@ def test_status_as_a_resource_is_in_no_namespace() -> None:
     # `/api/v1/namespaces/x/status` is about the namespace x itself.
     for outside in (True, False):
         mine = configurations.schema(configurations.user("alice"), resources=["status"], clusterScope=outside)
-        found = Analysis(configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
+        found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
         assert (found and found.digest.request_info.namespace) == ("" if outside else None)
 
 
 @pytest.mark.parametrize("name", ["system:serviceaccount:builder", "system:serviceaccount:"])
 def test_users_that_authentication_never_gives_reach_nothing(name: str) -> None:
     mine = configurations.schema(configurations.user(name))
-    before = configuration(Objects(), BUILT_IN)
-    after = configuration(Objects((mine,)), BUILT_IN)
+    before = build_configuration(Objects(), BUILT_IN)
+    after = build_configuration(Objects((mine,)), BUILT_IN)
     assert [*Analysis(after).unreachable([mine])] == [Part(mine)]
     assert [*Comparison(before, after).moved()] == []
     assert [*Analysis(after, "any").unreachable([mine])] == []
@@ -573,7 +574,7 @@ def test_what_takes_everything_together_is_told_in_its_order() -> None:
         (several, (3, None, None), [(0, None, None), (1, None, None)]),
     ):
         spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": rules}
-        config = configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
+        config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
         schema = next(each for each in config.order if each.name == "x")
         found = Analysis(config).shadows(Part(schema, *target))
         assert [(part.rule, part.member, part.entry) for part in found] == parts_of_it
@@ -581,7 +582,7 @@ def test_what_takes_everything_together_is_told_in_its_order() -> None:
 
 @pytest.mark.parametrize("name", [each.name for each in RELEASES])
 def test_what_is_unreachable_among_the_defaults(name: str) -> None:
-    config = configuration(Objects(), builtin.workspace_objects(release(name)))
+    config = build_configuration(Objects(), builtin.workspace_objects(release(name)))
     dead: list[Any] = [("global-default" if name == "1.18" else "catch-all", ("metadata", "name"))]
     if int(name[2:]) < 34:
         # Rule 1 for the leases of controllers takes service accounts of kube-system, which system-leader-election has taken.
@@ -590,7 +591,7 @@ def test_what_is_unreachable_among_the_defaults(name: str) -> None:
 
 
 def test_catch_all_takes_whoever_is_in_no_group() -> None:
-    config = configuration(Objects(), BUILT_IN)
+    config = build_configuration(Objects(), BUILT_IN)
     (catch_all,) = (each for each in config.order if each.name == "catch-all")
     assert [*Analysis(config).unreachable([catch_all])] == [Part(catch_all)]
     # Its rules match nobody whom global-default leaves, but a server takes it where nothing matches.
@@ -660,7 +661,7 @@ def _bare(asked: RequestDigest) -> RequestDigest:
     ],
 )
 def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> None:
-    config = configuration(Objects(), BUILT_IN)
+    config = build_configuration(Objects(), BUILT_IN)
     schema = next(each for each in config.order if each.name == name)
     found = Analysis(config).reachable(schema)
     assert found is not None
@@ -681,7 +682,7 @@ def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> 
 )
 def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, Any], words: str) -> None:
     mine = configurations.schema(configurations.user("alice"), verbs=["watch", "list"], **changes)
-    found = Analysis(configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
+    found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
     assert found is not None
     assert found.words is not None
     assert shlex.join(found.words) == words
@@ -690,9 +691,9 @@ def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, An
 def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
     code = (
         "import sys; from apflint import builtin; from apflint.proofs import Analysis, Budget, Comparison;"
-        "from apflint.evaluate.resolve import configuration; from apflint.releases import NEWEST;"
+        "from apflint.evaluate.configuration import build_configuration; from apflint.releases import NEWEST;"
         "from tests.evaluate.configurations import Objects;"
-        "config = configuration(Objects(), builtin.workspace_objects(NEWEST));"
+        "config = build_configuration(Objects(), builtin.workspace_objects(NEWEST));"
         "analysis = Analysis(config);"
         "assert not list(analysis.unreachable(config.order[:-1]));"
         "assert analysis.ties(config.order[5:7], lambda *_: True, Budget(1, 1)).example is None;"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.evaluate.classifier import classifier
+from apflint.evaluate.classify import Classifier, classify, matched_by
+from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
 from apflint.evaluate.requestinfo import seen_by_apf
-from apflint.evaluate.resolve import classify, configuration, matched_by
 
 from .configurations import (
     BUILT_IN,
@@ -31,7 +31,8 @@ from .configurations import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.evaluate.resolve import Configuration, Resolution
+    from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.configuration import Configuration
 
 REQUESTS = lines(FIXTURES / "requests.jsonl")
 
@@ -50,7 +51,7 @@ def test_order_and_dangling_are_the_server_s(number: str) -> None:
 @pytest.mark.parametrize("number", sorted(recorded()))
 def test_requests_resolve_as_on_the_server(number: str) -> None:
     config = recorded()[number][1]
-    fast = classifier(config)
+    fast = Classifier(config)
     mine = [request for request in REQUESTS if request[0].startswith(f"{number}-")]
     assert mine
     for identity, user, groups, method, url, verb, seen, schema, level in mine:
@@ -69,7 +70,7 @@ def test_all_recorded_requests_resolve_as_on_the_server(shared: Path) -> None:
     configs = {}
     for row in lines(folder / "configs.jsonl"):
         row["objects"] = _plain(row["priority_levels"] + row["flow_schemas"])
-        config = configs[row["id"]] = configuration(merged(base, row), BUILT_IN, defaults=False)
+        config = configs[row["id"]] = build_configuration(merged(base, row), BUILT_IN, defaults=False)
         assert [schema.name for schema in config.order] == row["expect"]["order"], row["id"]
         assert sorted(schema.name for schema in config.dangling) == sorted(row["expect"]["dangling"]), row["id"]
     requests = lines(folder / "requests.jsonl")
@@ -101,7 +102,7 @@ def level(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_mandatory_objects_are_imagined_at_the_ends_when_nothing_is_stored() -> None:
-    config = configuration(
+    config = build_configuration(
         objects([schema("zz", "catch-all", 10000), schema("a", "exempt", 1)]), BUILT_IN, defaults=False
     )
     # The levels that they name are not stored either, so both dangle.
@@ -117,8 +118,12 @@ def test_an_imagined_catch_all_comes_after_whatever_has_its_precedence() -> None
     ours = objects(
         [schema("zz", "mine", 10000), level("mine", type="Limited", limited={"limitResponse": {"type": "Reject"}})]
     )
-    assert [each.name for each in configuration(ours, BUILT_IN, defaults=False).order] == ["exempt", "zz", "catch-all"]
-    stored = configuration(ours, BUILT_IN)
+    assert [each.name for each in build_configuration(ours, BUILT_IN, defaults=False).order] == [
+        "exempt",
+        "zz",
+        "catch-all",
+    ]
+    stored = build_configuration(ours, BUILT_IN)
     assert [each.name for each in stored.order][-2:] == ["catch-all", "zz"]
     assert not stored.imagined
 
@@ -159,13 +164,13 @@ def test_an_imagined_catch_all_comes_after_whatever_has_its_precedence() -> None
     ],
 )
 def test_a_level_that_the_controller_cannot_work_with_counts_as_absent(broken: dict[str, Any], reason: str) -> None:
-    config = configuration(objects([broken, schema("a", broken["name"])]), BUILT_IN)
+    config = build_configuration(objects([broken, schema("a", broken["name"])]), BUILT_IN)
     assert "a" in [each.name for each in config.dangling]
-    assert reason in config.broken[broken["name"]]
+    assert reason in config.unusable[broken["name"]]
 
 
 def test_a_user_without_groups_falls_back_to_catch_all() -> None:
-    config = configuration(Objects(), BUILT_IN)
+    config = build_configuration(Objects(), BUILT_IN)
     resolution = classify(config, digest("nobody", [], "GET", "/api/v1/pods"))
     assert (*names(resolution), resolution.matched_by) == ("catch-all", "catch-all", None)
 
@@ -176,7 +181,7 @@ def test_the_user_s_object_replaces_the_built_in_one_and_the_last_of_a_name_coun
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
     }
     ours = objects([schema("probes", "nowhere", 2, **everybody), schema("probes", "workload-low", 2, **everybody)])
-    config = configuration(ours, BUILT_IN)
+    config = build_configuration(ours, BUILT_IN)
     assert len(config.order) == len(BUILT_IN.flow_schemas)
     assert names(classify(config, digest("x", [], "GET", "/healthz"))) == ("probes", "workload-low")
 
@@ -187,8 +192,8 @@ def test_the_order_of_files_never_changes_a_resolution(
 ) -> None:
     shuffled = list(values)
     random.shuffle(shuffled)
-    one = configuration(objects(values), BUILT_IN, defaults=defaults)
-    other = configuration(objects(shuffled), BUILT_IN, defaults=defaults)
+    one = build_configuration(objects(values), BUILT_IN, defaults=defaults)
+    other = build_configuration(objects(shuffled), BUILT_IN, defaults=defaults)
     assert [each.name for each in one.order] == [each.name for each in other.order]
     assert names(classify(one, asked)) == names(classify(other, asked))
 
@@ -197,10 +202,10 @@ def test_the_order_of_files_never_changes_a_resolution(
 def test_a_later_flow_schema_never_changes_a_resolution(
     values: list[dict[str, Any]], spec: dict[str, Any], asked: RequestDigest
 ) -> None:
-    before = classify(configuration(objects(values), BUILT_IN), asked)
+    before = classify(build_configuration(objects(values), BUILT_IN), asked)
     later = {"kind": "FlowSchema", "name": "zzz", "spec": spec}
     spec["matchingPrecedence"] = before.flow_schema.spec.matching_precedence
-    after = classify(configuration(objects([*values, later]), BUILT_IN), asked)
+    after = classify(build_configuration(objects([*values, later]), BUILT_IN), asked)
     if before.matched_by is None:
         assert after.flow_schema.name in (before.flow_schema.name, "zzz")
     else:
@@ -212,7 +217,7 @@ def test_a_later_flow_schema_never_changes_a_resolution(
 def test_classify_agrees_with_a_naive_statement_of_the_rules(
     values: list[dict[str, Any]], asked: RequestDigest, defaults: bool
 ) -> None:
-    config = configuration(objects(values), BUILT_IN, defaults=defaults)
+    config = build_configuration(objects(values), BUILT_IN, defaults=defaults)
     resolution = classify(config, asked)
     matching = [each for each in config.order if matches_flow_schema(asked, each.spec)]
     if matching:
@@ -233,11 +238,3 @@ def _well_ordered(config: Configuration) -> bool:
         if ("FlowSchema", each.name) not in config.imagined
     ]
     return keys == sorted(keys)
-
-
-@given(FLOW_SCHEMAS, st.lists(DIGESTS, max_size=12))
-def test_the_fast_classifier_agrees(values: list[dict[str, Any]], asked: list[RequestDigest]) -> None:
-    config = configuration(objects(values), BUILT_IN)
-    fast = classifier(config)
-    for each in (*asked, *asked):
-        assert fast(each) == classify(config, each)

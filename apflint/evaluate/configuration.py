@@ -1,0 +1,119 @@
+"""The API Priority and Fairness configuration of a server: FlowSchemas in matching order, and priority levels.
+
+Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go (`lockAndDigestConfigObjects`,
+`digestFlowSchemasLocked`, `queueSetCompleterForPL`) and apihelpers/apf_helpers.go (`FlowSchemaSequence`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from apflint.evaluate.shards import why_no_dealer
+from apflint.model import FlowSchema, PriorityLevelConfiguration
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from apflint.model import Kind
+
+_T = TypeVar("_T", FlowSchema, PriorityLevelConfiguration)
+
+EXEMPT, CATCH_ALL = "exempt", "catch-all"
+"""Names of the mandatory objects: one FlowSchema and one priority level each."""
+
+
+class Objects(Protocol):
+    """FlowSchemas and priority levels in any order: a `Workspace`, or the built-in objects of a release."""
+
+    @property
+    def flow_schemas(self) -> tuple[FlowSchema, ...]:
+        """The FlowSchemas."""
+
+    @property
+    def priority_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
+        """The priority levels."""
+
+
+class Configuration(NamedTuple):
+    """The objects that a server uses to classify requests."""
+
+    order: tuple[FlowSchema, ...]
+    """Effective FlowSchemas, in matching order."""
+    dangling: tuple[FlowSchema, ...]
+    """FlowSchemas that the server skips because their priority level does not exist, in matching order."""
+    levels: Mapping[str, PriorityLevelConfiguration]
+    """Effective priority levels by name."""
+    unusable: Mapping[str, str]
+    """Stored priority levels that the server treats as absent, by name, with the reason as a predicate of the level."""
+    imagined: frozenset[tuple[Kind, str]]
+    """Kinds and names of missing mandatory objects, which the server imagines."""
+
+
+def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = True) -> Configuration:
+    """Build the configuration of a server that stores the user's objects and the built-in objects these do not define.
+
+    `builtin` are all built-in objects of the release. Without `defaults`, none of them is stored, and the server imagines
+    the mandatory ones that the user's objects lack. Of several objects with the same name the last one counts, as if they
+    had been applied one after the other.
+    """
+    levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
+    unusable = {level.name: reason for level in levels if (reason := why_unusable(level)) is not None}
+    effective = {level.name: level for level in levels if level.name not in unusable}
+
+    stored = sorted(
+        _last_by_name((*(builtin.flow_schemas if defaults else ()), *user.flow_schemas)), key=matching_order
+    )
+    # The server imagines missing levels after this step, so a FlowSchema that references one of them dangles all the same.
+    order = [schema for schema in stored if schema.spec.priority_level_configuration in effective]
+    dangling = tuple(schema for schema in stored if schema.spec.priority_level_configuration not in effective)
+
+    imagined: set[tuple[Kind, str]] = set()
+    names = {schema.name for schema in order}
+    mandatory = {schema.name: schema for schema in builtin.flow_schemas}
+    # Imagined FlowSchemas are first and last, even if others have the same precedence.
+    if EXEMPT not in names:
+        order.insert(0, mandatory[EXEMPT])
+        imagined.add(("FlowSchema", EXEMPT))
+    if CATCH_ALL not in names:
+        order.append(mandatory[CATCH_ALL])
+        imagined.add(("FlowSchema", CATCH_ALL))
+    for level in builtin.priority_levels:
+        if level.name in (EXEMPT, CATCH_ALL) and level.name not in effective:
+            effective[level.name] = level
+            imagined.add(("PriorityLevelConfiguration", level.name))
+    return Configuration(tuple(order), dangling, effective, unusable, frozenset(imagined))
+
+
+def matching_order(schema: FlowSchema) -> tuple[int, str]:
+    """Return the sort key of the matching order: precedence, then name. Python orders strings as Go orders UTF-8 bytes."""
+    return schema.spec.matching_precedence, schema.name
+
+
+def why_unusable(level: PriorityLevelConfiguration) -> str | None:
+    """Return why the server treats a stored level as absent, as a predicate of the level, or None if it uses the level.
+
+    Source: `queueSetCompleterForPL`. The API server rejects all of these levels, so only manifests that were never applied
+    contain them. An `exempt` level without the field `exempt` is usable: the server adds the field.
+    """
+    spec = level.spec
+    if (spec.type == "Exempt") != (level.name == EXEMPT):
+        return f'has type "{spec.type}", but only the level "{EXEMPT}" has type "Exempt"'
+    if (spec.type == "Limited") != (spec.limited is not None):
+        return f'has type "{spec.type}" {"and" if spec.limited else "but no"} "limited" settings'
+    if spec.exempt is not None and spec.type != "Exempt":
+        return f'has type "{spec.type}" and "exempt" settings'
+    if spec.limited is None:
+        return None
+    response, queuing = spec.limited.limit_response
+    if (response == "Reject") != (queuing is None):
+        return f'has limitResponse "{response}" {"and" if queuing else "but no"} "queuing" settings'
+    if queuing is None or queuing.queues < 1:
+        return None
+    no_dealer = why_no_dealer(queuing.queues, queuing.hand_size)
+    return None if no_dealer is None else f"cannot deal queues: {no_dealer}"
+
+
+def _last_by_name(objects: Iterable[_T]) -> list[_T]:
+    """Keep the last object of each name, and every object without a name: the server generates one for each."""
+    return list({item.name or at: item for at, item in enumerate(objects)}.values())
