@@ -24,6 +24,9 @@ Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 """Annotation with which 0 and absent shares stay 0 in v1beta3 (Kubernetes 1.30 and later; 1.29 then rejects the level)."""
 
+SUBJECT_FIELDS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
+"""The field of a subject that its kind selects."""
+
 
 class OwnerReference(NamedTuple):
     """`metadata.ownerReferences[]`."""

@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint import catalogue
-from apflint.checks import repair
 from apflint.finding import Problem
 from apflint.fix import Edit, Fix, Rename
+from apflint.fixes import suggestions
 from apflint.location import TextRange, clipped
 from apflint.wording import quote, suggest
 
@@ -33,7 +33,7 @@ def no_suppression(source: Source, comment: Comment, is_one: re.Pattern[str], *,
         return Problem(place, f"the suppression names no rule, so it does nothing. {_HOW}")
     hint = suggest(word, _WORDS) if hints else ""
     message = f'"{clipped(word)}" is nothing that apflint knows, so this comment does nothing.{hint} {_HOW}'
-    meant = repair.meant(word, _WORDS) if hints else None
+    meant = suggestions.find_intended(word, _WORDS) if hints else None
     form = is_one.match(f"{meant}{comment.text[len(word) :]}") if meant else None
     if not meant or form is None:
         return Problem(place, message)
@@ -63,7 +63,7 @@ def _meant(written: str) -> str | None:
     """The rule that a misspelt one must be. Of ids only the letters may be wrong: any other number is another rule."""
     if number := re.fullmatch(r"[APFapf]{0,3}[-_ ]?([0-9]{3})", written):
         return f"APF{number[1]}" if f"APF{number[1]}" in catalogue.ids() else None
-    return repair.meant(written, catalogue.names())
+    return suggestions.find_intended(written, catalogue.names())
 
 
 def _replaced(place: Location, old: str, new: str, prefix: str = "") -> Fix:

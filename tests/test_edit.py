@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.edit import CannotEditError, apply, files, insertion, nesting, places, removal
+from apflint.edit import files, insertion, nesting, places, removal
+from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.fix import Edit
 from apflint.load.json import compose as compose_json
 from apflint.load.yaml import compose
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def test_edits_are_made_together_whatever_their_order() -> None:
-    assert apply("one two three", [Edit(8, 13, "3"), Edit(0, 3, "1"), Edit(7, 7, "!")]) == "1 two! 3"
-    assert apply("one", [Edit(0, 3, "1"), Edit(0, 3, "1")]) == "1"
-    assert apply("one", []) == "one"
-    assert apply("one two", [Edit(4, 7, "2"), Edit(4, 4, "and "), Edit(3, 3, ",")]) == "one, and 2"
+    assert apply_edits("one two three", [Edit(8, 13, "3"), Edit(0, 3, "1"), Edit(7, 7, "!")]) == "1 two! 3"
+    assert apply_edits("one", [Edit(0, 3, "1"), Edit(0, 3, "1")]) == "1"
+    assert apply_edits("one", []) == "one"
+    assert apply_edits("one two", [Edit(4, 7, "2"), Edit(4, 4, "and "), Edit(3, 3, ",")]) == "one, and 2"
 
 
 @pytest.mark.parametrize(
@@ -31,8 +32,8 @@ def test_edits_are_made_together_whatever_their_order() -> None:
     [[Edit(0, 2, "a"), Edit(1, 3, "b")], [Edit(1, 1, "a"), Edit(1, 1, "b")], [Edit(2, 9, "")], [Edit(2, 1, "")]],
 )
 def test_edits_that_are_at_odds_are_refused(edits: list[Edit]) -> None:
-    with pytest.raises(ValueError, match="two edits"):
-        apply("one", edits)
+    with pytest.raises(CannotEditError, match="edits overlap"):
+        apply_edits("one", edits)
 
 
 @given(st.text(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3), st.text(max_size=3)), max_size=4))
@@ -48,7 +49,7 @@ def test_what_no_edit_touches_is_left(text: str, wanted: list[tuple[int, int, st
         for before, after in zip([Edit(0, 0, ""), *edits], [*edits, Edit(len(text), 0, "")], strict=True)
     ]
     expected = "".join(piece + new for piece, new in zip(kept, [*(edit.new for edit in edits), ""], strict=True))
-    assert apply(text, reversed(edits)) == expected
+    assert apply_edits(text, reversed(edits)) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_what_no_edit_touches_is_left(text: str, wanted: list[tuple[int, int, st
 def test_an_entry_goes_with_all_that_is_its_own(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, removal.removed(text, root, [("a", "b")])) == after
+    assert apply_edits(text, removal.remove_entries(text, root, [("a", "b")])) == after
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_a_new_key_stands_behind_its_neighbours(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
     path = (0, "b") if text.startswith("-") else ("a", "b")
-    assert apply(text, insertion.inserted(text, root, path, 7)) == after
+    assert apply_edits(text, insertion.insert_entry(text, root, path, 7)) == after
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_new_key_stands_behind_its_neighbours(text: str, after: str) -> None:
 def test_a_new_field_stands_where_it_does_by_custom(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, insertion.inserted(text, root, ("type",), 7)) == after
+    assert apply_edits(text, insertion.insert_entry(text, root, ("type",), 7)) == after
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_new_field_stands_where_it_does_by_custom(text: str, after: str) -> No
 def test_a_new_first_field_of_an_item_of_a_list(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, insertion.inserted(text, root, (0, "type"), 7)) == after
+    assert apply_edits(text, insertion.insert_entry(text, root, (0, "type"), 7)) == after
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_a_new_first_field_of_an_item_of_a_list(text: str, after: str) -> None:
 def test_a_number_takes_the_place_of_a_value(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, [places.written(text, root, ("b",), 7)]) == after
+    assert apply_edits(text, [places.replace_scalar(text, root, ("b",), 7)]) == after
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_a_number_takes_the_place_of_a_value(text: str, after: str) -> None:
 def test_a_text_takes_the_place_of_a_value(text: str, new: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, [places.written(text, root, ("b",), new)]) == after
+    assert apply_edits(text, [places.replace_scalar(text, root, ("b",), new)]) == after
 
 
 def test_keys_and_texts_keep_their_quotes() -> None:
@@ -186,11 +187,12 @@ def test_keys_and_texts_keep_their_quotes() -> None:
     ):
         root = compose(text, 0, len(text))
         assert root is not None
-        edits = [places.renamed(text, root, ("b",), "c"), places.replaced(text, root, ("b",), "v1x", "v1")]
-        assert apply(text, edits) == after
+        edits = [places.rename_key(text, root, ("b",), "c"), places.replace_part(text, root, ("b",), "v1x", "v1")]
+        assert apply_edits(text, edits) == after
     text = '{"b": "g\\/v1x"}'
     assert (
-        apply(text, [places.replaced(text, compose_json(text, 0, len(text)), ("b",), "v1x", "v1")]) == '{"b": "g\\/v1"}'
+        apply_edits(text, [places.replace_part(text, compose_json(text, 0, len(text)), ("b",), "v1x", "v1")])
+        == '{"b": "g\\/v1"}'
     )
 
 
@@ -199,9 +201,9 @@ def test_what_comes_from_another_place_is_not_removed_here(text: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError):
-        removal.removed(text, root, [("a", "b")])
-    assert places.shared(root, ("a", "b")) is not None
-    assert places.shared(root, ("x", "b")) is None
+        removal.remove_entries(text, root, [("a", "b")])
+    assert places.find_alias(root, ("a", "b")) is not None
+    assert places.find_alias(root, ("x", "b")) is None
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
@@ -292,7 +294,7 @@ def test_a_read_only_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_text_becomes_the_only_entry_of_a_mapping(text: str, after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, [places.wrapped(text, root, ("b",), "name")]) == after
+    assert apply_edits(text, [places.wrap_scalar(text, root, ("b",), "name")]) == after
 
 
 @pytest.mark.parametrize("text", ["b: 7", "b: |\n  x\n", "b: [x]", "b:", "c: x"])
@@ -300,7 +302,7 @@ def test_what_is_no_text_on_one_line_is_not_wrapped(text: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError):
-        places.wrapped(text, root, ("b",), "name")
+        places.wrap_scalar(text, root, ("b",), "name")
 
 
 @pytest.mark.parametrize(
@@ -327,7 +329,7 @@ def test_entries_move_into_a_mapping_with_all_their_lines(text: str, after: str)
     root = compose(text, 0, len(text))
     assert root is not None
     path = (0, "a") if text.startswith("-") else ("a",)
-    assert apply(text, nesting.nested(text, root, path, ("b", "c"))) == after
+    assert apply_edits(text, nesting.nest_entries(text, root, path, ("b", "c"))) == after
 
 
 @pytest.mark.parametrize(
@@ -337,7 +339,7 @@ def test_entries_that_do_not_stand_on_lines_of_their_own_are_left(text: str) -> 
     root = compose(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError):
-        nesting.nested(text, root, ("a",), ("b", "c"))
+        nesting.nest_entries(text, root, ("a",), ("b", "c"))
 
 
 @pytest.mark.parametrize(
@@ -353,7 +355,7 @@ def test_entries_that_do_not_stand_on_lines_of_their_own_are_left(text: str) -> 
 def test_the_first_one_of_an_item_leaves_its_dash(text: str, path: tuple[str | int, ...], after: str) -> None:
     root = compose(text, 0, len(text))
     assert root is not None
-    assert apply(text, removal.removed(text, root, [path])) == after
+    assert apply_edits(text, removal.remove_entries(text, root, [path])) == after
 
 
 @pytest.mark.parametrize(
@@ -375,7 +377,7 @@ def test_what_cannot_be_removed_is_said(text: str, paths: list[tuple[str | int, 
     root = compose(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError, match=told):
-        removal.removed(text, root, paths)
+        removal.remove_entries(text, root, paths)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +394,7 @@ def test_where_no_key_can_be_put_in_is_said(text: str, path: tuple[str | int, ..
     root = compose(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError, match=told):
-        insertion.inserted(text, root, path, 7)
+        insertion.insert_entry(text, root, path, 7)
 
 
 def test_nothing_moves_where_there_is_no_mapping() -> None:
@@ -401,8 +403,8 @@ def test_nothing_moves_where_there_is_no_mapping() -> None:
     assert root is not None
     for path in (("a", "x"), ("a", 0, "x"), ("z", "x")):
         with pytest.raises(CannotEditError, match="there is no such mapping"):
-            nesting.nested(text, root, path, ("b",))
-    assert places.shared(root, ("z", "x")) is None
+            nesting.nest_entries(text, root, path, ("b",))
+    assert places.find_alias(root, ("z", "x")) is None
 
 
 def test_only_regular_files_are_replaced(tmp_path: Path) -> None:

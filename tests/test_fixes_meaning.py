@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint import catalogue, engine
-from apflint.checks.repair import meant
 from apflint.checks.requests import VERBS
 from apflint.edit.fix import FixResult, apply_fixes
 from apflint.finding import Cause
+from apflint.fixes.suggestions import find_intended
 from apflint.load import load
 from apflint.model import flow_schema, priority_level
 from apflint.releases import NEWEST, release
@@ -546,7 +546,7 @@ def test_a_misspelt_verb_is_fixed_whatever_is_beside_it(verbs: str, safe: str, u
      ("deleteall", None), ("set", None), ("post", None), ("dele", "delete"), ("", None), ("*", None)],
 )  # fmt: skip
 def test_a_word_is_meant_where_nothing_else_is(word: str, verb: str | None) -> None:
-    assert meant(word, VERBS) == verb
+    assert find_intended(word, VERBS) == verb
 
 
 # Laws.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin, formats
-from apflint.checks import repair
 from apflint.checks.comparison import differences
 from apflint.finding import Cause, Problem
+from apflint.fixes import suggestions
 from apflint.location import Place
 from apflint.wording import placeholder_hint, quote, suggest
 
@@ -65,7 +65,10 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
             path = ("spec", "distinguisherMethod", "type")
             cause = Cause("FieldValueNotSupported", "spec.distinguisherMethod.type")
             yield Problem(
-                Place(schema.document, path), message, cause, fix=repair.spelled(path, method, DISTINGUISHERS)
+                Place(schema.document, path),
+                message,
+                cause,
+                fix=suggestions.correct_spelling(path, method, DISTINGUISHERS),
             )
 
 
@@ -83,7 +86,7 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
             known = near in builtin_levels or any(level.name == near for level in workspace.priority_levels)
             hint = f" Did you mean {quote(near)}?" if known else placeholder_hint(name)
             message = f"{quote(name)} can be no priority level's name: {wrong}.{hint}"
-            fix = repair.changed(path, name, near, safe=False) if known else None
+            fix = suggestions.replace_value(path, name, near, safe=False) if known else None
             yield Problem(Place(schema.document, path), message, Cause("FieldValueInvalid", field), fix=fix)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks import repair
 from apflint.finding import Problem
 from apflint.fix import Fix, Remove
+from apflint.fixes import suggestions
 from apflint.location import Place
 from apflint.wording import quote
 
@@ -36,7 +36,7 @@ def implicit_precedence(effective: Effective) -> Iterator[Problem]:
                 " (9900) and catch-all (10000), and after all other built-in FlowSchemas. Set matchingPrecedence explicitly"
             )
             path = ("spec", "matchingPrecedence")
-            fix = repair.given(schema.document, path, 1000, "write matchingPrecedence: 1000", safe=True)
+            fix = suggestions.set_field(schema.document, path, 1000, "write matchingPrecedence: 1000", safe=True)
             yield Problem(Place(schema.document, path), message, fix=fix)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.checks import repair
 from apflint.evaluate import resources
 from apflint.finding import Problem
+from apflint.fixes import suggestions
 from apflint.location import Place
 from apflint.wording import listed, quote
 
@@ -55,7 +55,7 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
 
 
 def _item_fix(path: Path, old: str, new: str | None, there: frozenset[str]) -> Fix | None:
-    return None if new is None else repair.replaced(path, old, new, there, safe=False)
+    return None if new is None else suggestions.replace_item(path, old, new, there, safe=False)
 
 
 def _impossible_methods(effective: Effective) -> Iterator[Problem]:
@@ -76,7 +76,7 @@ def _impossible_methods(effective: Effective) -> Iterator[Problem]:
                         # Reading a path once or for long is GET all the same, and that is there.
                         fix = None
                         if verb in ("list", "watch") and "get" in there:
-                            fix = repair.without(at[:-1], part.verbs, [number], 'beside "get"', safe=False)
+                            fix = suggestions.remove_items(at[:-1], part.verbs, [number], 'beside "get"', safe=False)
                         yield Problem(Place(schema.document, at), message, fix=fix)
 
 
@@ -147,7 +147,7 @@ def _in_groups(known: tuple[Resource, ...], groups: frozenset[str]) -> bool:
 
 
 def _cluster_scope(document: Document, path: Path) -> Fix:
-    return repair.given(document, (*path, "clusterScope"), True, "write clusterScope: true", safe=False)
+    return suggestions.set_field(document, (*path, "clusterScope"), True, "write clusterScope: true", safe=False)
 
 
 def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
@@ -188,7 +188,7 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
                 f"{said}: requests with {listed(map(quote, rule.verbs), 'or')} for them are always in a namespace, so this rule"
                 " never matches. Write `namespaces: ['*']`"
             )
-            fix = repair.given(document, (*path, "namespaces"), ("*",), 'write namespaces: ["*"]', safe=False)
+            fix = suggestions.set_field(document, (*path, "namespaces"), ("*",), 'write namespaces: ["*"]', safe=False)
             yield Problem(Place(document, (*path, "clusterScope"), key=True), message, fix=fix)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from apflint import formats
 from apflint.finding import Cause, Elsewhere, Problem
 from apflint.fix import Fix, Remove
+from apflint.fixes import suggestions
 from apflint.location import Place
 from apflint.model import FlowSchema
 from apflint.wording import placeholder_hint, quote
@@ -172,7 +173,7 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
 
 def _removable(document: Document, path: Path, message: str) -> Problem:
     """A field that the server drops: without it the object is the same."""
-    fix = Fix(f"remove {quote(path[-1])}", True, (Remove(path),))
+    fix = suggestions.remove_field(path, safe=True)
     return Problem(Place(document, path, key=True), message, fix=fix)
 
 

@@ -10,7 +10,6 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks import repair
 from apflint.checks.matching import COLLECTION_VERBS, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
 from apflint.evaluate import resources
@@ -24,6 +23,7 @@ from apflint.evaluate.match import (
 )
 from apflint.finding import Elsewhere, Problem
 from apflint.fix import Fix
+from apflint.fixes import suggestions
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple
@@ -147,7 +147,7 @@ def _problem(
     document = schema.document
     first, *others = (Place(document, (*missed.path, member), key=member == "clusterScope") for missed in found)
     name, value, title = fix
-    fixes = [repair.given(document, (*missed.path, name), value, title, safe=False) for missed in found]
+    fixes = [suggestions.set_field(document, (*missed.path, name), value, title, safe=False) for missed in found]
     return Problem(
         first,
         message,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks import repair
 from apflint.checks.level_facts import describe_seats
 from apflint.checks.reachability import given
 from apflint.checks.system_users import system_users, typical_requests
@@ -13,6 +12,7 @@ from apflint.evaluate.configuration import EXEMPT, matching_order
 from apflint.evaluate.match import ALL, matches_flow_schema
 from apflint.finding import Elsewhere, Problem
 from apflint.fix import Fix
+from apflint.fixes import suggestions
 from apflint.location import Place
 from apflint.wording import quote
 
@@ -116,5 +116,7 @@ def _entries_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Path]:
 
 def _widened(schema: FlowSchema, entries: list[Path]) -> Fix:
     title = "set clusterScope: true"
-    fixes = (repair.given(schema.document, (*path, "clusterScope"), True, title, safe=False) for path in entries)
+    fixes = (
+        suggestions.set_field(schema.document, (*path, "clusterScope"), True, title, safe=False) for path in entries
+    )
     return Fix(title, safe=False, operations=tuple(operation for each in fixes for operation in each.operations))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks import repair
 from apflint.checks.metadata import objects
 from apflint.finding import Elsewhere, Problem
+from apflint.fixes import suggestions
 from apflint.location import Path, Place
 from apflint.wording import quote
 
@@ -106,4 +106,4 @@ def is_deleted_by_server(release: Release, document: Document) -> bool:
 def _kept(document: Document, *, safe: bool = True) -> Fix:
     """Tells the server that the object is not its own to change or delete."""
     title = f'write the annotation {builtin.AUTOUPDATE}: "false"'
-    return repair.given(document, _ANNOTATION, "false", title, safe=safe)
+    return suggestions.set_field(document, _ANNOTATION, "false", title, safe=safe)

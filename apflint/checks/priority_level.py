@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks import repair
 from apflint.checks.comparison import differences
 from apflint.finding import Cause, Problem
-from apflint.fix import Fix, Insert, Remove
+from apflint.fix import Fix, Insert
+from apflint.fixes import suggestions
 from apflint.location import Place, field_path
 from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.wording import quote, suggest
@@ -43,10 +43,6 @@ def _problem(
     return Problem(Place(level.document, path, key), message, Cause(f"FieldValue{reason}", field_path(path)), fix=fix)
 
 
-def _removal(path: Path, *, safe: bool) -> Fix:
-    return Fix(f"remove {quote(path[-1])}", safe, (Remove(path),))
-
-
 def _due(level: PriorityLevelConfiguration) -> str:
     """The one type that a level of this name can have."""
     return "Exempt" if level.name == "exempt" else "Limited"
@@ -71,7 +67,7 @@ def _limited_instead(level: PriorityLevelConfiguration) -> Fix | None:
     """Makes a level Limited that says its limits, and is Exempt by its type only."""
     if level.name == "exempt" or level.spec.type != "Exempt" or level.spec.limited is None:
         return None
-    return repair.changed(_TYPE, "Exempt", "Limited", safe=False)
+    return suggestions.replace_value(_TYPE, "Exempt", "Limited", safe=False)
 
 
 def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
@@ -87,7 +83,7 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
         elif spec.type == "Limited":
             if spec.exempt is not None:
                 message = '"exempt" is not allowed in a priority level of type Limited. Remove it'
-                fix = _removal(("spec", "exempt"), safe=False) if spec.limited is not None else None
+                fix = suggestions.remove_field(("spec", "exempt"), safe=False) if spec.limited is not None else None
                 yield _problem(level, ("spec", "exempt"), "Forbidden", message, key=True, fix=fix)
             if spec.limited is None:
                 message = "priority level of type Limited has no `limited`. Add `limited` with shares and limitResponse"
@@ -96,7 +92,7 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
             message = '"limited" is not allowed in a priority level of type Exempt. Remove it'
             if level.name != "exempt":
                 message = '"limited" is not allowed in a priority level of type Exempt. Change the type to Limited'
-            fix = _limited_instead(level) or _removal(("spec", "limited"), safe=False)
+            fix = _limited_instead(level) or suggestions.remove_field(("spec", "limited"), safe=False)
             yield _problem(level, ("spec", "limited"), "Forbidden", message, key=True, fix=fix)
 
 
@@ -104,10 +100,14 @@ def _type_fix(level: PriorityLevelConfiguration) -> Fix | None:
     """Writes the type that a level must have, where what is written, or what stands beside it, says the same."""
     spec, due = level.spec, _due(level)
     if spec.type:
-        return repair.spelled(_TYPE, spec.type, _TYPES) if repair.meant(spec.type, _TYPES) == due else None
+        return (
+            suggestions.correct_spelling(_TYPE, spec.type, _TYPES)
+            if suggestions.find_intended(spec.type, _TYPES) == due
+            else None
+        )
     if (spec.limited is None) != (due == "Exempt"):
         return None
-    return repair.given(level.document, _TYPE, due, f"write type: {due}", safe=True)
+    return suggestions.set_field(level.document, _TYPE, due, f"write type: {due}", safe=True)
 
 
 def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
@@ -123,13 +123,13 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             )
             hint = suggest(response.type, _RESPONSES)
             message = f"{said}. Write Queue (requests wait) or Reject (429 at once).{hint}"
-            fix = repair.spelled((*path, "type"), response.type, _RESPONSES)
+            fix = suggestions.correct_spelling((*path, "type"), response.type, _RESPONSES)
             if not response.type and response.queuing is not None:
-                fix = repair.given(level.document, (*path, "type"), "Queue", "write type: Queue", safe=False)
+                fix = suggestions.set_field(level.document, (*path, "type"), "Queue", "write type: Queue", safe=False)
             yield _problem(level, (*path, "type"), "NotSupported", message, fix=fix)
         elif response.type == "Reject" and response.queuing is not None:
             message = '"queuing" goes with type Queue; a level that rejects has no queues. Leave queuing out, or write `type: Queue`'
-            fix = _removal((*path, "queuing"), safe=True)
+            fix = suggestions.remove_field((*path, "queuing"), safe=True)
             yield _problem(level, (*path, "queuing"), "Forbidden", message, key=True, fix=fix)
         elif response.type == "Queue" and response.queuing is None:
             message = "a level of type Queue has its queues under `queuing`, which is missing; `queuing: {}` takes all defaults"
@@ -215,5 +215,5 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
                 Place(level.document, ("metadata", "annotations", PRESERVE_ZERO), key=True),
                 message,
                 Cause("FieldValueForbidden", "metadata.annotations"),
-                fix=_removal(("metadata", "annotations", PRESERVE_ZERO), safe=False),
+                fix=suggestions.remove_field(("metadata", "annotations", PRESERVE_ZERO), safe=False),
             )

@@ -6,10 +6,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin, formats
-from apflint.checks import repair
 from apflint.checks.objects import is_deleted_by_server
 from apflint.effective import once
 from apflint.finding import Elsewhere, Problem
+from apflint.fixes import suggestions
 from apflint.load import helm_templates
 from apflint.location import Path, Place
 from apflint.model import FlowSchema
@@ -64,7 +64,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
 def _misspelt(name: str, levels: Iterable[str]) -> Fix | None:
     """Names the one level that `name` is a letter off: `workload-lwo`, `globaldefault`, and not `team-b` for `team-a`."""
     near = [level for level in levels if _is_slip(name, level)]
-    return repair.changed(_LEVEL, name, near[0], safe=False) if len(near) == 1 else None
+    return suggestions.replace_value(_LEVEL, name, near[0], safe=False) if len(near) == 1 else None
 
 
 def _is_slip(one: str, other: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import formats
-from apflint.checks import repair
 from apflint.finding import Cause, Problem
+from apflint.fixes import suggestions
 from apflint.location import Place, field_path
 from apflint.record import NamedTuple
 from apflint.wording import listed, nearest, placeholder_hint, quote, several
@@ -104,7 +104,7 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
             what = "leave the others out, or the '*'" if set(found.items) != {"*"} else "it is here twice"
             message = f"'*' stands for all {found.name} and must be alone in its list: {what}"
             others = [number for number, _ in enumerate(found.items) if number != star]
-            fix = repair.without(found.path, found.items, others, 'beside "*"', safe=True)
+            fix = suggestions.remove_items(found.path, found.items, others, 'beside "*"', safe=True)
             place = Place(found.document, (*found.path, star))
             yield Problem(place, message, Cause("FieldValueInvalid", found.field), fix=fix)
 
@@ -134,11 +134,11 @@ def _verbs_by_fix(found: _List) -> Iterator[tuple[list[int], Fix | None]]:
     if "resourceRules" in found.path:
         # The server makes these verbs of the methods; GET and HEAD may be list and watch as well (RequestInfoFactory).
         methods = {number: _METHODS[verb.lower()] for number, verb in wrong.items() if verb.lower() in ("post", "put")}
-    near = {number: repair.meant(verb, VERBS) for number, verb in wrong.items() if number not in methods}
+    near = {number: suggestions.find_intended(verb, VERBS) for number, verb in wrong.items() if number not in methods}
     misspelt = {number: verb for number, verb in near.items() if verb is not None}
     for right, safe in ((misspelt, True), (methods, False)):
         if right:
-            yield list(right), repair.relisted(found.path, found.items, right, safe=safe)
+            yield list(right), suggestions.replace_items(found.path, found.items, right, safe=safe)
     if others := [number for number, verb in near.items() if verb is None]:
         yield others, None
 
@@ -190,7 +190,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
                     )
                 fix = None
                 if namespace and formats.check_dns_label(namespace.lower()) is None:
-                    fix = repair.replaced(at, namespace, namespace.lower(), there, safe=False)
+                    fix = suggestions.replace_item(at, namespace, namespace.lower(), there, safe=False)
                 yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
 
 
@@ -214,7 +214,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
                 message = f"{quote(url)} is no path that the server accepts: {wrong}"
                 fix = None
                 if url and _url_fault(f"/{url}") is None:
-                    fix = repair.replaced(path, url, f"/{url}", there, safe=False)
+                    fix = suggestions.replace_item(path, url, f"/{url}", there, safe=False)
                 place = Place(found.document, path)
                 yield Problem(place, message, Cause("FieldValueInvalid", field_path(path)), fix=fix)
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.checks import belonging
-from apflint.checks.misreading import as_written, misreading, not_finite, retyped
-from apflint.checks.subjects import MEMBERS
 from apflint.finding import Cause, Elsewhere, Problem
+from apflint.fixes.unknown_field import (
+    RBAC_ROLE_FIELDS,
+    RBAC_SUBJECT_FIELDS,
+    find_intended_kind,
+    find_owner_of_fields,
+    find_owners,
+    find_synonym,
+    fix_unknown_field,
+    is_subject_field,
+    rename_field,
+)
+from apflint.fixes.wrong_type import describe_not_finite, describe_wrong_type, fix_wrong_type
+from apflint.fixes.yaml_values import scalar_text
 from apflint.location import Path, Place, TextRange, field_path
-from apflint.model import shares_field
+from apflint.model import SUBJECT_FIELDS, shares_field
 from apflint.releases import BORROWING, EXEMPT_FIELD
 from apflint.schema import find_field_paths
 from apflint.wording import listed, quote, suggest
@@ -57,7 +67,7 @@ def unknown_field(workspace: Workspace) -> Iterator[Problem]:
         for violation in manifest.violations:
             if violation.what == "unknown" and not _is_renamed(violation):
                 message = _unknown(manifest, violation, workspace.release)
-                fix = belonging.mended(manifest.document, violation, workspace.release)
+                fix = fix_unknown_field(manifest.document, violation, workspace.release)
                 yield _dropped(manifest.document, violation, message, workspace.release, fix)
 
 
@@ -80,7 +90,7 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
                         " the manifest, unless validation is off"
                     )
                 # 0 shares were 30 by the old name, and are none by the new one: somebody has to say which is meant.
-                fix = belonging.renamed(manifest.document, violation.path, name, safe=violation.got != 0)
+                fix = rename_field(manifest.document, violation.path, name, safe=violation.got != 0)
                 yield _dropped(manifest.document, violation, message, workspace.release, fix)
 
 
@@ -92,16 +102,17 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
         for violation in manifest.violations:
             if violation.what != "unknown":
                 seen.add(violation.path)
+                message, advice = describe_wrong_type(document, violation)
                 yield Problem(
                     Place(document, violation.path),
-                    misreading(document, violation),
+                    f"{message}. {advice[0].upper()}{advice[1:]}" if advice else message,
                     Cause("BadRequest", field_path(_reported(violation.path))),
-                    fix=retyped(document, violation),
+                    fix=fix_wrong_type(document, violation),
                 )
         for path in document.not_finite:
             if path not in seen:
                 cause = Cause("BadRequest", field_path(path))
-                yield Problem(Place(document, path), not_finite(document.text(path)), cause)
+                yield Problem(Place(document, path), describe_not_finite(document.text(path)), cause)
 
 
 def _reported(path: Path) -> Path:
@@ -136,7 +147,7 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
         return f"{message} It came with Kubernetes 1.{_FIELD_SINCE[name]}"
     if habit := _rbac_habit(document, violation):
         return f"{message} {habit}"
-    if name in belonging.OF_ROLES:
+    if name in RBAC_ROLE_FIELDS:
         return f"{message} It is a field of RBAC roles. FlowSchemas do not have it: leave it out"
     if name.startswith("x-"):
         return f"{message} Kubernetes has no extension fields: put an anchor where it is used first"
@@ -149,17 +160,17 @@ def _unknown(manifest: Manifest, violation: Violation, release: Release) -> str:
     elsewhere = find_field_paths(name, document.kind, document.version, release)
     if elsewhere:
         return f"{message} There is a field of this name in {listed(_places(elsewhere))}: is it one level off?"
-    if owner := belonging.owner_of_fields(document, violation, release):
+    if owner := find_owner_of_fields(document, violation, release):
         return f"{message} {_other_owner(document, violation, owner)}"
     return f"{message} Its fields are {listed(violation.known, 'and')}"
 
 
 def _synonym(document: Document, violation: Violation, release: Release) -> str | None:
     """A question for the field that people call by the name of an unknown one, and for its place if that is elsewhere."""
-    other = belonging.synonym(str(violation.path[-1]), document.at(*violation.path), document.version)
+    other = find_synonym(str(violation.path[-1]), document.at(*violation.path), document.version)
     if other is None or other in violation.known:
         return other and f"Did you mean {quote(other)}?"
-    owners = belonging.owners_of(other, document, release)
+    owners = find_owners(other, document, release)
     return f"Did you mean {quote(other)} in {listed(sorted(owners))}?" if owners else None
 
 
@@ -178,17 +189,17 @@ def _places(paths: list[str] | tuple[str, ...]) -> list[str]:
 def _rbac_habit(document: Document, violation: Violation) -> str | None:
     """Subjects written as in a RoleBinding: the name beside the kind (APF101's most frequent cause)."""
     path = violation.path
-    if not belonging.is_subject(document, path):
+    if not is_subject_field(document, path):
         return None
-    if path[-1] in belonging.OF_RBAC_SUBJECTS:
+    if path[-1] in RBAC_SUBJECT_FIELDS:
         return "Subjects of RBAC have it; subjects of a FlowSchema do not: leave it out"
     if path[-1] not in ("name", "namespace"):
         return None
     subject = document.at(*path[:-1])
-    kind = belonging.kind_of(subject)
+    kind = find_intended_kind(subject)
     if kind is None or not isinstance(subject, dict):
         return None
-    member = MEMBERS[kind]
+    member = SUBJECT_FIELDS[kind]
     if path[-1] == "namespace" and "name" in subject:
         return f"It goes into {quote(member)} with the name" if kind == "ServiceAccount" else None
     name, namespace = (_quoted(document, (*path[:-1], part), subject.get(part)) for part in ("name", "namespace"))
@@ -199,5 +210,5 @@ def _rbac_habit(document: Document, violation: Violation) -> str | None:
 def _quoted(document: Document, path: Path, value: Any) -> str:
     """The text at `path` in quotes, as it is written where YAML reads a boolean or a number in it."""
     if isinstance(value, bool | int | float):
-        value = as_written(document, path)
+        value = scalar_text(document, path)
     return json.dumps(value if isinstance(value, str) and value else "...")

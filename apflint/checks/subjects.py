@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import formats
-from apflint.checks import repair
 from apflint.finding import Cause, Problem
 from apflint.fix import Fix
+from apflint.fixes import suggestions
 from apflint.location import Place, field_path
+from apflint.model import SUBJECT_FIELDS
 from apflint.wording import listed, placeholder_hint, quote, suggest
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from apflint.location import Path
     from apflint.model import Subject
     from apflint.workspace import Workspace
-
-MEMBERS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
-"""The kinds of subject, and the field that each is written in."""
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
@@ -42,10 +40,10 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
 def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
     """APF207."""
     for document, path, subject in _subjects(workspace):
-        if subject.kind not in MEMBERS:
+        if subject.kind not in SUBJECT_FIELDS:
             at = (*path, "kind")
             wrong = f"unknown subject kind {quote(subject.kind)}" if subject.kind else "subject has no kind"
-            message = f"{wrong}. Use {listed(MEMBERS)}.{suggest(subject.kind, MEMBERS)}".rstrip(".")
+            message = f"{wrong}. Use {listed(SUBJECT_FIELDS)}.{suggest(subject.kind, SUBJECT_FIELDS)}".rstrip(".")
             fix = _kind_fix(document, at, subject)
             yield Problem(Place(document, at), message, Cause("FieldValueNotSupported", field_path(at)), fix=fix)
             continue
@@ -54,7 +52,7 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             "group": subject.group is not None,
             "serviceAccount": subject.service_account is not None,
         }
-        due = MEMBERS[subject.kind]
+        due = SUBJECT_FIELDS[subject.kind]
         others = [name for name in present if present[name] and name != due]
         if not present[due]:
             at = (*path, due)
@@ -77,25 +75,29 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
 def _kind_fix(document: Document, path: Path, subject: Subject) -> Fix | None:
     """The kind spelled as it is meant; where it is missing, the one of the member that is there."""
     if subject.kind:
-        return repair.spelled(path, subject.kind, MEMBERS)
+        return suggestions.correct_spelling(path, subject.kind, SUBJECT_FIELDS)
     owner = ((subject.user, "User"), (subject.group, "Group"), (subject.service_account, "ServiceAccount"))
     kinds = [kind for member, kind in owner if member is not None]
-    return repair.given(document, path, kinds[0], f"write kind: {kinds[0]}", safe=True) if len(kinds) == 1 else None
+    return (
+        suggestions.set_field(document, path, kinds[0], f"write kind: {kinds[0]}", safe=True)
+        if len(kinds) == 1
+        else None
+    )
 
 
 def _other_kind_fix(path: Path, subject: Subject, others: list[str]) -> Fix | None:
     """The kind of the one member that is there; unsafe, for the kind may be what was meant."""
     if len(others) != 1:
         return None
-    kind = next(kind for kind, member in MEMBERS.items() if member == others[0])
-    return repair.changed((*path, "kind"), subject.kind, kind, safe=False)
+    kind = next(kind for kind, member in SUBJECT_FIELDS.items() if member == others[0])
+    return suggestions.replace_value((*path, "kind"), subject.kind, kind, safe=False)
 
 
 def _other_kind(subject: Subject, others: list[str]) -> str:
     """What to write for a subject whose member belongs to another kind."""
     if len(others) != 1:
         return ""
-    kind = next(kind for kind, member in MEMBERS.items() if member == others[0])
+    kind = next(kind for kind, member in SUBJECT_FIELDS.items() if member == others[0])
     hint = f" Or change kind to {kind}: the subject has {quote(others[0])}."
     prefix, user = "system:serviceaccount:", subject.user or ""
     namespace, _, name = user.removeprefix(prefix).partition(":")
@@ -146,10 +148,10 @@ def _account_fix(document: Document, path: Path, namespace: str, name: str) -> F
         return None
     if formats.check_dns_label(home) or formats.check_dns_subdomain(own):
         return None
-    fix = repair.changed((*path, "name"), name, own, safe=False)
+    fix = suggestions.replace_value((*path, "name"), name, own, safe=False)
     if namespace:
         return fix
-    more = repair.given(document, (*path, "namespace"), home, f"write namespace: {home}", safe=False)
+    more = suggestions.set_field(document, (*path, "namespace"), home, f"write namespace: {home}", safe=False)
     return Fix(f"{fix.title} and {more.title}", safe=False, operations=(*fix.operations, *more.operations))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks import repair
 from apflint.checks.exports import is_exported
 from apflint.finding import Problem
+from apflint.fixes import suggestions
 from apflint.load.document import GROUP
 from apflint.location import Place
 from apflint.model import PRESERVE_ZERO, shares_field
@@ -118,7 +118,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
                 f"{field} is absent, which the annotation {PRESERVE_ZERO} turns into 0 shares here; in v1 absent means 30."
                 f" Write {field}: 0"
             )
-            fix = repair.given(level.document, path, 0, f"write {field}: 0", safe=True)
+            fix = suggestions.set_field(level.document, path, 0, f"write {field}: 0", safe=True)
             yield Problem(Place(level.document, path), message, fix=fix)
 
 

@@ -6,7 +6,8 @@ from bisect import bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit import CannotEditError, operations
+from apflint.edit import operations
+from apflint.edit.text_edits import CannotEditError
 from apflint.load.tree import Alias, Mapping, Node, Sequence, behind
 
 if TYPE_CHECKING:

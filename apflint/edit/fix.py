@@ -11,11 +11,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit import CannotEditError, aliases, apply, operations
+from apflint.edit import aliases, operations
 from apflint.edit.files import decode
 from apflint.edit.original_lines import map_lines, with_original_lines
 from apflint.edit.proof import position, prove
 from apflint.edit.regressions import Comparison, Conflict, extents, hides_others, identity, is_unrecognized
+from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.load.source import Source
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class _Success(NamedTuple):
 
 
 def edits_of(finding: Finding) -> tuple[Edit, ...]:
-    """Return the edits that make the fix of a finding, alone. ValueError if the text does not allow that."""
+    """Return the edits that make the fix of a finding, alone. Raises CannotEditError if the text does not allow that."""
     if finding.fix is None:
         return ()
     if finding.document is None:
@@ -84,7 +85,7 @@ def edits_of(finding: Finding) -> tuple[Edit, ...]:
     document, wanted = finding.document, list(finding.fix.operations)
     edits = (*finding.fix.edits, *operations.text_edits(document, wanted))
     if "&" in document.source.text:  # an anchored value may be used in other places, which would change as well
-        prove(document.source, apply(document.source.text, edits), {position(document): wanted}, more=False)
+        prove(document.source, apply_edits(document.source.text, edits), {position(document): wanted}, more=False)
     return edits
 
 
@@ -266,7 +267,7 @@ def _edit_file(
     for finding in findings:
         if finding.document is not None:
             by_document.setdefault(id(finding.document), (finding.document, []))[1].append(finding)
-    failures: list[tuple[list[Finding], ValueError]] = []
+    failures: list[tuple[list[Finding], Exception]] = []
     for document, group in by_document.values():
         try:
             edits += operations.text_edits(document, _operations(group))
@@ -277,11 +278,11 @@ def _edit_file(
         try:
             text, encoding = decode(data)
             old = Source(name, text)
-            new = Source(name, apply(text, edits))
+            new = Source(name, apply_edits(text, edits))
             wanted = {position(document): _operations(group) for document, group in by_document.values()}
             prove(old, new.text, wanted, more=any(map(is_unrecognized, findings)))
             return encoding.encode(new.text), map_lines(old, new, edits, lines)
-        except ValueError as error:
+        except (CannotEditError, UnicodeError) as error:
             # An edit that changes other places as well fails whatever becomes of the other fixes.
             failures = [([finding], error) for finding in aliases.find_half_shared(findings)] or [(findings, error)]
     return [

@@ -1,60 +1,69 @@
-"""New keys in a tree: where those who write manifests would put them."""
+"""Inserts new keys at the places where people write them."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit import CannotEditError
-from apflint.edit.lines import above, begins_line, body, entry_end, following, line_end, line_start, next_line
-from apflint.edit.places import literal, word
+from apflint.edit.lines import (
+    comments_start,
+    entry_end,
+    entry_lines_end,
+    line_end,
+    line_prefix,
+    line_start,
+    next_line_start,
+)
+from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
+from apflint.fixes.yaml_values import value_start, write_literal, write_string
 from apflint.load.tree import Mapping, Node, Scalar, behind, walk
 
 if TYPE_CHECKING:
     from apflint.location import Path
 
-_ORDER = (
+_FIELD_ORDER = (
     *("kind", "type", "namespace", "name", "labels", "annotations"),
     *("matchingPrecedence", "priorityLevelConfiguration", "distinguisherMethod", "rules"),
     *("verbs", "apiGroups", "resources", "clusterScope", "namespaces"),
     *("nominalConcurrencyShares", "assuredConcurrencyShares", "limitResponse", "queuing"),
 )
-"""Fields in the order of the types of Kubernetes, which its examples keep; those of several mappings together."""
+"""Fields in the order of Kubernetes' types, which its examples follow; those of several mappings together."""
 _COMMENT_AFTER_LAST = re.compile(r"[ \t]*(,?)[ \t]*(?<=[ \t,])#[^\r\n]*")
 
 
 class _Entry(NamedTuple):
-    """A new entry: its key, or those of new mappings down to it, and the value."""
+    """A new entry: its key, or the keys of new mappings down to it, and its value."""
 
     names: tuple[str, ...]
     value: object
     quote: str
-    """That of the keys beside it, where JSON may be wanted."""
+    """The quote of the keys beside it: in JSON it is required."""
 
-    def lines(self, column: int, end: str) -> str:
-        """In block style, indented, without the end of the last line."""
-        shown = word(self.value) if isinstance(self.value, str) and not self.quote else literal(self.value)
+    def write_lines(self, column: int, end: str) -> str:
+        """Write the entry in block style at a column, without the end of its last line."""
+        is_plain = isinstance(self.value, str) and not self.quote
+        value = write_string(str(self.value)) if is_plain else write_literal(self.value)
         keys = [f"{' ' * (column + 2 * depth)}{self.quote}{name}{self.quote}:" for depth, name in enumerate(self.names)]
-        return f"{end.join(keys)} {shown}"
+        return f"{end.join(keys)} {value}"
 
-    def flow(self) -> str:
-        """In flow style."""
+    def write_flow(self) -> str:
+        """Write the entry in flow style."""
         keys = ": {".join(f"{self.quote}{name}{self.quote}" for name in self.names)
-        return f"{keys}: {literal(self.value)}" + "}" * (len(self.names) - 1)
+        return f"{keys}: {write_literal(self.value)}" + "}" * (len(self.names) - 1)
 
 
-def inserted(text: str, root: Node, path: Path, value: object) -> tuple[Edit, ...]:
-    """A new key in its mapping, within new mappings where those above it are missing.
+def insert_entry(text: str, root: Node, path: Path, value: object) -> tuple[Edit, ...]:
+    """Insert a key into its mapping, and into new mappings if those above it are absent.
 
-    It goes behind the fields that by custom stand before it, and behind all where there is no custom. CannotEditError
-    where the lowest value that is there is no mapping, or the text does not let us.
+    The key goes after the fields that precede it in `_FIELD_ORDER`, and to the end if it is not listed there. Raises
+    CannotEditError if the deepest value that exists is not a mapping.
     """
     depth, key, node = walk(root, path[:-1])
     owner = behind(node)
     entry = _Entry(tuple(map(str, path[depth:])), value, "")
     if isinstance(owner, Scalar) and owner.value is None and owner is node and key is not None:
-        return (_filled(text, key, owner, entry),)
+        return (_replace_null(text, key, owner, entry),)
     if not isinstance(owner, Mapping):
         raise CannotEditError("there is no such mapping", node.start, node.end)
     pairs = sorted((*owner.pairs, *((key, value) for _, key, value in owner.merges)), key=lambda pair: pair[0].start)
@@ -62,63 +71,66 @@ def inserted(text: str, root: Node, path: Path, value: object) -> tuple[Edit, ..
         at = text.find("{", owner.start, owner.end) + 1
         if not at:
             raise CannotEditError(f"there is no place for `{path[-1]}`", owner.start, owner.end)
-        return (Edit(at, at, entry._replace(quote='"').flow()),)
-    entry = entry._replace(quote='"' if text[pairs[0][0].start] == '"' else "")
-    place = _place(entry.names[0], pairs)
-    return _in_flow(text, pairs, place, entry) if owner.flow else (_in_lines(text, pairs, place, entry),)
+        return (Edit(at, at, entry._replace(quote='"').write_flow()),)
+    entry = entry._replace(quote=_key_quote(text, pairs[0][0]))
+    index = _find_index(entry.names[0], pairs)
+    return _insert_in_flow(text, pairs, index, entry) if owner.flow else (_insert_lines(text, pairs, index, entry),)
 
 
-def _place(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
-    """How many entries stand before a new key."""
-    if name not in _ORDER:
+def _key_quote(text: str, key: Scalar) -> str:
+    return '"' if text[key.start] == '"' else ""
+
+
+def _find_index(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
+    """Return the number of entries before a new key."""
+    if name not in _FIELD_ORDER:
         return len(pairs)
-    earlier = _ORDER[: _ORDER.index(name)]
+    earlier = _FIELD_ORDER[: _FIELD_ORDER.index(name)]
     return max((number for number, (key, _) in enumerate(pairs, 1) if key.value in earlier), default=0)
 
 
-def _filled(text: str, key: Scalar, null: Scalar, entry: _Entry) -> Edit:
-    """A mapping of the entry in place of a null."""
-    start = body(text, null)
+def _replace_null(text: str, key: Scalar, null: Scalar, entry: _Entry) -> Edit:
+    start = value_start(text, null)
     if start < null.end:
-        quoted = entry._replace(quote='"' if text[key.start] == '"' else "")
-        return Edit(start, null.end, f"{{{quoted.flow()}}}")
-    column = len(begins_line(text, key)) + 2
-    return _line(text, next_line(text, key, null), entry, column)
+        return Edit(start, null.end, f"{{{entry._replace(quote=_key_quote(text, key)).write_flow()}}}")
+    column = len(line_prefix(text, key)) + 2
+    return _insert_line(text, next_line_start(text, key, null), entry, column)
 
 
-def _in_lines(text: str, pairs: list[tuple[Scalar, Node]], place: int, entry: _Entry) -> Edit:
-    """On lines of its own."""
-    key, value = pairs[max(place - 1, 0)]
-    lead = begins_line(text, key)
-    if place:
-        return _line(text, following(text, key, value, len(lead)), entry, len(lead))
-    if not lead.strip(" "):
-        return _line(text, above(text, key.start - len(lead), len(lead)), entry, len(lead))
-    # The first key of a list's item shares its line with the dash.
+def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> Edit:
+    """Insert an entry in block style."""
+    key, value = pairs[max(index - 1, 0)]
+    prefix = line_prefix(text, key)
+    if index:
+        return _insert_line(text, entry_lines_end(text, key, value, len(prefix)), entry, len(prefix))
+    if not prefix.strip(" "):
+        return _insert_line(text, comments_start(text, key.start - len(prefix), len(prefix)), entry, len(prefix))
+    # The first key of a list item shares its line with the dash.
     end = line_end(text)
-    return Edit(key.start, key.start, f"{entry.lines(len(lead), end).lstrip(' ')}{end}{' ' * len(lead)}")
+    new = f"{entry.write_lines(len(prefix), end).lstrip(' ')}{end}{' ' * len(prefix)}"
+    return Edit(key.start, key.start, new)
 
 
-def _line(text: str, at: int, entry: _Entry, column: int) -> Edit:
-    """The entry where a line begins, or at the end of a text that ends in mid-line."""
+def _insert_line(text: str, at: int, entry: _Entry, column: int) -> Edit:
+    """Insert an entry at the start of a line, or at the end of a text whose last line has no line end."""
     end = line_end(text)
-    lines = entry.lines(column, end)
+    lines = entry.write_lines(column, end)
     return Edit(at, at, f"{lines}{end}" if line_start(text, at) == at else f"{end}{lines}")
 
 
-def _in_flow(text: str, pairs: list[tuple[Scalar, Node]], place: int, entry: _Entry) -> tuple[Edit, ...]:
-    """Between commas: before the next entry, or behind the last one."""
-    key, value = pairs[min(place, len(pairs) - 1)]
-    line = line_start(text, key.start)
-    lead = text[line : key.start]
-    own_line = not lead.strip()
-    if place < len(pairs):
-        at = above(text, line, len(lead)) if own_line else key.start
-        return (Edit(at, at, f"{lead}{entry.flow()},{line_end(text)}" if own_line else f"{entry.flow()}, "),)
+def _insert_in_flow(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> tuple[Edit, ...]:
+    """Insert an entry in flow style, before the next entry or after the last one."""
+    key, value = pairs[min(index, len(pairs) - 1)]
+    line, new = line_start(text, key.start), entry.write_flow()
+    prefix = text[line : key.start]
+    starts_line = not prefix.strip()
+    if index < len(pairs):
+        at = comments_start(text, line, len(prefix)) if starts_line else key.start
+        return (Edit(at, at, f"{prefix}{new},{line_end(text)}" if starts_line else f"{new}, "),)
     at = entry_end(text, key, value)
     comment = _COMMENT_AFTER_LAST.match(text, at)
     if comment is None:
-        return (Edit(at, at, f",{line_end(text)}{lead}{entry.flow()}" if own_line else f", {entry.flow()}"),)
+        return (Edit(at, at, f",{line_end(text)}{prefix}{new}" if starts_line else f", {new}"),)
     comma = comment[1]
-    shown = Edit(comment.end(), comment.end(), f"{line_end(text)}{' ' * len(lead)}{entry.flow()}{comma}")
-    return (shown,) if comma else (Edit(at, at, ","), shown)
+    insertion = Edit(comment.end(), comment.end(), f"{line_end(text)}{' ' * len(prefix)}{new}{comma}")
+    return (insertion,) if comma else (Edit(at, at, ","), insertion)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from apflint.edit import CannotEditError, apply, places
+from apflint.edit import places
 from apflint.edit.meaning import Plan, meaning, moved, planned
 from apflint.edit.operations import text_edits, unshared
 from apflint.edit.proof import others_same, same, whole
+from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.edit.versions import Target, age, serves
 from apflint.load import load_text
 from apflint.load.document import GROUP
@@ -68,8 +69,8 @@ def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> 
     if any(one.what == "refused" for one in told):
         return Migration(source.text, _sorted(told), refused=True)
     try:
-        text = apply(source.text, edits)
-    except ValueError:
+        text = apply_edits(source.text, edits)
+    except CannotEditError:
         told += [_entangled(loaded.documents[number], plans[number]) for number in plans]
         return Migration(source.text, _sorted(told), refused=True)
     if failed := _disproved(loaded, load_text(Source(source.name, text)), plans, target):
@@ -119,7 +120,7 @@ def _tellings(document: Document, plan: Plan, target: Target, *, accept_changes:
 def _edits(document: Document, operations: tuple[Operation, ...], version: str) -> list[Edit]:
     text, root = document.source.text, document.root
     edits = [
-        places.replaced(text, root, (*prefix, "apiVersion"), old.rpartition("/")[2], version)
+        places.replace_part(text, root, (*prefix, "apiVersion"), old.rpartition("/")[2], version)
         for prefix, old in _versions(document, version)
     ]
     return [*edits, *text_edits(document, operations)]
@@ -166,7 +167,7 @@ def _entangled(document: Document, plan: Plan) -> Told:
     """Says that the text cannot be edited here, pointing at the alias or merge key that is to blame where there is one."""
     paths: list[Path] = [("apiVersion",), *(operation.path for operation in plan.operations)]
     for path in paths:
-        found = places.shared(document.root, (*document.prefix, *path))
+        found = places.find_alias(document.root, (*document.prefix, *path))
         if found is not None:
             name = document.source.text[found[0] : found[1]].partition("\n")[0]
             message = f"`{name}` takes values from another place, which an edit would change too. Edit it by hand"

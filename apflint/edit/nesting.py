@@ -1,4 +1,4 @@
-"""Entries of a mapping that move into a mapping of their own beside them."""
+"""Moves entries of a mapping into a new mapping beside them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from apflint.edit import CannotEditError
-from apflint.edit.lines import above, begins_line, entry_end, following, line_end, line_start, next_line
-from apflint.edit.places import entry, mapping
+from apflint.edit.lines import (
+    comments_start,
+    entry_end,
+    entry_lines_end,
+    line_end,
+    line_prefix,
+    line_start,
+    next_line_start,
+)
+from apflint.edit.places import find_entry, find_mapping
+from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 
 if TYPE_CHECKING:
@@ -19,57 +27,58 @@ if TYPE_CHECKING:
 
     Entries = list[tuple[Scalar, Node]]
 
-_LINE_BEGIN = re.compile(r"(?:\r\n|\r|\n)(?=[ \t]*[^\s])")
+_NEXT_LINE = re.compile(r"(?:\r\n|\r|\n)(?=[ \t]*[^\s])")
 _COMMA = re.compile(r"\s*,\s*\Z")
 
 
-def nested(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
-    """The entries `names` of the mapping that holds `path`, moved into a new mapping there, in the order of the text.
+def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
+    """Move the entries `names` beside `path` into a new mapping at `path`, in the order of the text.
 
-    What stands apart moves to the others, with the comments that are its own. CannotEditError where the text does not
-    let us.
+    Entries that are apart from the first ones are moved there with their comments. Raises CannotEditError.
     """
-    owner = mapping(root, path[:-1])
-    moved = sorted((entry(root, (*path[:-1], name)) for name in names), key=lambda pair: pair[0].start)
-    there = owner.pairs[owner.pairs.index(moved[0]) :] if moved[0] in owner.pairs else []
-    run = [one for one, other in takewhile(lambda both: both[0] == both[1], zip(moved, there, strict=False))]
-    if not run:
-        raise CannotEditError("it comes from another place through a merge key", moved[0][0].start, moved[-1][1].end)
-    name, apart = str(path[-1]), moved[len(run) :]
-    return tuple(_in_flow(text, name, run, apart, there) if owner.flow else _in_lines(text, name, run, apart))
+    owner = find_mapping(root, path[:-1])
+    entries = sorted((find_entry(root, (*path[:-1], name)) for name in names), key=lambda entry: entry[0].start)
+    following = owner.pairs[owner.pairs.index(entries[0]) :] if entries[0] in owner.pairs else []
+    adjacent = [entry for entry, _ in takewhile(lambda pair: pair[0] == pair[1], zip(entries, following, strict=False))]
+    if not adjacent:
+        start, end = entries[0][0].start, entries[-1][1].end
+        raise CannotEditError("it comes from another place through a merge key", start, end)
+    name, apart = str(path[-1]), entries[len(adjacent) :]
+    if owner.flow:
+        return tuple(_nest_in_flow(text, name, adjacent, apart, following))
+    return tuple(_nest_lines(text, name, adjacent, apart))
 
 
-def _in_flow(text: str, name: str, run: Entries, apart: Entries, there: Entries) -> Iterator[Edit]:
-    first, last = run[0][0], run[-1][1]
+def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, following: Entries) -> Iterator[Edit]:
+    first, last = adjacent[0][0], adjacent[-1][1]
     quote = '"' if text[first.start : first.start + 1] == '"' else ""
     yield Edit(first.start, first.start, f"{quote}{name}{quote}: {{")
-    more = ""
+    moved = ""
     for key, value in apart:
-        previous = there[there.index((key, value)) - 1]
+        previous = following[following.index((key, value)) - 1]
         start, end = entry_end(text, *previous), entry_end(text, key, value)
         if not _COMMA.match(text, start, key.start):
             raise CannotEditError("a comment stands between them", first.start, end)
         yield Edit(start, end, "")
-        more += f", {text[key.start : end]}"
-    yield Edit(last.end, last.end, f"{more}}}")
+        moved += f", {text[key.start : end]}"
+    yield Edit(last.end, last.end, f"{moved}}}")
 
 
-def _in_lines(text: str, name: str, run: Entries, apart: Entries) -> Iterator[Edit]:
-    first, last = run[0][0], run[-1][1]
-    column = len(begins_line(text, first))
-    next_line(text, *run[-1])  # it is to be all of its lines
+def _nest_lines(text: str, name: str, adjacent: Entries, apart: Entries) -> Iterator[Edit]:
+    first, last = adjacent[0][0], adjacent[-1][1]
+    column = len(line_prefix(text, first))
+    next_line_start(text, *adjacent[-1])  # raises if something else follows on the last line
     yield Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")
-    # All lines go in by as much, those of comments and of texts as well: only how far in they are means something.
-    yield from (Edit(found.end(), found.end(), "  ") for found in _LINE_BEGIN.finditer(text, first.start, last.end))
-    more = ""
+    # All lines are indented by two more, even those of comments and block scalars: only relative indentation matters.
+    yield from (Edit(line.end(), line.end(), "  ") for line in _NEXT_LINE.finditer(text, first.start, last.end))
+    moved = ""
     for key, value in apart:
-        begins_line(text, key)
-        begin = above(text, line_start(text, key.start), column)
-        end = following(text, key, value, column)
-        more += (
-            "  " + _LINE_BEGIN.sub(lambda found: f"{found.group()}  ", text[begin:end].rstrip("\r\n")) + line_end(text)
-        )
-        yield Edit(begin, end, "")
-    if more:
-        at = following(text, *run[-1], column)
-        yield Edit(at, at, more)
+        line_prefix(text, key)
+        start = comments_start(text, line_start(text, key.start), column)
+        end = entry_lines_end(text, key, value, column)
+        lines = _NEXT_LINE.sub(lambda line: f"{line.group()}  ", text[start:end].rstrip("\r\n"))
+        moved += f"  {lines}{line_end(text)}"
+        yield Edit(start, end, "")
+    if moved:
+        at = entry_lines_end(text, *adjacent[-1], column)
+        yield Edit(at, at, moved)

@@ -32,18 +32,18 @@ def text_edits(document: Document, operations: Iterable[Operation]) -> tuple[Edi
         path = (*document.prefix, *operation.path)
         match operation:
             case Rename():
-                edits.append(places.renamed(text, root, path, operation.name))
+                edits.append(places.rename_key(text, root, path, operation.name))
             case Set():
-                edits.append(places.written(text, root, path, operation.value))
+                edits.append(places.replace_scalar(text, root, path, operation.value))
             case Insert():
-                edits += insertion.inserted(text, root, path, operation.value)
+                edits += insertion.insert_entry(text, root, path, operation.value)
             case Nest():
-                edits += nesting.nested(text, root, path, operation.names)
+                edits += nesting.nest_entries(text, root, path, operation.names)
             case Wrap():
-                edits.append(places.wrapped(text, root, path, operation.name))
+                edits.append(places.wrap_scalar(text, root, path, operation.name))
             case Remove():
                 removed.append(path)
-    return (*edits, *removal.removed(text, root, removed))
+    return (*edits, *removal.remove_entries(text, root, removed))
 
 
 def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> dict[str, object]:
@@ -119,7 +119,7 @@ def _insert(value: Any, operation: Insert) -> None:
 
 
 def _remove(owners: list[Any], last: Any) -> None:
-    """Remove a key, and the mappings that this leaves empty, as `removal.removed` does."""
+    """Remove a key, and the mappings that this leaves empty, as `removal.remove_entries` does."""
     del owners[-1][last]
     for outer, inner in zip(reversed(owners[:-1]), reversed(owners[1:]), strict=True):
         if inner or not isinstance(outer, dict):

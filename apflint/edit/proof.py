@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from apflint.edit.operations import changed_value, ordered
+from apflint.edit.text_edits import CannotEditError
 from apflint.load import load_text
 from apflint.load.decode import decode
 from apflint.load.document import GROUP, KINDS
@@ -27,20 +28,20 @@ def position(document: Document) -> tuple[int, Path]:
 
 
 def prove(source: Source, text: str, wanted: Mapping[tuple[int, Path], list[Operation]], *, more: bool) -> None:
-    """ValueError unless the text holds just what the operations make of the objects; with `more` perhaps others as well."""
+    """CannotEditError unless the text holds just what the operations make of the objects; with `more` perhaps others as well."""
     before, after = load_text(source), load_text(Source(source.name, text))
     left = iter(after.documents)
     for document in before.documents:
         try:
             expected = changed_value(document.value, wanted.get(position(document), ()))
         except LookupError:
-            raise ValueError("the fixes are at odds with each other") from None
+            raise CannotEditError("the fixes are at odds with each other") from None
         if not any(same(new.value, expected) for new in (left if more else islice(left, 1))):
-            raise ValueError("something else would change as well (an anchor, perhaps)")
+            raise CannotEditError("something else would change as well (an anchor, perhaps)")
     if not more and (len(after.documents) > len(before.documents) or not others_same(before, after)):
-        raise ValueError("something else would change as well (an anchor, perhaps)")
+        raise CannotEditError("something else would change as well (an anchor, perhaps)")
     if len(after.troubles) > len(before.troubles):
-        raise ValueError("it could not be read any more")
+        raise CannotEditError("it could not be read any more")
 
 
 def same(one: object, other: object) -> bool:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.edit import CannotEditError
 from apflint.edit.fix import FixResult, apply_fixes, edits_of
+from apflint.edit.text_edits import CannotEditError
 from apflint.effective import Assumptions
 from apflint.engine import Options, check
 from apflint.fix import Edit, Fix, Operation, Remove, Rename, Set
@@ -193,7 +193,7 @@ def test_an_object_that_cannot_be_edited_does_not_hinder_others() -> None:
     judge = Judge(unreachable)
     outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(20)).encode()}, judge)
     assert len(outcome.fixed) == 19
-    assert [refusal.reason for refusal in outcome.refused] == ["the text cannot be edited there: it is no plain value"]
+    assert [refusal.reason for refusal in outcome.refused] == ["the text cannot be edited there: it is not a scalar"]
     assert judge.calls <= 2
 
 

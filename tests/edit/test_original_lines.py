@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.edit import apply
 from apflint.edit.original_lines import map_lines
+from apflint.edit.text_edits import apply_edits
 from apflint.fix import Edit
 from apflint.load.source import Source
 
@@ -23,7 +23,7 @@ def edited(end: str, changes: list[tuple[int, int, int]]) -> tuple[Source, Sourc
     for first, last, new in sorted(changes):
         if first <= last and (not edits or starts[first] > edits[-1].end):
             edits.append(Edit(starts[first], starts[last], f"new{end}" * new))
-    return Source("a", text), Source("a", apply(text, edits)), edits
+    return Source("a", text), Source("a", apply_edits(text, edits)), edits
 
 
 @given(END, CHANGES, CHANGES)
@@ -39,7 +39,7 @@ def test_lines_keep_their_numbers(
     for first, last, count in sorted(later):
         if first <= last < len(starts) and (not again or starts[first] > again[-1].end):
             again.append(Edit(starts[first], starts[last], f"new{end}" * count))
-    newest = Source("a", apply(new.text, again))
+    newest = Source("a", apply_edits(new.text, again))
     assert_known(newest, map_lines(new, newest, again, once))
 
 
@@ -54,6 +54,6 @@ def assert_known(source: Source, lines: list[int]) -> None:
 def test_what_is_put_in_within_a_line_is_on_that_line() -> None:
     old = Source("a", "one\n  name: x\nthree\n")
     edits = [Edit(6, 6, "user:\n    "), Edit(13, 13, "\n    more: y"), Edit(14, 19, "3")]
-    new = Source("a", apply(old.text, edits))
+    new = Source("a", apply_edits(old.text, edits))
     assert new.text == "one\n  user:\n    name: x\n    more: y\n3\n"
     assert map_lines(old, new, edits, None) == [1, 2, 2, 2, 3, 4]

@@ -16,7 +16,7 @@ from lsprotocol.types import (
 )
 from pygls import uris
 
-from apflint.edit import apply
+from apflint.edit.text_edits import apply_edits
 from apflint.load.source import Source
 from apflint.lsp.convert import (
     apply_changes,
@@ -67,7 +67,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\r\n", "c", "\n", "\u2028d\n", ""]), 
 
 @given(LINES, LINES)
 def test_line_edits_make_one_text_of_another(old: str, new: str) -> None:
-    assert apply(old, line_edits(old, new)) == new
+    assert apply_edits(old, line_edits(old, new)) == new
 
 
 def test_line_edits_of_long_texts() -> None:
@@ -81,8 +81,8 @@ def test_line_edits_of_long_texts() -> None:
     [whole] = line_edits(old, far)  # what is between is too long to be looked through
     assert (whole.start, whole.end) == (len("".join(lines[:10])), len("".join(lines[:4000])))
     for new in (changed, grown, far, "", old + old):
-        assert apply(old, line_edits(old, new)) == new
-        assert apply(new, line_edits(new, old)) == old
+        assert apply_edits(old, line_edits(old, new)) == new
+        assert apply_edits(new, line_edits(new, old)) == old
 
 
 TEXTS = st.text(alphabet=st.sampled_from(list("a\u00e9\u20ac\U0001f600\ud800\r\n\x85\u2028\x0c")), max_size=12)

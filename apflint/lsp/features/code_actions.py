@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lsprotocol import types
 
+from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.load.comments import comments
 from apflint.load.source import Source
@@ -86,7 +87,7 @@ def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
             continue
         try:
             changes = edits_of(finding)
-        except ValueError:
+        except CannotEditError:
             continue
         if changes in actions:
             action = actions[changes]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.edit import apply
+from apflint.edit.text_edits import apply_edits
 from apflint.engine import check
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.features.code_actions import quick_fixes, suppression_comments
@@ -42,7 +42,7 @@ def test_quick_fixes_remove_their_findings() -> None:
     actions = quick_fixes(findings)
     assert [action.title for action in actions if action.is_safe] == ['Change "byUser" to "ByUser"']
     for action in actions:
-        _, left = find(apply(source.text, action.edits))
+        _, left = find(apply_edits(source.text, action.edits))
         assert not {one.rule for one in action.findings} & {one.rule for one in left}
 
 
@@ -53,7 +53,7 @@ def test_one_fix_of_two_findings_is_offered_once() -> None:
     assert len(unknown) == 2
     [action] = quick_fixes(unknown)
     assert action.findings == tuple(unknown)
-    assert "serviceAccount: {" in apply(source.text, action.edits)
+    assert "serviceAccount: {" in apply_edits(source.text, action.edits)
 
 
 def test_no_fix_that_would_change_another_place() -> None:
@@ -83,7 +83,7 @@ def test_suppression_comment_of_a_line(old: str, line: str, new: str | None) -> 
     actions = [action for action in suppression_comments(source, findings) if action.findings[0].rule == "APF203"]
     assert len(actions) == (new is not None)
     for action in actions:
-        edited = apply(text, action.edits)
+        edited = apply_edits(text, action.edits)
         assert new is not None
         assert edited == FLOW.replace(old, new)
         assert "APF203" not in [one.rule for one in find(edited)[1]]

@@ -77,3 +77,17 @@ def test_fix_of_queue(queue: Any, fixed: bool) -> None:
     assert (finding.fix is not None) == fixed
     if fixed:
         assert [edit.new for edit in edits_of(finding)] == ["queuing"]
+
+
+@pytest.mark.parametrize(("number", "has_fix"), [(100, True), (1_000, False)])
+def test_fields_with_a_rival_are_not_renamed(number: int, has_fix: bool) -> None:
+    """`lendablePercent0` and `lendablePercent1` cannot both be renamed. Thousands of fields are not compared at all."""
+    rivals = dict.fromkeys([f"lendablePercent{index}" for index in range(number)], 1)
+    manifest = {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": "x"},
+        "spec": limited(**rivals, borrowingLimitPercnt=1),
+    }
+    titles = [finding.fix.title for finding in findings(manifest, only="APF101") if finding.fix]
+    assert titles == (['rename "borrowingLimitPercnt" to "borrowingLimitPercent"'] if has_fix else [])

@@ -1,0 +1,1 @@
+"""Fixes that rules suggest, if they take more than a line."""

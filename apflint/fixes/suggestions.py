@@ -1,0 +1,104 @@
+"""Fixes that several rules suggest: correct a spelling, set or remove a field, change the items of a list."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from apflint.fix import Fix, Insert, Operation, Remove, Set
+from apflint.wording import MAX_WORD_LENGTH, join_some, measure_similarity, nearest, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from apflint.fix import Value
+    from apflint.load.document import Document
+    from apflint.location import Path
+
+_MIN_SIMILARITY = 0.82
+"""Similarity from which on a word is a misspelling of another: `deleteall` (0.8) is not `delete`."""
+_MIN_LEAD = 0.08
+"""Lead over the next similar word: `nonResourceRule` is to 0.97 `nonResourceRules`, and to 0.86 `resourceRules`."""
+_MAX_LISTED_CHANGES = 4
+"""Number of changes that the title of a fix lists."""
+
+
+def find_intended(word: str, known: Iterable[str]) -> str | None:
+    """Return the one known word that `word` is or is a misspelling of, or None if there is none or more than one.
+
+    More cautious than the question "did you mean", which it never contradicts.
+    """
+    return _find_intended(word, tuple(known)) if len(word) <= MAX_WORD_LENGTH else None
+
+
+@lru_cache(maxsize=4096)  # rules ask for a misspelled field several times
+def _find_intended(word: str, known: tuple[str, ...]) -> str | None:
+    lower = word.strip().lower()
+    for is_alike in (str.__eq__, _is_misspelling, _is_part):
+        if alike := [other for other in known if is_alike(lower, other.lower())]:
+            best, *others = sorted(alike, key=lambda other: -measure_similarity(lower, other.lower()))
+            lead = measure_similarity(lower, best.lower()) - _MIN_LEAD
+            is_clear = all(measure_similarity(lower, other.lower()) <= lead for other in others[:1])
+            return best if is_clear and nearest(word, known) == best else None
+    return None
+
+
+def _is_misspelling(word: str, known: str) -> bool:
+    if word.endswith(known):
+        return False  # Unlimited is not Limited
+    return measure_similarity(word, known) >= _MIN_SIMILARITY or (len(word) > 3 and sorted(word) == sorted(known))
+
+
+def _is_part(word: str, known: str) -> bool:
+    return len(word) > 3 and (known.endswith(word) or known.startswith(word))
+
+
+def correct_spelling(path: Path, word: str, known: Iterable[str], *, safe: bool = True) -> Fix | None:
+    """Replace a misspelled string, or return None if it is not certain which known word is intended."""
+    intended = find_intended(word, known)
+    return replace_value(path, word, intended, safe=safe) if intended and intended != word else None
+
+
+def replace_value(path: Path, old: str, new: str, *, safe: bool) -> Fix:
+    """Replace a string."""
+    return Fix(f"change {quote(old)} to {quote(new)}", safe, (Set(path, new),))
+
+
+def set_field(document: Document, path: Path, value: Value, title: str, *, safe: bool) -> Fix:
+    """Set a field, whether it is present or absent."""
+    return Fix(title, safe, (Set(path, value) if document.has(*path) else Insert(path, value),))
+
+
+def remove_field(path: Path, *, safe: bool) -> Fix:
+    """Remove a field."""
+    return Fix(f"remove {quote(path[-1])}", safe, (Remove(path),))
+
+
+def replace_items(path: Path, items: Sequence[str], new: Mapping[int, str], *, safe: bool) -> Fix:
+    """Replace items of a list of strings, by index. An item that the list already contains is removed instead."""
+    present = {item for index, item in enumerate(items) if index not in new}
+    changes: list[tuple[str, Operation]] = []
+    for index, item in sorted(new.items()):
+        changes.append(_replace_item((*path, index), items[index], item, present))
+        present.add(item)
+    titles = [title for title, _ in changes]
+    return Fix(join_some(titles, _MAX_LISTED_CHANGES), safe, tuple(operation for _, operation in changes))
+
+
+def replace_item(path: Path, old: str, new: str, others: Collection[str], *, safe: bool) -> Fix:
+    """Replace the item at `path`, as `replace_items` does. `others` is a set: thousands of items may have a fix each."""
+    title, operation = _replace_item(path, old, new, others)
+    return Fix(title, safe, (operation,))
+
+
+def _replace_item(path: Path, old: str, new: str, others: Collection[str]) -> tuple[str, Operation]:
+    if new in others:
+        return f"remove {quote(old)} beside {quote(new)}", Remove(path)
+    return f"change {quote(old)} to {quote(new)}", Set(path, new)
+
+
+def remove_items(path: Path, items: Sequence[str], indices: Sequence[int], reason: str, *, safe: bool) -> Fix:
+    """Remove items of a list of strings. `reason` ends the title."""
+    removed = list(dict.fromkeys(quote(items[index]) for index in indices))
+    operations = tuple(Remove((*path, index)) for index in indices)
+    return Fix(f"remove {join_some(removed, _MAX_LISTED_CHANGES)} {reason}", safe, operations)

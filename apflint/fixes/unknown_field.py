@@ -1,0 +1,169 @@
+"""Fixes of unknown fields (APF101, APF703): rename the field, or move it to the mapping that has such a field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.fix import Fix, Nest, Rename
+from apflint.fixes.suggestions import find_intended, remove_field
+from apflint.model import SUBJECT_FIELDS, shares_field
+from apflint.schema import find_field_paths
+from apflint.wording import join_words, nearest, quote
+
+if TYPE_CHECKING:
+    from apflint.load.document import Document
+    from apflint.location import Path
+    from apflint.releases import Release
+    from apflint.schema import Violation
+
+RBAC_ROLE_FIELDS = ("resourceNames", "roleRef")
+"""Fields of RBAC roles and bindings that FlowSchemas lack."""
+RBAC_SUBJECT_FIELDS = ("apiGroup", "apiVersion")
+"""Fields of subjects in RBAC that subjects of FlowSchemas lack."""
+_SYNONYMS = {
+    "precedence": "matchingPrecedence",
+    "priority": "matchingPrecedence",
+    "priorityLevel": "priorityLevelConfiguration",
+    "distinguisher": "distinguisherMethod",
+    "paths": "nonResourceURLs",
+}
+_SHARES_SYNONYMS = frozenset(("concurrencyShares", "shares", "guaranteed", "guaranteedConcurrencyShares"))
+_MAX_COMPARED_FIELDS = 200
+"""Number of fields of a mapping up to which unknown ones are renamed: each is compared with all others."""
+
+
+def fix_unknown_field(document: Document, violation: Violation, release: Release) -> Fix | None:
+    """Rename, move or remove an unknown field, or return None if it is not certain what was intended."""
+    path, name = violation.path, str(violation.path[-1])
+    if is_subject_field(document, path):
+        if name in RBAC_SUBJECT_FIELDS:
+            return remove_field(path, safe=True)
+        if fix := _nest_rbac_subject(document, path):
+            return fix
+    if name in RBAC_ROLE_FIELDS:
+        return remove_field(path, safe=False)  # without it the FlowSchema matches more requests than intended
+    intended = _find_intended_field(document, violation, release)
+    if intended is None:
+        return _nest_fields(document, violation, release) if nearest(name, violation.known) is None else None
+    owner = _mapping(document, path[:-1])
+    unknown = [key for key in owner if key not in violation.known]
+    if len(unknown) > _MAX_COMPARED_FIELDS:
+        return None
+    contenders = [key for key in unknown if _guess_field(document, (*path[:-1], key), violation.known) == intended]
+    return rename_field(document, path, intended) if len(contenders) == 1 else None
+
+
+def rename_field(document: Document, path: Path, name: str, *, safe: bool = True) -> Fix | None:
+    """Rename a field, or return None if its mapping already has a field of the new name."""
+    if name in _mapping(document, path[:-1]):
+        return None
+    return Fix(f"rename {quote(path[-1])} to {quote(name)}", safe, (Rename(path, name),))
+
+
+def find_synonym(name: str, value: object, version: str) -> str | None:
+    """Return the field that people call by a name of different spelling, or None if no such field fits the value."""
+    if name in _SHARES_SYNONYMS:
+        return shares_field(version) if isinstance(value, int) and not isinstance(value, bool) else None
+    if name == "queue":
+        return "queuing" if isinstance(value, dict) else "queues" if isinstance(value, int) else None
+    return _SYNONYMS.get(name)
+
+
+def find_owner_of_fields(document: Document, violation: Violation, release: Release) -> str | None:
+    """Return the mapping, such as `spec.limited`, that has all fields found below an unknown field, or None."""
+    value = document.at(*violation.path)
+    if not isinstance(value, dict) or not value:
+        return None
+    names = [find_synonym(key, item, document.version) or key for key, item in value.items()]
+    owners = set.intersection(*(find_owners(name, document, release) for name in names))
+    return owners.pop() if len(owners) == 1 else None
+
+
+def find_owners(name: str, document: Document, release: Release) -> set[str]:
+    """Return the mappings of a spec that have a field of this name. The type of a priority level excludes the other type."""
+    places = find_field_paths(name, document.kind, document.version, release)
+    owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
+    if owners >= {"spec.exempt", "spec.limited"}:
+        owners -= {"spec.limited" if document.at("spec", "type") == "Exempt" else "spec.exempt"}
+    return owners
+
+
+def is_subject_field(document: Document, path: Path) -> bool:
+    """Whether a field belongs to a subject of a rule."""
+    return document.kind == "FlowSchema" and len(path) == 6 and path[3] == "subjects"
+
+
+def find_intended_kind(subject: object) -> str | None:
+    """Return the kind of a subject, corrected if it is misspelled, or None if it is not certain."""
+    kind = subject.get("kind") if isinstance(subject, dict) else None
+    return find_intended(kind, SUBJECT_FIELDS) if isinstance(kind, str) else None
+
+
+def _mapping(document: Document, path: Path) -> dict[str, Any]:
+    value = document.at(*path)
+    return value if isinstance(value, dict) else {}
+
+
+def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str | None:
+    """Return the field that an unknown one is a synonym or a misspelling of, or None."""
+    name = str(path[-1])
+    synonym = find_synonym(name, document.at(*path), document.version)
+    return synonym if synonym in known else find_intended(name, known)
+
+
+def _find_intended_field(document: Document, violation: Violation, release: Release) -> str | None:
+    """Return the field to rename an unknown one to, or None.
+
+    A name that is a field elsewhere is more likely to be at the wrong place, unless only the plural is wrong.
+    """
+    name = str(violation.path[-1])
+    intended = _guess_field(document, violation.path, violation.known)
+    if intended is not None and intended.lower().removesuffix("s") != name.lower().removesuffix("s"):
+        elsewhere = find_field_paths(name, document.kind, document.version, release)
+        return None if elsewhere else intended
+    return intended
+
+
+def _nest_rbac_subject(document: Document, path: Path) -> Fix | None:
+    """Move name and namespace, which RBAC writes beside the kind, into the mapping for the kind."""
+    subject = _mapping(document, path[:-1])
+    field = SUBJECT_FIELDS.get(find_intended_kind(subject) or "")
+    names = ("name", "namespace") if field == "serviceAccount" else ("name",)
+    if field is None or field in subject or path[-1] not in names:
+        return None
+    # YAML may read an intended name as a boolean or number (`name: yes`). That is a finding of its own afterwards.
+    if not all(isinstance(subject.get(name), str | bool | int | float) and subject[name] != "" for name in names):
+        return None
+    return _nest(path, field, names)
+
+
+def _nest_fields(document: Document, violation: Violation, release: Release) -> Fix | None:
+    """Move unknown fields into the one mapping beside them that has such fields, or return None if it is present."""
+    owner = _mapping(document, violation.path[:-1])
+    target = _find_nested_owner(document, violation, str(violation.path[-1]), release)
+    if target is None or target in owner:
+        return None
+    unknown = (key for key in owner if key not in violation.known)
+    names = tuple(key for key in unknown if _find_nested_owner(document, violation, key, release) == target)
+    return _nest(violation.path, target, names)
+
+
+def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
+    """Return the one mapping beside an unknown field that has a field of this name, or None."""
+    steps = [step for step in violation.path[:-1] if isinstance(step, str)]
+    if steps == ["spec"] and name == "name":
+        return None  # of the priority level, or of the object
+    paths = find_field_paths(name, document.kind, document.version, release)
+    places = [path.replace("[]", "").split(".") for path in paths]
+    owners = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known} - {"status"}
+    mapping = _mapping(document, violation.path[:-1])
+    if owners == {"exempt", "limited"}:
+        owners = {"Exempt": {"exempt"}, "Limited": {"limited"}}.get(str(mapping.get("type")), set())
+    if is_subject_field(document, violation.path) and owners != {SUBJECT_FIELDS.get(find_intended_kind(mapping) or "")}:
+        return None  # the namespace of a user or a group, which have none
+    return owners.pop() if len(owners) == 1 else None
+
+
+def _nest(path: Path, target: str, names: tuple[str, ...]) -> Fix:
+    title = f"move {join_words(map(quote, names), 'and')} into {quote(target)}"
+    return Fix(title, True, (Nest((*path[:-1], target), names),))

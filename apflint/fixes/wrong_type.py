@@ -1,0 +1,158 @@
+"""Values of a wrong type (APF102): which type the field expects, how YAML parses the text, and how to write the value."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from apflint.fix import Fix, Set, Wrap
+from apflint.fixes.yaml_values import scalar_text, write_literal, write_string
+from apflint.wording import placeholder_hint, quote
+
+if TYPE_CHECKING:
+    from apflint.fix import Value
+    from apflint.load.document import Document
+    from apflint.location import Path
+    from apflint.schema import Violation
+
+_TYPES = {
+    "int32": "an integer",
+    "int64": "an integer",
+    "boolean": "true or false",
+    "string": "a string",
+    "list": "a list",
+    "object": "a mapping",
+    "date-time": "a timestamp like 2026-01-31T12:00:00Z",
+}
+_INT32_END = 2**31
+_INT64_END = 2**63
+_MAX_SHOWN_LENGTH = 40
+"""Length up to which a value is shown as it is written."""
+_STRING_LISTS = ("verbs", "apiGroups", "resources", "namespaces", "nonResourceURLs", "finalizers")
+_AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
+_ONLY_FIELD = {"distinguisherMethod": "type", "priorityLevelConfiguration": "name", "user": "name", "group": "name"}
+"""Mappings of a FlowSchema with a single field, and that field."""
+
+
+def describe_wrong_type(document: Document, violation: Violation) -> tuple[str, str]:
+    """Return a message about a value of a wrong type, and what to do about it, which may be empty."""
+    got, expected = violation.got, violation.expected
+    written = document.text(violation.path)
+    shown = written if "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH else ""
+    bounds = f" from {-_INT32_END:,} to {_INT32_END - 1:,}" if violation.what == "range" else ""
+    problem = f"expected {_TYPES.get(expected, expected)}{bounds} {_describe_place(document, violation)}"
+    if isinstance(got, float) and not math.isfinite(got):
+        return describe_not_finite(written), ""
+    if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
+        message = f"{problem}, but YAML parses {shown or 'it'} as {_describe_value(got)}"
+        return message, f'quote it: "{shown}"' if shown else "quote it"
+    message = f"{problem}, got {_describe_value(got)}"
+    if isinstance(got, str) and (hint := placeholder_hint(got)):
+        return message, hint.strip()
+    if isinstance(got, str) and expected in ("int32", "int64", "boolean"):
+        return message, _advise_removing_quotes(got, expected, shown)
+    if expected == "list" and isinstance(got, dict):
+        return message, "start each item of a list with `- `"
+    if expected == "list":
+        return message, _advise_list(document, violation)
+    if expected == "object" and isinstance(got, str):
+        return message, _advise_mapping(document, violation, got)
+    return message, ""
+
+
+def describe_not_finite(written: str) -> str:
+    """Return a message about `.inf` or `.nan`."""
+    return f"YAML parses {written} as infinity or NaN, which JSON, and so Kubernetes, cannot represent"
+
+
+def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
+    """Write a value as its field expects it, or return None if it is not certain how."""
+    path, got, expected = violation.path, violation.got, violation.expected
+    if expected == "string" and isinstance(got, bool | int | float):
+        string = scalar_text(document, path)
+        if path[-1] == _AUTOUPDATE and isinstance(got, bool):
+            string = str(got).lower()  # the server parses this string as a boolean, and knows fewer words than YAML
+        return _set(path, string, f"quote it: {quote(string)}") if string else None
+    if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):
+        digits = _integer_text(got.removesuffix("%") if str(path[-1]).endswith("Percent") else got, expected)
+        return _set(path, int(digits), f"write it as a number: {digits}") if digits else None
+    if expected == "boolean" and got in ("true", "false"):
+        return _set(path, got == "true", f"remove the quotes: {got}")
+    if expected == "list" and path[-1] in _STRING_LISTS:
+        string = got if isinstance(got, str) else scalar_text(document, path)
+        return _set_list(path, string) if got == "" or string else None
+    if expected == "object" and isinstance(got, str) and got and not placeholder_hint(got):
+        field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
+        if field and "\n" not in got and not got.startswith(f"{field}:"):
+            return Fix(f"write {{{field}: {quote(got)}}}", True, (Wrap(path, field),))
+    return None
+
+
+def _set(path: Path, value: Value, title: str) -> Fix:
+    return Fix(title, True, (Set(path, value),))
+
+
+def _set_list(path: Path, written: str) -> Fix | None:
+    """Write a list of one item, or of the items between commas."""
+    items = tuple(part.strip() for part in written.split(","))
+    if any(re.search(r"[\s\[\]{}]", item) for item in items) or (len(items) > 1 and not all(items)):
+        return None
+    return _set(path, items, f"write a list: {quote(items)}")
+
+
+def _describe_place(document: Document, violation: Violation) -> str:
+    last = violation.path[-1] if violation.path else document.kind
+    if isinstance(last, str):
+        return f"for {quote(last)}"
+    return f"in {quote(next(step for step in reversed(violation.path) if isinstance(step, str)))}"
+
+
+def _describe_value(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"the boolean {'true' if value else 'false'}"
+    if isinstance(value, int | float):
+        return f"the number {quote(value)}"
+    if isinstance(value, str):
+        return f"the string {quote(value)}"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _advise_removing_quotes(value: str, expected: str, written: str) -> str:
+    if not written.startswith(("'", '"')):
+        return ""
+    if expected == "boolean":
+        unquoted = value.lower() if value.lower() in ("true", "false") else ""
+    else:
+        unquoted = _integer_text(value, expected)
+    return f"remove the quotes: {unquoted}" if unquoted else ""
+
+
+def _integer_text(value: str, expected: str) -> str:
+    """Return a string if YAML parses it as the integer it seems to be (0500 is 320) and the field accepts it, else ""."""
+    end = _INT32_END if expected == "int32" else _INT64_END
+    is_integer = re.fullmatch("-?(0|[1-9][0-9]{0,18})", value, re.ASCII) is not None
+    return value if is_integer and -end <= int(value) < end else ""
+
+
+def _advise_list(document: Document, violation: Violation) -> str:
+    """Show the list, with quotes around items that YAML would not parse as strings."""
+    got, written = violation.got, document.text(violation.path)
+    if isinstance(got, str) and "," in got:
+        return f"write a list: [{', '.join(write_string(part.strip()) for part in got.split(','))}]"
+    if not isinstance(got, str):
+        string = scalar_text(document, violation.path)
+        written = write_literal(string) if string else ""
+    is_shown = written and "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH
+    return f"write a list: [{written}]" if is_shown else "write a list in brackets"
+
+
+def _advise_mapping(document: Document, violation: Violation, got: str) -> str:
+    key, colon, rest = got.partition(":")
+    name = str(violation.path[-1]) if violation.path else ""
+    field = _ONLY_FIELD.get(name) if document.kind == "FlowSchema" else None
+    if colon and rest and (key == field if field else key.isidentifier()):
+        return "is a space missing after the colon?"
+    return f"write {{{field}: {got.strip()}}}" if field else ""

@@ -1,0 +1,46 @@
+"""Values as YAML text: how to write one, and how a scalar is written in a manifest."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from apflint.load.scalars import plain
+from apflint.load.tree import Scalar, behind, walk
+
+if TYPE_CHECKING:
+    from apflint.load.document import Document
+    from apflint.load.tree import Node
+    from apflint.location import Path
+
+# A string that needs no quotes anywhere in YAML. Others may not need them either.
+_WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
+# libyaml counts an anchor or a tag as a part of its scalar.
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
+
+
+def write_literal(value: object) -> str:
+    """Write a string, number, boolean, null or list of such values in the syntax that YAML and JSON share."""
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(write_literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def write_string(value: str) -> str:
+    """Write a string in YAML, with quotes only if it needs them."""
+    return value if _WORD.match(value) and plain(value) == value else write_literal(value)
+
+
+def value_start(text: str, node: Node) -> int:
+    """Return the offset at which a value starts, after its anchor and tag."""
+    properties = _PROPERTIES.match(text, node.start, node.end)
+    return properties.end() if properties else node.start
+
+
+def scalar_text(document: Document, path: Path) -> str:
+    """Return a scalar as it is written, without anchor and tag, or "" for other values and scalars of several lines."""
+    text = document.source.text
+    node = behind(walk(document.root, document.prefix + path)[2])
+    written = text[value_start(text, node) : node.end]
+    return written if isinstance(node, Scalar) and "\n" not in written else ""
