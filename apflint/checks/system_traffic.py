@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.checks.system_users import may_be_of_system
 from apflint.effective import once
-from apflint.evaluate.authentication import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.configuration import EXEMPT, matching_order
-from apflint.evaluate.match import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,11 +18,7 @@ if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.finding import Problem
     from apflint.load.document import Document
-    from apflint.model import FlowSchema, Subject
-
-BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
-"""Groups of ordinary users that users of the system are in as well."""
-_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *BROAD_GROUPS)
+    from apflint.model import FlowSchema
 
 
 def system_traffic_captured(effective: Effective) -> Iterator[Problem]:
@@ -76,13 +71,3 @@ def _candidates(effective: Effective) -> list[FlowSchema]:
 
 def _built_in(effective: Effective) -> tuple[FlowSchema, ...]:
     return builtin.workspace_objects(effective.release).flow_schemas
-
-
-def may_be_of_system(subject: Subject) -> bool:
-    """Return False only if no user of the system matches a subject."""
-    if subject.kind == "User" and subject.user is not None:
-        return subject.user == ALL or subject.user.startswith("system:")
-    if subject.kind == "Group":
-        return subject.group in _GROUPS
-    account = subject.service_account
-    return subject.kind == "ServiceAccount" and account is not None and account.namespace == "kube-system"

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.system_traffic import BROAD_GROUPS, may_be_of_system
-from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, service_account
+from apflint.evaluate.authentication import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    NODE_PREFIX,
+    NODES,
+    SERVICE_ACCOUNTS,
+    UNAUTHENTICATED,
+    service_account,
+)
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject
 from apflint.record import NamedTuple
 
@@ -13,13 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from apflint.load.document import Document
-    from apflint.model import FlowSchema
+    from apflint.model import FlowSchema, Subject
     from apflint.proofs.encoding import Point
 
 KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
 """Names for a service account that no FlowSchema mentions; the first free one stands for all, as in the vocabulary of proofs."""
+
+BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
+"""Groups of ordinary users that users of the system are in as well."""
+_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *BROAD_GROUPS)
 
 # Verb, API group, resource, namespace: what nodes and the control plane send all the time, the most critical first.
 _OF_NODES = (
@@ -46,6 +57,16 @@ _OF_ALL = (
     ("update", "", "configmaps", "kube-system"),
 )
 _PATHS = ("/livez", "/readyz", "/healthz", "/apis", "/api", "/openapi/v2", "/openapi/v3", "/metrics", "/version")
+
+
+def may_be_of_system(subject: Subject) -> bool:
+    """Return False only if no user of the system matches a subject."""
+    if subject.kind == "User" and subject.user is not None:
+        return subject.user == ALL or subject.user.startswith("system:")
+    if subject.kind == "Group":
+        return subject.group in _GROUPS
+    account = subject.service_account
+    return subject.kind == "ServiceAccount" and account is not None and account.namespace == "kube-system"
 
 
 def names_only_system_users(schema: FlowSchema) -> bool:
