@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
     from apflint.load.document import Document
-    from apflint.proofs import Analysis, Part
+    from apflint.proofs.parts import Part
     from apflint.proofs.passages import Passages
+    from apflint.proofs.single import Analysis
     from apflint.releases import Release
     from apflint.workspace import Workspace
 
@@ -160,7 +161,7 @@ class Effective:
     @cached_property
     def proofs(self) -> Analysis:
         """Proofs about all requests in `assumed`. The solver is loaded only for questions that need it."""
-        from apflint.proofs import Analysis
+        from apflint.proofs.single import Analysis
 
         return Analysis(self.assumed)
 

@@ -29,13 +29,18 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("checks", "fixes", "suppressions", "suppression", "suppression_mistakes", "suppression_removal"),
         *("settings", "settings_file", "settings_text", "exclusion"),
     ),
-    ("effective", "proofs", "evaluate", "requests"),
+    ("effective",),
+    ("proofs",),
+    ("requests",),
+    ("evaluate",),
     ("workspace", "builtin", "model", "load", "schema"),
     ("",),
 )
 """Modules and packages of `apflint`, from the top layer down. What is not listed is in the lowest layer."""
 
 KNOWN_UPWARD_IMPORTS = {
+    "evaluate.change -> proofs.pair",
+    "evaluate.change -> proofs.single",
     "checks.misreading -> edit.lines",
     "checks.misreading -> edit.places",
     "settings_file -> output.findings",

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
-    from apflint.proofs import Trials
     from apflint.proofs.encoding import Point
+    from apflint.proofs.trials import Trials
 
 _ALL = (ALL,)
 _MAX_REQUESTS = 32

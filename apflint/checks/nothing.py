@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
-    from apflint.proofs import Part
+    from apflint.proofs.parts import Part
 
 _ACCOUNTS_OF = f"{SERVICE_ACCOUNTS}:"
 _UNKNOWN = "no request that API Priority and Fairness classifies matches it"

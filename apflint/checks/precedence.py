@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema, NonResourcePolicyRule, ResourcePolicyRule
-    from apflint.proofs import Budget, Ties, Witness
+    from apflint.proofs.parts import Witness
+    from apflint.proofs.ties import Budget, Ties
 
     Matters = Callable[[FlowSchema, FlowSchema], bool]
 
@@ -38,9 +39,9 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
     groups = _groups(effective)
     if not groups:
         return
-    from apflint import proofs
+    from apflint.proofs.ties import Budget
 
-    budget = proofs.Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(effective.assumed.order)))
+    budget = Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(effective.assumed.order)))
     for group in sorted(groups, key=len):
         problem = _problem(effective, group, budget)
         if problem is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
-    from apflint.proofs import Part
+    from apflint.proofs.parts import Part
 
 _FORMULA_WORK = 50
 """Cost of a FlowSchema in a new formula, in units of `proofs.proof_work`."""
@@ -146,7 +146,9 @@ def _dangling_before(effective: Effective, schema: FlowSchema) -> list[FlowSchem
 
 def _count_explainable(effective: Effective, dead: Sequence[Part]) -> int:
     """The number of unreachable parts for which to determine what comes first."""
-    from apflint.proofs import proof_work
+    if not dead:
+        return 0
+    from apflint.proofs.parts import proof_work
 
     schemas, some = len(effective.assumed.order), dead[:MAX_EXPLAINED_SHADOWS]
     work = accumulate((proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)

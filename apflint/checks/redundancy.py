@@ -259,7 +259,8 @@ def _takers(
     effective: Effective, schema: FlowSchema, with_it: Configuration, without_it: Configuration
 ) -> tuple[FlowSchema, ...]:
     """Return who would get the requests of a FlowSchema; empty unless that makes no difference for any request."""
-    from apflint.proofs import Analysis, Comparison
+    from apflint.proofs.pair import Comparison
+    from apflint.proofs.single import Analysis
 
     flows = _flows_matter(effective, schema)
     takers: list[FlowSchema] = []
@@ -279,7 +280,7 @@ def _takers(
 
 def _splits_users(configuration: Configuration, everything: FlowSchema, taker: FlowSchema) -> bool:
     """Whether some users also have requests at the FlowSchema that would get those of another one."""
-    from apflint.proofs import Comparison
+    from apflint.proofs.pair import Comparison
 
     order = [each for other in configuration.order for each in ((everything, other) if other is taker else (other,))]
     extended = configuration._replace(order=tuple(order))

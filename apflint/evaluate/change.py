@@ -14,7 +14,8 @@ from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.limits import compare
 from apflint.evaluate.object_changes import ObjectChange, object_changes
 from apflint.model import PolicyRulesWithSubjects
-from apflint.proofs import Analysis, Comparison
+from apflint.proofs.pair import Comparison
+from apflint.proofs.single import Analysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest
     from apflint.model import FlowSchema
-    from apflint.proofs import Witness, World
+    from apflint.proofs.parts import Witness, World
 
 What = Literal["priorityLevel", "flowSchema", "flow", "limits"]
 """What changes for a request, the gravest of it: its level; its FlowSchema, in the same level; with the same FlowSchema

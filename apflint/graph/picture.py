@@ -87,7 +87,7 @@ class Picture(NamedTuple):
 
 def shadows(configuration: Configuration) -> dict[Document, Shadow]:
     """Return what is unreachable, by the document of the FlowSchema. The other FlowSchemas are reached, with all their rules."""
-    from apflint.proofs import Analysis  # brings a solver along
+    from apflint.proofs.single import Analysis  # brings a solver along
 
     analysis = Analysis(configuration)
     parts: dict[Document, list[Part]] = {}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
     from apflint.model import PolicyRulesWithSubjects
     from apflint.policy.reading import Fields
-    from apflint.proofs import World
+    from apflint.proofs.parts import World
     from apflint.releases import Release
 
 SUITE_KEYS = ("manifests", "kubernetes", "serverConcurrency", "world", "except", "tests")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema
     from apflint.policy.destinations import Place
     from apflint.policy.suite import Destination
-    from apflint.proofs import Analysis
+    from apflint.proofs.single import Analysis
 
 _MAX_BLOCKERS = 12
 """Maximum number of FlowSchemas that are named as those that capture all requests of another one."""

@@ -16,9 +16,9 @@ from apflint.policy.destinations import Place, in_words, mismatches
 from apflint.policy.reading import Fields
 from apflint.policy.reasons import why_nothing, why_there
 from apflint.policy.suite import Example, Property
-from apflint.proofs import Analysis
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.parts import Witness
+from apflint.proofs.single import Analysis
 from apflint.wording import join_words, suggest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import PolicyRulesWithSubjects
-    from apflint.proofs import World
+    from apflint.proofs.parts import World
     from apflint.releases import Release
 
 WhenFull = Literal["dispatched", "queued", "rejected"]

@@ -1,7 +1,7 @@
 """Which requests reach what: an exact decision procedure over all requests that there can be.
 
-`Analysis` answers questions about one configuration, `Comparison` questions about two. Both keep what they work out, so ask the
-same object again.
+`single.Analysis` answers questions about one configuration, `pair.Comparison` questions about two. Both keep what they work
+out, so ask the same object again.
 
 What a *request* is here: one that API Priority and Fairness classifies. Long-running ones (`pods/exec`, `pods/log`, verb
 `proxy`, ...) never are, watches excepted (`seen_by_apf`). Watches count in every release, although servers up to 1.21 skip
@@ -19,13 +19,3 @@ resource rule or non-resource rule. A part that never decides can be removed, an
 request going elsewhere. The reverse does not hold: in `[User alice, Group system:authenticated]` alice could be removed,
 but she does decide, so nothing is said about her.
 """
-
-from __future__ import annotations
-
-from apflint.proofs.pair import Comparison
-from apflint.proofs.parts import Move, Part, Witness, World, proof_work
-from apflint.proofs.single import Analysis
-from apflint.proofs.ties import Budget, Ties
-from apflint.proofs.trials import Trials
-
-__all__ = ["Analysis", "Budget", "Comparison", "Move", "Part", "Ties", "Trials", "Witness", "World", "proof_work"]

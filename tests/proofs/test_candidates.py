@@ -25,8 +25,8 @@ from apflint.proofs.witness import digest, possible
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema
-    from apflint.proofs import World
     from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import World
 
 WORLDS: tuple[World, ...] = ("authenticated", "any")
 FRESH = Fresh("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")

@@ -14,9 +14,10 @@ from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema
 from apflint.evaluate.requestinfo import request_info
-from apflint.proofs import Comparison, Move, pair, pair_candidates
+from apflint.proofs import pair, pair_candidates
 from apflint.proofs.candidates import Fresh
 from apflint.proofs.encoding import Encoding, Formula
+from apflint.proofs.pair import Comparison
 from apflint.proofs.pair_candidates import bounds, meeting, targets
 from apflint.proofs.witness import digest
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.configuration import Configuration
     from apflint.proofs.encoding import Point
+    from apflint.proofs.parts import Move
     from apflint.proofs.vocabulary import Vocabulary
 
 FRESH = Fresh("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")

@@ -37,7 +37,7 @@ from apflint.proofs.request_space import (
 from apflint.proofs.witness import possible
 
 if TYPE_CHECKING:
-    from apflint.proofs import World
+    from apflint.proofs.parts import World
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"

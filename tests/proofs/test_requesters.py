@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema, matches_policy_rule
-from apflint.proofs import Comparison, Move
 from apflint.proofs.conditions import Conditions
+from apflint.proofs.pair import Comparison
 from apflint.proofs.request_space import usual_groups
 from apflint.proofs.requesters import (
     ANYBODY,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.model import FlowSchema
-    from apflint.proofs import Witness
+    from apflint.proofs.parts import Move, Witness
 
 NODES = "system:nodes"
 AUTHENTICATED = "system:authenticated"

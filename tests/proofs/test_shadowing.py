@@ -8,7 +8,8 @@ import pytest
 from evaluate.configurations import BUILT_IN, Objects, account, group, objects, schema, user
 
 from apflint.evaluate.configuration import build_configuration
-from apflint.proofs import Analysis, Part, World
+from apflint.proofs.parts import Part, World
+from apflint.proofs.single import Analysis
 
 from .test_single import WORLDS
 

@@ -34,12 +34,14 @@ from apflint.evaluate.match import (
 from apflint.evaluate.records import from_record
 from apflint.evaluate.request import from_http, from_words
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
-from apflint.proofs import Analysis, Budget, Comparison, Part, World
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.encoding import Point
+from apflint.proofs.pair import Comparison
+from apflint.proofs.parts import Part, World
 from apflint.proofs.request_space import VERBS, authentic, is_resource_path
 from apflint.proofs.requesters import PREFERRED
-from apflint.proofs.single import members
+from apflint.proofs.single import Analysis, members
+from apflint.proofs.ties import Budget
 from apflint.proofs.witness import digest as digest_of
 from apflint.proofs.witness import possible, witness
 from apflint.releases import RELEASES, release
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.classify import Resolution
     from apflint.model import FlowSchema
-    from apflint.proofs import Witness
+    from apflint.proofs.parts import Witness
     from apflint.proofs.requesters import Requesters
 
 WORLDS: tuple[World, ...] = ("authenticated", "any")
@@ -690,7 +692,8 @@ def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, An
 
 def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
     code = (
-        "import sys; from apflint import builtin; from apflint.proofs import Analysis, Budget, Comparison;"
+        "import sys; from apflint import builtin; from apflint.proofs.single import Analysis; from apflint.proofs.ties import Budget;"
+        "from apflint.proofs.pair import Comparison;"
         "from apflint.evaluate.configuration import build_configuration; from apflint.releases import NEWEST;"
         "from tests.evaluate.configurations import Objects;"
         "config = build_configuration(Objects(), builtin.workspace_objects(NEWEST));"

@@ -28,7 +28,7 @@ from apflint.proofs.witness import digest as digest_of
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
-    from apflint.proofs import World
+    from apflint.proofs.parts import World
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"
