@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import CLOSED, OPEN, account, findings, flow_schema, group, known, level, user
+from support.builders import (
+    ALL,
+    COMPLETE,
+    OPEN,
+    effective,
+    findings,
+    flow_schema,
+    group,
+    priority_level,
+    rule_ids,
+    service_account,
+    user,
+)
 
+from apflint.effective import Assumptions
 from apflint.evaluate import shards
 from apflint.evaluate.flows import count_flows
 
 if TYPE_CHECKING:
-    from apflint.effective import Assumptions
     from apflint.model import FlowSchema
 
-WEAK = level("batch", 10, {"queues": 8, "handSize": 4, "queueLengthLimit": 50})
+WEAK = priority_level("batch", 10, {"queues": 8, "handSize": 4, "queueLengthLimit": 50})
 ALICE, BOB, CAROL, DAVE, ERIN = map(user, ("alice", "bob", "carol", "dave", "erin"))
 
 
 @pytest.mark.parametrize(
     ("subjects", "by", "severities"),
     [
-        ([account("ci", "runner")], "ByUser", []),
-        ([account("ci", "runner"), account("ci", "runner")], "ByUser", []),
-        ([account("ci", "runner"), user("system:serviceaccount:ci:runner"), ALICE], "ByUser", []),
+        ([service_account("ci", "runner")], "ByUser", []),
+        ([service_account("ci", "runner"), service_account("ci", "runner")], "ByUser", []),
+        ([service_account("ci", "runner"), user("system:serviceaccount:ci:runner"), ALICE], "ByUser", []),
         ([ALICE, BOB, CAROL, DAVE, ERIN], None, []),
         ([ALICE, BOB, CAROL], "ByUser", ["info"]),
         ([ALICE, BOB, CAROL, DAVE], "ByUser", ["info"]),
         ([ALICE, BOB, CAROL, DAVE, ERIN], "ByUser", ["warning"]),
         ([group("ci")], "ByUser", ["warning"]),
-        ([account("ci", "*")], "ByUser", ["warning"]),
+        ([service_account("ci", "*")], "ByUser", ["warning"]),
         ([user("*")], "ByUser", ["warning"]),
         ([ALICE], "ByNamespace", ["warning"]),
     ],
@@ -56,7 +70,7 @@ def test_flows_of_several_flow_schemas_add_up() -> None:
     assert [finding.severity for finding in findings(WEAK, *schemas, only="APF605")] == ["warning"]
 
 
-@pytest.mark.parametrize(("assumptions", "severities"), [(OPEN, ["info"]), (CLOSED, [])])
+@pytest.mark.parametrize(("assumptions", "severities"), [(OPEN, ["info"]), (COMPLETE, [])])
 def test_level_without_flow_schemas(assumptions: Assumptions, severities: list[str]) -> None:
     assert [finding.severity for finding in findings(WEAK, only="APF605", assumptions=assumptions)] == severities
 
@@ -80,5 +94,133 @@ def test_flows_by_namespace(
 
 
 def _typed(manifest: dict[str, Any]) -> FlowSchema:
-    (schema,) = known(manifest).flow_schemas
+    (schema,) = effective(manifest).flow_schemas
     return schema
+
+
+def test_a_jail_with_zero_shares() -> None:
+    told = findings(
+        priority_level("jail", 0, lendablePercent=0, borrowingLimitPercent=0),
+        flow_schema(
+            "jail-agent",
+            "jail",
+            1000,
+            subjects=[service_account("monitoring", "agent")],
+            resources=[{key: value for key, value in ALL.items() if key != "clusterScope"}],
+            by="ByUser",
+        ),
+    )
+    assert sorted(rule_ids(told)) == ["APF505", "APF508", "APF511", "APF602"]
+    (jail,) = (found for found in told if found.rule == "APF602")
+    assert "one request at a time" in jail.message
+    assert "RBAC" in jail.message
+
+
+@pytest.mark.parametrize(
+    ("queues", "hand"),
+    [(2, 1), (4, 4), (8, 2), (16, 4), (32, 2), (50, 3), (64, 1), (64, 6), (128, 6), (100, 8), (398, 1), (399, 1)],
+)
+def test_isolation_is_what_shards_says(queues: int, hand: int) -> None:
+    objects = (
+        priority_level("batch", 10, {"queues": queues, "handSize": hand, "queueLengthLimit": 50}),
+        flow_schema("ci", "batch", subjects=[group("ci")], by="ByUser"),
+    )
+    told = findings(*objects, only="APF605")
+    risk = shards.squish_probability(hand, queues, 4)
+    assert bool(told) == (risk > 0.01)
+    for found in told:
+        better = re.search(r"queues (\d+) (?:with|and) handSize (\d+) brings", found.message)
+        assert better is not None
+        assert shards.squish_probability(int(better[2]), int(better[1]), 4) <= 0.01
+        assert shards.admitted(int(better[1]), int(better[2]))
+
+
+@pytest.mark.parametrize(
+    ("shares", "total", "nominal"), [(1, 600, 3), (1, 400, 2), (1, 200, 1), (2, 200, 2), (3, 200, 3)]
+)
+def test_single_seats_are_what_limits_says(shares: int, total: int, nominal: int) -> None:
+    assumptions = Assumptions(server_concurrency=total)
+    objects = (priority_level("batch", shares), flow_schema("ci", "batch"))
+    limits = effective(*objects, assumptions=assumptions).limits.level("batch")
+    assert limits is not None
+    assert limits.nominal == nominal
+    told = findings(*objects, only="APF606", assumptions=assumptions)
+    assert [found.severity for found in told] == (["warning"] if nominal < 3 else [])
+    assert all(f"{nominal} of {total} seats" in found.message for found in told)
+
+
+@pytest.mark.parametrize(
+    ("queues", "length", "found"), [(1000, 100, 0), (1000, 101, 1), (1, 100_000, 0), (1, 100_001, 1)]
+)
+def test_oversized_queues_begin_above_100000(queues: int, length: int, found: int) -> None:
+    objects = (
+        priority_level("batch", 10, {"queues": queues, "handSize": min(queues, 6), "queueLengthLimit": length}),
+        flow_schema("ci", "batch"),
+    )
+    told = findings(*objects, only="APF607")
+    assert len(told) == found
+    assert all(f"{queues * length:,}" in one.message for one in told)
+
+
+@pytest.mark.parametrize("percent", [50, 51, 100, 101])
+@pytest.mark.parametrize("name", ["leader-election", "node-high", "system", "workload-low"])
+def test_critical_levels_lend_half_at_most(name: str, percent: int) -> None:
+    told = findings(priority_level(name, lendablePercent=percent), only="APF604")
+    assert len(told) == (50 < percent <= 100 and name != "workload-low")
+
+
+@pytest.mark.parametrize(
+    ("limited", "queuing", "words"),
+    [
+        ({"borrowingLimitPercent": 0}, None, "one request at a time. To forbid"),
+        ({"borrowingLimitPercent": 200}, None, "one request at a time. To forbid"),
+        ({}, None, "one request at a time, and more on seats that it borrows. To forbid"),
+        ({"borrowingLimitPercent": 0}, {"queues": 64, "handSize": 6}, "waits a quarter of its timeout (15 seconds by"),
+        ({"borrowingLimitPercent": 200}, {"queues": 64, "handSize": 6}, "while the queue is full it gets 429 at once"),
+        ({}, {"queues": 64, "handSize": 6}, "until the server lends the level seats"),
+    ],
+)
+def test_what_a_level_without_shares_does(limited: dict[str, Any], queuing: dict[str, int] | None, words: str) -> None:
+    objects = (priority_level("jail", 0, queuing, **limited), flow_schema("ci", "jail"))
+    (found,) = findings(*objects, only="APF602")
+    assert words in found.message
+
+
+def test_zero_shares_are_refused_before_they_are_a_jail() -> None:
+    assert rule_ids(
+        findings(priority_level("jail", 0), flow_schema("ci", "jail"), kubernetes="1.29", only="APF304")
+    ) == ["APF304"]
+    assert not findings(priority_level("jail", 0), flow_schema("ci", "jail"), kubernetes="1.29", only="APF602")
+
+
+def test_a_single_seat_is_shown_at_the_shares_as_the_version_calls_them() -> None:
+    for version, field in (("v1beta2", "assuredConcurrencyShares"), ("v1beta3", "nominalConcurrencyShares")):
+        ours = priority_level("x", 1, version=version)
+        limited = ours["spec"]["limited"]
+        limited[field] = limited.pop("nominalConcurrencyShares")
+        (found,) = findings(ours, only="APF606", kubernetes="1.28", assumptions=Assumptions(server_concurrency=100))
+        assert found.field == f"spec.limited.{field}"
+
+
+def test_weak_isolation_is_told_wherever_the_level_stands() -> None:
+    weak, good = {"queues": 2, "handSize": 1}, {"queues": 128, "handSize": 6}
+    as_built_in = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}
+    queues = {"a": weak, "b": {"queues": 1, "handSize": 1}, "c": good, "leader-election": as_built_in, "d": weak}
+    told = findings(
+        *(priority_level(name, 11, {"queueLengthLimit": 50} | each) for name, each in queues.items()), only="APF605"
+    )
+    assert [found.object.name for found in told if found.object] == ["a", "d"]
+
+
+def test_weak_isolation_is_shown_at_the_word_queuing() -> None:
+    ours = priority_level("x", 10, {"queues": 4, "handSize": 2, "queueLengthLimit": 5})
+    text = json.dumps(ours)
+    (found,) = findings(ours, only="APF605")
+    assert text[found.span.column - 1 : found.span.end_column - 1] == '"queuing"'
+
+
+def test_only_the_level_of_that_name_may_be_as_weak_as_the_built_in_one() -> None:
+    queuing = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}  # of leader-election
+    assert findings(priority_level("x", 10, queuing), only="APF605")
+    assert not findings(priority_level("leader-election", 11, queuing), only="APF605")
+    assert findings(priority_level("leader-election", 10, {**queuing, "handSize": 3}), only="APF605")

@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import PATHS, account, findings, flow_schema, group, level, user
+from support.builders import PATHS, findings, flow_schema, group, priority_level, service_account, user
 
 from apflint.cli.app import run
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 QUEUING = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
-SMALL = level("small", 5)
+SMALL = priority_level("small", 5)
 
 
 def capturing(*subjects: dict[str, Any], precedence: int = 5000, **path: list[str]) -> dict[str, Any]:
@@ -51,11 +51,11 @@ def test_discovery_of_nearly_everybody(
 @pytest.mark.parametrize(
     "objects",
     [
-        (capturing(user("*")), level("small", 5, QUEUING)),
-        (capturing(user("*")), level("small", 100)),
+        (capturing(user("*")), priority_level("small", 5, QUEUING)),
+        (capturing(user("*")), priority_level("small", 100)),
         (capturing(user("*"), precedence=9950), SMALL),
         (capturing(group("system:serviceaccounts"), precedence=9100), SMALL),
-        (capturing(user("alice"), group("sso:dev"), account("ci", "*")), SMALL),
+        (capturing(user("alice"), group("sso:dev"), service_account("ci", "*")), SMALL),
         (capturing(user("*"), nonResourceURLs=["/openapi/*", "/metrics"]), SMALL),
         (capturing(user("*"), verbs=["post"]), SMALL),
         (flow_schema("mine", "small", 5000, subjects=[user("*")]), SMALL),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_rules_whole_set import ALL, account, findings, flow_schema, group, user
+from support.builders import ALL, findings, flow_schema, group, service_account, user
 
 LISTS = {**ALL, "verbs": ["list"]}
 
@@ -17,13 +17,13 @@ def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("subject", "client"),
     [
-        (account("dash", "console"), 'service account "console" of namespace "dash"'),
-        (account("dash", "*"), 'the service accounts of namespace "dash"'),
+        (service_account("dash", "console"), 'service account "console" of namespace "dash"'),
+        (service_account("dash", "*"), 'the service accounts of namespace "dash"'),
         (user("system:serviceaccount:dash:console"), 'service account "console" of namespace "dash"'),
         (group("system:serviceaccounts:dash"), 'the service accounts of namespace "dash"'),
         (group("system:nodes"), "all nodes"),
-        (account("kube-system", "kwok-controller"), None),
-        (account("openshift-oauth-apiserver", "oauth-apiserver-sa"), None),
+        (service_account("kube-system", "kwok-controller"), None),
+        (service_account("openshift-oauth-apiserver", "oauth-apiserver-sa"), None),
         (group("system:serviceaccounts:openshift-apiserver"), None),
         (user("oidc:admin-on-duty"), None),
         (group("sso:admins"), None),
@@ -48,16 +48,18 @@ def test_clients_that_list_the_cluster(subject: dict[str, Any], client: str | No
     ],
 )
 def test_requests_that_list_the_cluster(rule: dict[str, Any], reported: bool) -> None:
-    assert bool(findings(exempt(account("dash", "console"), **rule), only="APF601")) is reported
+    assert bool(findings(exempt(service_account("dash", "console"), **rule), only="APF601")) is reported
 
 
 def test_other_levels_limit_lists() -> None:
-    limited = flow_schema("dashboard", "workload-high", 950, subjects=[account("dash", "console")], resources=[LISTS])
+    limited = flow_schema(
+        "dashboard", "workload-high", 950, subjects=[service_account("dash", "console")], resources=[LISTS]
+    )
     assert not findings(limited, only="APF601")
 
 
 def test_several_service_accounts_are_one_finding() -> None:
-    (finding,) = findings(exempt(*(account("dash", name) for name in "abc")), only="APF601")
+    (finding,) = findings(exempt(*(service_account("dash", name) for name in "abc")), only="APF601")
     assert finding.field == "spec.rules[0].subjects[0]"
     assert [related.message for related in finding.related] == [
         'and service account "b" of namespace "dash"',
@@ -78,3 +80,29 @@ def test_exempt_nodes_are_led_to_a_level_for_nodes() -> None:
 def test_broad_exemptions_come_with_advice() -> None:
     (finding,) = findings(exempt(group("system:authenticated")), only="APF601")
     assert finding.message.endswith("Name the few clients that have to be exempt, or use a Limited priority level")
+
+
+@pytest.mark.parametrize(
+    ("subject", "broad"),
+    [
+        (group("system:authenticated"), True),
+        (group("system:unauthenticated"), True),
+        (group("system:serviceaccounts"), True),
+        (group("*"), True),
+        (user("*"), True),
+        (group("system:serviceaccounts:ci"), False),
+        (group("sso:admins"), False),
+        (user("alice"), False),
+        (service_account("ci", "*"), False),
+    ],
+)
+def test_broad_exemptions(subject: dict[str, Any], broad: bool) -> None:
+    told = findings(flow_schema("a", "exempt", subjects=[subject]), only="APF601")
+    named = subject.get("group", {}).get("name", "*")
+    who = "everybody" if named == "*" else f'the group "{named}"'
+    assert [found.message.partition(" from all limits")[0] for found in told] == [f"this exempts {who}"] * broad
+    assert not findings(flow_schema("a", "workload-low", subjects=[subject]), only="APF601")
+    health = {"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/livez", "/version"]}
+    assert not findings(flow_schema("a", "exempt", subjects=[subject], paths=[health]), only="APF601")
+    more = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/healthzy"]}
+    assert bool(findings(flow_schema("a", "exempt", subjects=[subject], paths=[more]), only="APF601")) == broad

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import findings, flow_schema, group
+from support.builders import findings, flow_schema, group
 
 from apflint import builtin
 from apflint.cli.app import run

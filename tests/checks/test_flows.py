@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from test_rules_whole_set import account, findings, flow_schema, group
+from support.builders import findings, flow_schema, group, service_account
 
-RUNNER, DEPLOYER = account("ci", "runner"), account("ci", "deployer")
+RUNNER, DEPLOYER = service_account("ci", "runner"), service_account("ci", "deployer")
 READS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 
 
@@ -25,7 +26,7 @@ READS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
     ],
 )
 def test_flows_by_namespace(entries: list[dict[str, Any]], where: str | None) -> None:
-    for subjects in ([RUNNER, DEPLOYER], [group("ops")], [account("ci", "*")]):
+    for subjects in ([RUNNER, DEPLOYER], [group("ops")], [service_account("ci", "*")]):
         found = findings(flow_schema("mine", resources=entries, subjects=subjects, by="ByNamespace"), only="APF511")
         assert [where in each.message and "ByUser" in each.message for each in found if where] == [True] * (
             where is not None
@@ -47,3 +48,18 @@ def test_paths_are_in_no_namespace() -> None:
 def test_a_single_client_is_a_single_flow_by_any_method() -> None:
     entries = [READS | {"namespaces": ["ci"]}]
     assert not findings(flow_schema("mine", resources=entries, by="ByNamespace"), only="APF511")
+
+
+def test_a_distinguisher_that_makes_no_difference_is_shown_at_its_field() -> None:
+    ours = flow_schema("a", "exempt", by="ByUser")
+    text = json.dumps(ours)
+    (found,) = findings(ours, only="APF511")
+    assert text[found.span.column - 1 : found.span.end_column - 1] == '"distinguisherMethod"'
+
+
+def test_why_a_distinguisher_is_idle() -> None:
+    (found,) = findings(flow_schema("a", "exempt", by="ByUser"), only="APF511")
+    assert (
+        found.message
+        == 'distinguisherMethod ByUser has no effect: no request waits at "exempt", which is exempt. Remove it'
+    )

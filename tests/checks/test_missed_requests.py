@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import _explained, account, findings, flow_schema, group, level, user
+from support.builders import findings, flow_schema, group, priority_level, service_account, user
+from support.explanations import explain
 
 from apflint.fix import Insert
 
@@ -46,7 +47,7 @@ def test_two_rules_of_the_same_subjects_are_complete_together() -> None:
 
 def test_a_rule_of_other_subjects_is_no_help() -> None:
     one = flow_schema("both", "global-default", resources=[NAMESPACED])
-    other = flow_schema("both", "global-default", resources=[CLUSTER], subjects=[account("ci", "other")])
+    other = flow_schema("both", "global-default", resources=[CLUSTER], subjects=[service_account("ci", "other")])
     assert fields("APF505", with_rules(one, other)) == [f"{FIRST}.namespaces"]
     assert fields("APF513", with_rules(one, other)) == ["spec.rules[1].resourceRules[0].clusterScope"]
 
@@ -160,7 +161,7 @@ def test_other_paths_in_another_rule_of_the_same_subjects() -> None:
     assert fields("APF508", resources) == ["spec.rules[0].resourceRules"]
     for schema in (with_rules(resources, paths), with_rules(paths, resources)):
         assert not fields("APF508", schema)
-    for_others = flow_schema("mine", "global-default", paths=[PATHS], subjects=[account("ci", "other")])
+    for_others = flow_schema("mine", "global-default", paths=[PATHS], subjects=[service_account("ci", "other")])
     assert fields("APF508", with_rules(for_others, resources)) == ["spec.rules[1].resourceRules"]
     (found,) = findings(with_rules(resources, resources), only="APF508")
     assert len(found.related) == 1
@@ -172,7 +173,7 @@ def test_an_exemption_should_not_be_widened() -> None:
 
 def test_levels_that_are_elsewhere() -> None:
     assert fields("APF505", flow_schema("mine", "elsewhere", resources=[NAMESPACED]))
-    jail = level("jail")
+    jail = priority_level("jail")
     assert fields("APF505", jail, flow_schema("mine", "jail", resources=[NAMESPACED]))
 
 
@@ -190,7 +191,7 @@ def test_a_flow_schema_that_a_later_one_of_its_name_replaces_has_no_finding() ->
         ("APF505", flow_schema("mine", resources=[NAMESPACED | {"resources": ["widgets"]}], subjects=[user("bob")])),
         ("APF505", flow_schema("mine", resources=[NAMESPACED | {"apiGroups": ["x.io"]}], subjects=[user("*")])),
         ("APF508", flow_schema("mine", "global-default", resources=[BOTH])),
-        ("APF513", flow_schema("mine", "global-default", resources=[CLUSTER], subjects=[account("ci", "*")])),
+        ("APF513", flow_schema("mine", "global-default", resources=[CLUSTER], subjects=[service_account("ci", "*")])),
         ("APF513", flow_schema("mine", resources=[READS | {"clusterScope": True}], subjects=[user("bob")])),
     ],
 )
@@ -198,7 +199,22 @@ def test_the_request_that_is_shown_goes_to_the_other_level(
     rule: str, schema: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (found,) = findings(schema, only=rule)
-    answer = _explained(found.message, tmp_path, capsys, schema)
+    answer = explain(found.message, tmp_path, capsys, schema)
     assert answer["priorityLevel"] != schema["spec"]["priorityLevelConfiguration"]["name"]
     assert f'priority level "{answer["priorityLevel"]}"' in found.message
     assert f'FlowSchema "{answer["flowSchema"]}"' in found.message
+
+
+def test_a_controller_that_lists_without_cluster_scope() -> None:
+    lists = {"verbs": ["list", "watch"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
+    writes = {
+        "verbs": ["create", "delete"],
+        "apiGroups": ["wgpolicyk8s.io"],
+        "resources": ["policyreports"],
+        "namespaces": ["*"],
+    }
+    reports = flow_schema(
+        "reports", "workload-high", subjects=[service_account("policy", "reports")], resources=[lists, writes]
+    )
+    (found,) = findings(reports)
+    assert (found.rule, found.field) == ("APF505", "spec.rules[0].resourceRules[0].namespaces")

@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import findings, flow_schema, group, user
+from support.builders import findings, flow_schema, group, user
 
 from apflint import builtin
 from apflint.cli.app import run

@@ -8,11 +8,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import account, findings, flow_schema, group, known, user
+from support.builders import ALL, PATHS, effective, findings, flow_schema, group, rule_ids, service_account, user
+from support.explanations import explain
 
 from apflint.checks import precedence
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from apflint.finding import Finding
 
 SECRETS = {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"], "namespaces": ["shop"]}
@@ -129,6 +132,7 @@ def test_pairs_that_are_not_compared_are_counted(monkeypatch: pytest.MonkeyPatch
     assert "of 66 pairs were not compared. Give each" in found.message
 
 
+@pytest.mark.slow
 def test_thousands_of_flow_schemas_of_one_precedence_are_bounded() -> None:
     for apart in (True, False):
         started = time.process_time()
@@ -166,7 +170,7 @@ def test_harmless_members_are_no_part_of_a_harmful_tie() -> None:
 
 
 def test_a_copy_of_a_built_in_flow_schema_is_no_tie() -> None:
-    spec = next(each for each in known().configuration.order if each.name == "probes").document.value["spec"]
+    spec = next(each for each in effective().configuration.order if each.name == "probes").document.value["spec"]
     copy = {**flow_schema("a-copy"), "spec": spec}
     assert not ties(copy)
 
@@ -184,9 +188,87 @@ def test_a_copy_with_its_lists_in_another_order_is_no_tie() -> None:
 
 
 def test_a_finding_about_a_built_in_flow_schema_is_at_the_object_of_the_user() -> None:
-    mine = [flow_schema(name, "exempt", 9000, subjects=[account("ci", name)]) for name in ("a", "b")]
+    mine = [flow_schema(name, "exempt", 9000, subjects=[service_account("ci", name)]) for name in ("a", "b")]
     (found,) = ties(*mine)
     assert found.object is not None
     assert found.object.name == "a"
     assert found.message.startswith('FlowSchemas "a", the built-in "service-accounts" and "b" share')
     assert "Use another matchingPrecedence" in found.message
+
+
+GET_ALL = {**ALL, "verbs": ["get"]}
+
+
+def test_a_tie_with_the_context() -> None:
+    (found,) = findings(
+        flow_schema("zebra"), context=(flow_schema("ape", "workload-high", resources=[GET_ALL]),), only="APF503"
+    )
+    assert '"ape" captures requests that "zebra" matches too' in found.message
+
+
+@pytest.mark.parametrize(("first", "second"), [("ape", "zebra"), ("a10", "a2"), ("a-2", "a10"), ("a.b", "ab")])
+def test_the_name_that_wins_a_tie_is_the_one_that_the_server_takes(first: str, second: str) -> None:
+    (found,) = findings(flow_schema(second), flow_schema(first, "workload-high", resources=[GET_ALL]), only="APF503")
+    assert f'"{first}" captures requests that "{second}" matches too' in found.message
+    order = [schema.name for schema in effective(flow_schema(second), flow_schema(first)).configuration.order]
+    assert order.index(first) < order.index(second)
+
+
+def test_no_tie_where_no_request_matches_both() -> None:
+    assert not findings(flow_schema("a"), flow_schema("b", subjects=[service_account("ci", "deployer")]), only="APF503")
+    assert not findings(flow_schema("a"), flow_schema("b", paths=[PATHS]), only="APF503")
+
+
+def test_a_tie_with_system_traffic_is_told_whichever_of_its_requests_the_solver_comes_upon() -> None:
+    """The solver's request may be of a node that asks for a path as nobody does; others are such as the system makes."""
+    node = flow_schema("ops", precedence=500, subjects=[user("system:node:n")], resources=[ALL])
+    (found,) = findings(node, only="APF503")
+    assert '"system-nodes"' in found.message
+    both = flow_schema(
+        "fs-1", precedence=500, subjects=[user("bob")], paths=[{"verbs": ["get"], "nonResourceURLs": ["*"]}]
+    )
+    watch = {**ALL, "verbs": ["watch", "get"]}
+    both["spec"]["rules"].append({"subjects": [group("system:authenticated")], "resourceRules": [watch]})
+    last = flow_schema(
+        "fs-6", precedence=9900, subjects=[group("*")], resources=[{**ALL, "namespaces": ["ops", "dev"]}]
+    )
+    told = [found.message for found in findings(both, last, only="APF503")]
+    assert any('"system-nodes"' in message and "--as system:node:node-1" in message for message in told)
+    assert any('"system-nodes"' in found.message for found in findings(both, only="APF503"))
+
+
+def test_the_witness_of_a_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = (flow_schema("zebra"), flow_schema("ape", "workload-high", resources=[GET_ALL]))
+    (found,) = findings(*objects, only="APF503")
+    assert explain(found.message, tmp_path, capsys, *objects)["flowSchema"] == "ape"
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("queue-visibility", "queue-visibility"), ("visibility", "service-accounts")]
+)
+def test_a_flow_schema_at_the_precedence_of_service_accounts(name: str, first: str) -> None:
+    mine = flow_schema(
+        name,
+        "global-default",
+        9000,
+        subjects=[group("system:authenticated")],
+        resources=[{**ALL, "apiGroups": ["visibility.example.com"]}],
+        by="ByUser",
+    )
+    mine["metadata"]["namespace"] = "queueing-system"
+    told = findings(mine)
+    assert sorted(rule_ids(told)) == ["APF104", "APF503"]
+    tie = next(found for found in told if found.rule == "APF503")
+    assert '"service-accounts"' in tie.message
+    assert f'"{first}" captures requests' in tie.message
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_user_of_the_system_in_a_group_of_somebody_makes_no_tie(order: int) -> None:
+    for own in (group("system:nodes"), user("system:kube-scheduler"), service_account("kube-system", "x")):
+        first, second = (own, group("dev"))[::order]
+        objects = (
+            flow_schema("a", precedence=100, subjects=[first]),
+            flow_schema("b", precedence=100, subjects=[second]),
+        )
+        assert not findings(*objects, only="APF503")

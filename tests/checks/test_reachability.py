@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import (
+from support.builders import (
     ALL,
-    CLOSED,
+    COMPLETE,
     OPEN,
     PATHS,
     READ_PODS,
-    account,
     findings,
     flow_schema,
     group,
-    ids,
+    rule_ids,
+    service_account,
     user,
 )
+from support.explanations import explain
 
 from apflint.budgets import MAX_EXPLAINED_SHADOWS
 from apflint.checks.reachability import _LISTED
@@ -27,6 +29,8 @@ from apflint.engine import Options, check
 from apflint.proofs import destinations
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from apflint.effective import Assumptions
     from apflint.finding import Finding
 
@@ -60,7 +64,7 @@ def test_after_the_first_hundred_findings_the_captors_are_not_named() -> None:
     assert messages.count(unnamed) == len(messages) - MAX_EXPLAINED_SHADOWS == 3
 
 
-@pytest.mark.parametrize(("assumptions", "severity"), [(OPEN, "warning"), (CLOSED, "error")])
+@pytest.mark.parametrize(("assumptions", "severity"), [(OPEN, "warning"), (COMPLETE, "error")])
 def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_schema(
     assumptions: Assumptions, severity: str
 ) -> None:
@@ -71,9 +75,9 @@ def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_
     assert [(each.rule, each.severity) for each in about(found, "last") if each.rule == "APF501"] == [
         ("APF501", severity)
     ]
-    assert "APF504" in ids(about(found, "last"))
+    assert "APF504" in rule_ids(about(found, "last"))
     # Nothing that it asks for exists, and APF504 says so: this is the whole reason.
-    assert ids(about(found, "nothing")) == ["APF504"]
+    assert rule_ids(about(found, "nothing")) == ["APF504"]
 
 
 def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_rule() -> None:
@@ -122,7 +126,7 @@ CELL = ("apiGroups", "resources", "namespaces")
     ("mine", "advice"),
     [
         (
-            flow_schema("mine", precedence=1000, subjects=[account("kube-system", "x")]),
+            flow_schema("mine", precedence=1000, subjects=[service_account("kube-system", "x")]),
             "a matchingPrecedence below 900",
         ),
         (
@@ -131,7 +135,7 @@ CELL = ("apiGroups", "resources", "namespaces")
         ),
         (
             flow_schema(
-                "mine", "workload-low", 9500, subjects=[account("ci", "x")], by="ByUser", resources=[READ_PODS]
+                "mine", "workload-low", 9500, subjects=[service_account("ci", "x")], by="ByUser", resources=[READ_PODS]
             ),
             "Remove it: these requests are treated alike without it",
         ),
@@ -156,7 +160,7 @@ def test_a_flow_schema_before_all_that_capture_its_requests_is_reachable() -> No
 POOR_STYLE = flow_schema(
     "mine",
     precedence=None,
-    subjects=[account("kube-system", "agent")],
+    subjects=[service_account("kube-system", "agent")],
     resources=[{**READ_PODS, "clusterScope": False}],
     by="ByUser",
 )
@@ -165,8 +169,8 @@ EXPLAINED = {"APF503", "APF505", "APF508", "APF509", "APF510", "APF511"}
 
 
 def test_an_unreachable_flow_schema_has_no_findings_about_the_treatment_of_its_requests() -> None:
-    assert ids(findings(POOR_STYLE)) == ["APF501"]
-    assert {*ids(findings(EARLY))} & EXPLAINED  # a reachable one has
+    assert rule_ids(findings(POOR_STYLE)) == ["APF501"]
+    assert {*rule_ids(findings(EARLY))} & EXPLAINED  # a reachable one has
 
 
 def test_an_unreachable_flow_schema_is_in_no_tie() -> None:
@@ -174,7 +178,7 @@ def test_an_unreachable_flow_schema_is_in_no_tie() -> None:
         flow_schema(name, level, subjects=[user("alice")], resources=[ALL], paths=[PATHS])
         for name, level in (("a", "workload-low"), ("b", "workload-high"))
     ]
-    assert ids(findings(*teams, only="APF50")) == ["APF501"]
+    assert rule_ids(findings(*teams, only="APF50")) == ["APF501"]
 
 
 def test_without_apf501_an_unreachable_flow_schema_keeps_its_findings() -> None:
@@ -184,8 +188,8 @@ def test_without_apf501_an_unreachable_flow_schema_keeps_its_findings() -> None:
 
 
 def test_other_flow_schemas_keep_their_findings() -> None:
-    reachable = flow_schema("fine", precedence=None, subjects=[account("ci", "x")])
-    assert "APF509" in ids(findings(POOR_STYLE, reachable))
+    reachable = flow_schema("fine", precedence=None, subjects=[service_account("ci", "x")])
+    assert "APF509" in rule_ids(findings(POOR_STYLE, reachable))
     assert not about(findings(POOR_STYLE, reachable, only="APF509"), "mine")
 
 
@@ -197,3 +201,310 @@ def test_flow_schemas_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPat
     assert 1 <= len(proven) < 5
     assert other.severity == "info"
     assert other.message.startswith(f"{5 - len(proven)} FlowSchemas are not completely analyzed")
+
+
+DANGLING = flow_schema("ci", "batch")
+
+
+def test_a_flow_schema_of_the_context_shadows() -> None:
+    earlier = flow_schema("everything", precedence=1500, resources=[ALL], paths=[PATHS])
+    assert findings(flow_schema("mine")) == []
+    (found,) = findings(flow_schema("mine"), context=(earlier,))
+    assert (found.rule, found.file) == ("APF501", "0.json")
+    assert '"everything"' in found.message
+    assert [(other.file, other.span.line) for other in found.related] == [("context-0.json", 1)]
+
+
+def test_a_level_elsewhere_is_taken_to_be_there_in_the_open_world_only() -> None:
+    everything = flow_schema("everything", "elsewhere", 1500, resources=[ALL], paths=[PATHS])
+    assert rule_ids(findings(everything, flow_schema("mine"))) == ["APF401", "APF501"]
+    assert rule_ids(findings(everything, flow_schema("mine"), assumptions=COMPLETE)) == ["APF401"]
+
+
+def test_what_the_server_rejects_shadows_nothing_and_is_not_shadowed() -> None:
+    everything = flow_schema("everything", precedence=1500, resources=[ALL], paths=[PATHS])
+    assert rule_ids(findings(everything, flow_schema("mine"))) == ["APF501"]
+    everything["spec"]["distinguisherMethod"] = {"type": "ByVibes"}
+    assert rule_ids(findings(everything, flow_schema("mine"))) == ["APF203"]
+    late = flow_schema("late", precedence=1_000_000)
+    assert rule_ids(findings(late)) == ["APF201"]
+
+
+def test_why_nothing_reaches_a_flow_schema_that_nobody_shadows() -> None:
+    empty = flow_schema("mine")
+    empty["spec"]["rules"] = []
+    (found,) = findings(empty, only="APF501")
+    assert found.message == "unreachable FlowSchema: it has no rules. Add a rule, or remove the FlowSchema"
+    log = {**READ_PODS, "verbs": ["get"], "resources": ["pods/log"]}
+    (found,) = findings(flow_schema("mine", resources=[log]), only="APF501")
+    assert found.message == (
+        'unreachable FlowSchema: requests for "pods/log" are long-running,'
+        " and API Priority and Fairness does not classify them. Remove or correct it"
+    )
+    never = flow_schema("mine", resources=[{**READ_PODS, "apiGroups": ["apps/v1"]}])
+    assert rule_ids(findings(never, only="APF50")) == ["APF504"]
+
+
+def test_all_that_shadow_are_named() -> None:
+    reads = flow_schema("reads", precedence=1100, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
+    changes = flow_schema("changes", precedence=1200, resources=[{**ALL, "verbs": ["create", "update", "patch"]}])
+    other = flow_schema(
+        "bystander", precedence=1300, subjects=[service_account("ci", "deployer")], resources=[ALL], paths=[PATHS]
+    )
+    dead = flow_schema("dead", resources=[{**READ_PODS, "verbs": ["get", "create"]}])
+    (found,) = findings(dead, other, changes, reads)
+    assert found.rule == "APF501"
+    assert 'one of the FlowSchemas "reads" (precedence 1100) and "changes" (precedence 1200)' in found.message
+    assert "bystander" not in found.message
+    assert [related.file for related in found.related] == ["3.json", "2.json"]
+
+
+def test_everybody_is_more_than_everybody_who_is_authenticated() -> None:
+    known_to_all = flow_schema("first", "exempt", 50, subjects=[group("system:authenticated")], resources=[ALL])
+    for subject, rules in ((group("*"), []), (user("*"), []), (user("alice"), ["APF501"])):
+        rest = flow_schema("rest", "exempt", 60, subjects=[subject], resources=[ALL])
+        told = findings(known_to_all, rest, only="APF501")
+        assert [found.rule for found in told if found.object and found.object.name == "rest"] == rules
+
+
+def test_a_path_that_two_take_together_below_a_prefix() -> None:
+    def urls(name: str, at: int, verbs: list[str], url: str) -> dict[str, Any]:
+        paths = {"verbs": verbs, "nonResourceURLs": [url]}
+        return flow_schema(name, "exempt", at, subjects=[user("alice")], paths=[paths])
+
+    reads, writes = urls("reads", 50, ["get"], "/a/*"), urls("writes", 60, ["delete"], "/a/*")
+    (found,) = findings(reads, writes, urls("dead", 70, ["get", "delete"], "/a/b"), only="APF501")
+    assert re.findall('"(.*?)"', found.message) == ["reads", "writes"]
+    assert not findings(reads, writes, urls("rest", 70, ["get", "delete"], "/a"), only="APF501")
+
+
+def test_an_entry_is_dead_by_what_stands_before_it_only() -> None:
+    def read(resource: str, *verbs: str) -> dict[str, Any]:
+        return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
+
+    # Of the last entry only `list` is left: neither the first of its verbs nor the last.
+    first = flow_schema("first", "exempt", 50, subjects=[user("alice")], resources=[read("configmaps", "get", "watch")])
+    entries = [
+        read("pods", "get"),
+        read("pods", "get"),
+        read("secrets", "get"),
+        read("configmaps", "get", "list", "watch"),
+    ]
+    mine = flow_schema("mine", "exempt", 60, subjects=[user("alice")], resources=entries)
+    assert [found.field for found in findings(first, mine, only="APF50")] == ["spec.rules[0].resourceRules[1]"]
+
+
+def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
+    def taking(name: str, at: int, verbs: str, resources: str, namespaces: str, *users: str) -> dict[str, Any]:
+        part = {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split(), "namespaces": [*namespaces]}
+        return flow_schema(name, "exempt", at, subjects=[*map(user, users)], resources=[part])
+
+    everything = "get list create watch update"
+    told = findings(
+        taking("pods-in-c", 51, everything, "pods", "c", "alice"),
+        taking("configmaps", 52, "create get watch update", "configmaps", "acb", "alice", "bob"),
+        taking("in-a-and-b", 53, "list watch update", "pods configmaps secrets", "ab", "bob", "alice"),
+        taking("spare", 56, everything, "configmaps", "a", "alice"),
+        taking("dead", 99, "update watch", "pods configmaps", "ca", "alice"),
+        only="APF501",
+    )
+    takers = {found.object.name: re.findall('"(.*?)"', found.message) for found in told if found.object}
+    assert takers == {"spare": ["configmaps", "in-a-and-b"], "dead": ["pods-in-c", "configmaps", "in-a-and-b"]}
+
+
+def test_a_dangling_flow_schema_shadows_nothing_and_is_not_shadowed() -> None:
+    everything = flow_schema("everything", "nowhere", 1500, resources=[ALL], paths=[PATHS])
+    assert not findings(everything, flow_schema("mine"), only="APF50", assumptions=COMPLETE)
+    everything["spec"]["priorityLevelConfiguration"]["name"] = "workload-low"
+    assert rule_ids(findings(everything, flow_schema("mine"), only="APF50", assumptions=COMPLETE)) == ["APF501"]
+    assert not findings(everything, DANGLING, only="APF50", assumptions=COMPLETE)
+
+
+@pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-high", False)])
+def test_a_rule_that_is_dead_if_a_level_is_elsewhere(level: str, told: bool) -> None:
+    first = flow_schema("first", level, 840, subjects=[user("alice")])
+    mine = flow_schema("mine", precedence=850)
+    rules = [{"subjects": [user(name)], "resourceRules": [READ_PODS]} for name in ("alice", "bob")]
+    (found,) = findings(first, {**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
+    assert ('if the priority level "elsewhere" is defined elsewhere' in found.message) == told
+
+
+def test_of_very_many_dead_rules_only_the_first_hundred_name_who_comes_first() -> None:
+    rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
+    mine = flow_schema("mine", "workload-low", 850)
+    found = findings({**mine, "spec": {**mine["spec"], "rules": [rule] * 103}}, only="APF502")
+    named = ["spec.rules[" in each.message for each in found]
+    assert named == [True] * 100 + [False] * 2
+
+
+def test_beyond_the_first_hundred_nothing_is_claimed_that_was_not_asked() -> None:
+    rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
+    nothing = {
+        "subjects": [user("alice")],
+        "resourceRules": [{**READ_PODS, "verbs": ["proxy"], "resources": ["pods/exec"]}],
+    }
+    elsewhere = flow_schema("first", "elsewhere", 840)
+    mine = flow_schema("mine", "workload-low", 850)
+    objects = (elsewhere, {**mine, "spec": {**mine["spec"], "rules": [*[rule] * 102, nothing]}})
+    last = findings(*objects, only="APF502")[-1].message
+    assert "every request it matches is captured by earlier FlowSchemas or rules" in last
+    assert 'if the priority level "elsewhere" is defined elsewhere' in last
+
+
+def test_an_exemption_that_comes_after_the_service_accounts_of_kube_system() -> None:
+    mine = flow_schema(
+        "node-simulator",
+        "exempt",
+        1000,
+        subjects=[service_account("kube-system", "node-simulator")],
+        resources=[ALL],
+        paths=[PATHS],
+    )
+    (found,) = findings(mine)
+    assert found.rule == "APF501"
+    assert '"kube-system-service-accounts" (precedence 900)' in found.message
+    assert not findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 899}})
+
+
+HEALTH = ["/healthz", "/livez", "/readyz"]
+
+
+def test_health_checks_for_strangers_come_after_probes() -> None:
+    get = flow_schema(
+        "strangers",
+        "global-default",
+        1000,
+        subjects=[group("system:unauthenticated")],
+        by="ByUser",
+        paths=[{"verbs": ["get"], "nonResourceURLs": HEALTH}],
+    )
+    (found,) = findings(get)
+    assert found.rule == "APF501"
+    assert '"probes" (precedence 2)' in found.message
+
+
+def test_health_checks_for_strangers_with_all_methods_get_what_is_not_get(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = flow_schema(
+        "strangers",
+        "global-default",
+        1000,
+        subjects=[group("system:unauthenticated")],
+        by="ByUser",
+        paths=[{"verbs": ["*"], "nonResourceURLs": HEALTH}],
+    )
+    assert not findings(every, only="APF501")
+    answers = [
+        explain(f"`apflint explain {method} /healthz --as system:anonymous`", tmp_path, capsys, every)["flowSchema"]
+        for method in ("get", "head")
+    ]
+    assert answers == ["probes", "strangers"]
+
+
+def test_what_another_rule_says_is_not_said_again_and_the_rest_is() -> None:
+    """APF504 tells why the first entry matches nothing; the second is told by APF502."""
+    never = {**READ_PODS, "verbs": ["get"], "resources": ["pods/exec"], "apiGroups": ["apps/v1"]}
+    mine = flow_schema("mine", resources=[READ_PODS, never, READ_PODS])
+    told = [found.field for found in findings(mine, only="APF502")]
+    assert "spec.rules[0].resourceRules[2]" in told
+    assert "spec.rules[0].resourceRules[1]" not in told
+
+
+def test_a_rule_of_which_a_part_matches_nothing_and_the_rest_is_taken_is_told() -> None:
+    never = {**READ_PODS, "apiGroups": ["apps/v1"]}
+    mine = flow_schema("mine")
+    rules = [
+        {"subjects": [user("alice")], "resourceRules": each} for each in ([READ_PODS], [never, READ_PODS], [never])
+    ]
+    told = {
+        found.field: found.message
+        for found in findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
+    }
+    assert "spec.rules[0]" in told["spec.rules[1]"]
+    assert "spec.rules[2]" not in told
+
+
+LONG_RUNNING = 'requests for "pods/exec" are long-running, and API Priority and Fairness does not classify them'
+
+
+NO_ACCOUNT = (
+    '"system:serviceaccount:ci" is not the user name of a service account (system:serviceaccount:NAMESPACE:NAME)'
+)
+
+
+NO_NAMESPACE = 'nobody is in the group "system:serviceaccounts:CI": "CI" is not a valid namespace'
+
+
+NO_RESOURCE = 'no request is for "pods/" or "a/b/c": write a resource as pods or pods/log'
+
+
+A_RESOURCE = '"/api/v1/pods" and "/apis/apps/v1/jobs/*" are resource paths, which only resourceRules match'
+
+
+NO_REASON = "no request that API Priority and Fairness classifies matches it"
+
+
+def reading(*resources: str) -> dict[str, Any]:
+    return {**READ_PODS, "verbs": ["get"], "resources": [*resources]}
+
+
+def getting(*urls: str) -> dict[str, Any]:
+    return {"verbs": ["get"], "nonResourceURLs": [*urls]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "reasons"),
+    [
+        ({"resourceRules": [reading("pods/exec")]}, [LONG_RUNNING]),
+        ({"resourceRules": [reading("pods/", "a/b/c")]}, [NO_RESOURCE]),
+        ({"resourceRules": [reading("pods/", "a/b/c", "pods/exec")]}, [NO_RESOURCE, LONG_RUNNING]),
+        ({"nonResourceRules": [getting("/api/v1/pods", "/apis/apps/v1/jobs/*")]}, [A_RESOURCE]),
+        (
+            {"nonResourceRules": [getting("/debug/pprof/heap")]},
+            [LONG_RUNNING.replace("pods/exec", "/debug/pprof/heap")],
+        ),
+        (
+            {
+                "resourceRules": [reading("pods/exec")],
+                "nonResourceRules": [getting("/api/v1/pods", "/apis/apps/v1/jobs/*")],
+            },
+            [LONG_RUNNING, A_RESOURCE],
+        ),
+        ({"subjects": [user("system:serviceaccount:ci")]}, [NO_ACCOUNT]),
+        (
+            {"subjects": [group("system:serviceaccounts:CI"), user("system:serviceaccount:ci")]},
+            [NO_NAMESPACE, NO_ACCOUNT],
+        ),
+        # A resource without a name cannot be listed: there is no path for that.
+        ({"resourceRules": [{**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
+        ({"resourceRules": [reading("pods/exec"), {**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
+    ],
+)
+def test_why_nothing_matches(rule: dict[str, Any], reasons: list[str]) -> None:
+    mine, spec = flow_schema("mine"), flow_schema("mine")["spec"]
+    dead, alive = {"subjects": [user("alice")], "resourceRules": [READ_PODS], **rule}, spec["rules"][0]
+    if "nonResourceRules" in rule and "resourceRules" not in rule:
+        del dead["resourceRules"]
+    (found,) = findings({**mine, "spec": {**spec, "rules": [alive, dead]}}, only="APF502")
+    assert found.field == "spec.rules[1]"
+    assert found.message.startswith("unreachable rule: ")
+    assert [found.message.find(reason) >= 0 for reason in reasons] == [True] * len(reasons)
+    assert found.message.count("; ") == len(reasons) - 1
+    (whole,) = findings({**mine, "spec": {**spec, "rules": [dead]}}, only="APF501")
+    assert whole.message == found.message.replace("unreachable rule", "unreachable FlowSchema")
+
+
+def test_an_entry_has_reasons_of_its_own() -> None:
+    rules = {
+        "subjects": [service_account("ci", "runner"), user("system:serviceaccount:ci")],
+        "resourceRules": [READ_PODS, reading("pods/exec")],
+        "nonResourceRules": [getting("/version/x"), getting("/api/v1/pods")],
+    }
+    mine = flow_schema("mine", "workload-low", 100)
+    told = findings({**mine, "spec": {**mine["spec"], "rules": [rules]}}, only="APF502")
+    assert [(found.field, found.message.partition(": ")[2][:30]) for found in told] == [
+        ("spec.rules[0].subjects[1]", NO_ACCOUNT[:30]),
+        ("spec.rules[0].resourceRules[1]", LONG_RUNNING[:30]),
+        ("spec.rules[0].nonResourceRules[1]", '"/api/v1/pods" is a resource p'),
+    ]

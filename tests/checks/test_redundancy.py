@@ -9,18 +9,18 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import (
+from support.builders import (
     ALL,
-    CLOSED,
+    COMPLETE,
     PATHS,
     READ_PODS,
-    account,
+    effective,
     findings,
     flow_schema,
     group,
-    ids,
-    known,
-    level,
+    priority_level,
+    rule_ids,
+    service_account,
     user,
 )
 
@@ -98,14 +98,14 @@ def redundant(*objects: dict[str, Any]) -> list[str]:
     ("schema", "found"),
     [
         (everything("mine"), True),
-        (everything("mine", subjects=[account("ci", "*"), account("cd", "bot")]), True),
+        (everything("mine", subjects=[service_account("ci", "*"), service_account("cd", "bot")]), True),
         (everything("mine", subjects=[group("system:serviceaccounts:ci")]), True),
         (everything("mine", "global-default", subjects=[user("alice")]), True),
         (everything("mine", "workload-high"), False),
         (everything("mine", by="ByNamespace"), False),
         (everything("mine", by=None), False),
         # Service accounts go to workload-low and users do not.
-        (everything("mine", subjects=[account("ci", "*"), user("alice")]), False),
+        (everything("mine", subjects=[service_account("ci", "*"), user("alice")]), False),
         # Other requests of the same clients stay behind, so that clients have two flows.
         (flow_schema("mine", by="ByUser"), False),
         (flow_schema("mine", by="ByUser", resources=[ALL]), False),
@@ -113,7 +113,7 @@ def redundant(*objects: dict[str, Any]) -> list[str]:
         (flow_schema("mine", by="ByUser", resources=[{**ALL, "verbs": ["get", "list"]}], paths=[PATHS]), False),
         (everything("mine", "elsewhere"), False),
         (everything("mine", "exempt", subjects=[user("alice")]), False),
-        (everything("mine", subjects=[account("kube-system", "x")]), False),  # APF501
+        (everything("mine", subjects=[service_account("kube-system", "x")]), False),  # APF501
     ],
 )
 def test_flow_schemas_without_effect(schema: dict[str, Any], found: bool) -> None:
@@ -130,20 +130,20 @@ def test_the_message_names_who_gets_the_requests() -> None:
 
 @pytest.mark.parametrize("queuing", [None, {"queues": 1, "handSize": 1, "queueLengthLimit": 50}])
 def test_without_several_queues_flows_do_not_matter(queuing: dict[str, int] | None) -> None:
-    small = level("small", 5, queuing)
+    small = priority_level("small", 5, queuing)
     late = everything("late", "small", 3000, subjects=[group("system:authenticated")], by=None)
     part = flow_schema("part", "small", 2000, by="ByNamespace")
     assert redundant(small, part, late) == ["part"]
     (found,) = findings(small, part, late, only="APF516")
     assert "distinguisherMethod" not in found.message
     assert len(found.related) == 1
-    assert redundant(level("small", 5, QUEUES), part, late) == []
+    assert redundant(priority_level("small", 5, QUEUES), part, late) == []
 
 
 def test_a_flow_schema_that_shields_requests_from_a_third_has_an_effect() -> None:
     """Without it the third captures them."""
-    mine = everything("mine", subjects=[account("ci", "*")])
-    third = flow_schema("third", "workload-high", 3000, subjects=[account("ci", "deployer")])
+    mine = everything("mine", subjects=[service_account("ci", "*")])
+    third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")])
     assert redundant(mine) == ["mine"]
     assert redundant(mine, third) == []
     # Before it, the third has captured its requests already.
@@ -152,9 +152,9 @@ def test_a_flow_schema_that_shields_requests_from_a_third_has_an_effect() -> Non
 
 def test_a_hole_that_only_few_requests_show() -> None:
     """No request that is tried finds the one resource that goes elsewhere: the solver does."""
-    mine = everything("mine", subjects=[account("ci", "*")])
+    mine = everything("mine", subjects=[service_account("ci", "*")])
     hole = {"verbs": ["patch"], "apiGroups": ["x.io"], "resources": ["ys/status"], "namespaces": ["z"]}
-    third = flow_schema("third", "workload-high", 3000, subjects=[account("ci", "deployer")], resources=[hole])
+    third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")], resources=[hole])
     assert redundant(mine, third) == []
 
 
@@ -173,12 +173,12 @@ def test_findings_can_be_removed_together() -> None:
     )
     told = findings(first, second, only="APF5")
     assert [(found.rule, found.object.name) for found in told if found.object] == [("APF501", "second")]
-    wide = everything("wide", precedence=2001, subjects=[account("ci", "*")])
+    wide = everything("wide", precedence=2001, subjects=[service_account("ci", "*")])
     assert redundant(first, wide) == ["first", "wide"]
     # Without the first, the second gets its requests; without both, the third does.
-    jail = level("jail", 5)
+    jail = priority_level("jail", 5)
     alone = everything("alone", "jail", 2000)
-    more = everything("more", "jail", 2001, subjects=[account("ci", "*")])
+    more = everything("more", "jail", 2001, subjects=[service_account("ci", "*")])
     assert redundant(jail, alone, more) == ["alone"]
 
 
@@ -188,8 +188,8 @@ def test_a_name_of_a_built_in_one_is_not_redundant() -> None:
 
 
 def test_the_closed_world_is_the_same() -> None:
-    assert ids(findings(everything("mine"), only="APF516", assumptions=CLOSED)) == ["APF516"]
-    assert not findings(everything("mine", "elsewhere"), only="APF516", assumptions=CLOSED)
+    assert rule_ids(findings(everything("mine"), only="APF516", assumptions=COMPLETE)) == ["APF516"]
+    assert not findings(everything("mine", "elsewhere"), only="APF516", assumptions=COMPLETE)
 
 
 def test_the_solver_is_loaded_for_candidates_only(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_the_solver_is_loaded_for_candidates_only(tmp_path: Path) -> None:
     namespaced = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
     ordinary = (
         flow_schema("a", by="ByUser"),
-        flow_schema("b", "workload-low", 2001, resources=[namespaced], subjects=[account("cd", "x")]),
-        flow_schema("c", "workload-high", 2002, resources=[namespaced], subjects=[account("cd", "y")]),
+        flow_schema("b", "workload-low", 2001, resources=[namespaced], subjects=[service_account("cd", "x")]),
+        flow_schema("c", "workload-high", 2002, resources=[namespaced], subjects=[service_account("cd", "y")]),
         flow_schema("d", "global-default", 2003, resources=[READ_PODS], subjects=[user("alice")], by="ByUser"),
         health(["*"], HEALTH, 2004),
     )
@@ -219,7 +219,7 @@ def test_the_solver_is_loaded_for_candidates_only(tmp_path: Path) -> None:
 
 def test_very_large_flow_schemas_are_not_analyzed() -> None:
     def many(count: int) -> dict[str, Any]:
-        return everything("mine", subjects=[account("ci", f"bot-{number}") for number in range(count)])
+        return everything("mine", subjects=[service_account("ci", f"bot-{number}") for number in range(count)])
 
     most = MAX_REDUNDANCY_PARTS - 2  # two entries
     (found,) = findings(many(most), only="APF516")
@@ -231,7 +231,8 @@ def test_very_large_flow_schemas_are_not_analyzed() -> None:
 def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOFS", 1)
     first, second = findings(
-        *(everything(f"mine-{number}", subjects=[account(f"ci-{number}", "*")]) for number in range(3)), only="APF516"
+        *(everything(f"mine-{number}", subjects=[service_account(f"ci-{number}", "*")]) for number in range(3)),
+        only="APF516",
     )
     assert first.message.startswith("FlowSchema has no effect")
     assert second.message.startswith("2 FlowSchemas are not analyzed for redundancy")
@@ -276,8 +277,8 @@ DIGESTS = [
 def random_schema(chance: random.Random, name: str) -> dict[str, Any]:
     """A FlowSchema that may well be redundant."""
     subjects = [
-        account("ci", "runner"),
-        account("ci", "*"),
+        service_account("ci", "runner"),
+        service_account("ci", "*"),
         group("system:serviceaccounts:cd"),
         user("alice"),
         group("dev"),
@@ -297,7 +298,7 @@ def random_schema(chance: random.Random, name: str) -> dict[str, Any]:
 
 def treatment(*objects: dict[str, Any]) -> list[tuple[str, object]]:
     """The priority level and the flow of each request; without queues there are no flows."""
-    classify = Classifier(known(*objects).configuration)
+    classify = Classifier(effective(*objects).configuration)
     answers: list[tuple[str, object]] = []
     for digest in DIGESTS:
         found = classify(digest)

@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import DANGLING, UNUSED, findings, flow_schema, level
+from support.builders import COMPLETE, OPEN, effective, findings, flow_schema, priority_level
 
+from apflint.effective import Assumptions
 from apflint.engine import Options, check
+from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -32,7 +34,7 @@ def test_level_after_its_flow_schema_is_reported_with_the_place_of_the_level() -
 
 @pytest.mark.parametrize(("name", "reported"), [("workload-low", False), ("x", True)])
 def test_built_in_level_may_come_after_its_flow_schema(name: str, reported: bool) -> None:
-    assert bool(in_order(flow_schema("a", name), level(name))) is reported
+    assert bool(in_order(flow_schema("a", name), priority_level(name))) is reported
 
 
 def test_order_on_standard_input_is_not_reported() -> None:
@@ -60,3 +62,117 @@ def test_leftover_of_an_earlier_release_has_one_finding(annotation: str | None, 
         leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": annotation}
     found = findings(leftover, kubernetes="1.36")
     assert [finding.rule for finding in found if finding.rule in ("APF405", "APF705")] == [rule]
+
+
+DANGLING = flow_schema("ci", "batch")
+UNUSED = priority_level("batch")
+
+
+def test_a_missing_level_of_another_release_is_named() -> None:
+    ours = flow_schema("a", "node-high", version="v1beta1")
+    for assumptions, advice in (
+        (COMPLETE, ""),
+        (OPEN, ". If the level is defined elsewhere, name its file with --context"),
+    ):
+        (found,) = findings(ours, kubernetes="1.21", only="APF401", assumptions=assumptions)
+        assert found.message.endswith(
+            f" Servers create a level of this name in Kubernetes 1.22 to {NEWEST.name}{advice}"
+        )
+
+
+def test_a_missing_level_with_a_near_one() -> None:
+    (found,) = findings(flow_schema("a", "global-defaults"), only="APF401")
+    assert 'Did you mean "global-default"' in found.message
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_missing_level_with_none_near(complete: bool) -> None:
+    (found,) = findings(flow_schema("a", "qqq"), only="APF401", assumptions=Assumptions(complete=complete))
+    advice = "" if complete else ". If the level is defined elsewhere, name its file with --context"
+    assert found.message.startswith('there is no priority level "qqq"')
+    assert found.message.endswith(f"in the end to global-default or catch-all{advice}")
+
+
+def test_a_level_that_is_refused_is_not_missing() -> None:
+    broken = priority_level("batch", queuing={"queues": 4, "handSize": 8, "queueLengthLimit": 50})
+    assert not findings(broken, DANGLING, only="APF401")
+    assert findings(broken, DANGLING)
+
+
+@pytest.mark.parametrize("written", ["workload-lwo", "workload-low2", "workloadlow", "workload-luw"])
+def test_among_many_levels_the_one_that_is_a_letter_off_is_named(written: str) -> None:
+    many = [priority_level(f"team-{number:03}", 1) for number in range(120)]
+    (found,) = findings(*many, flow_schema("a", written), only="APF401")
+    assert 'Did you mean "workload-low"?' in found.message
+    (other,) = findings(*many, flow_schema("a", "quite-another"), only="APF401")
+    assert "Did you mean" not in other.message
+
+
+def test_up_to_a_hundred_levels_are_compared_with_a_name_whatever_is_wrong_with_it() -> None:
+    own = 100 - len(effective().configuration.levels)
+    for count, hint in ((own, True), (own + 1, False)):
+        levels = (
+            priority_level("payment-processing", 1),
+            *(priority_level(f"team-{number:03}", 1) for number in range(count - 1)),
+        )
+        (found,) = findings(*levels, flow_schema("a", "payment-processing-eu"), only="APF401")
+        assert ('Did you mean "payment-processing"?' in found.message) is hint
+
+
+def test_a_missing_level_of_another_release_with_a_near_one_has_no_fix() -> None:
+    ours = priority_level("node-highs", version="v1beta1")
+    (found,) = findings(ours, flow_schema("a", "node-high", version="v1beta1"), kubernetes="1.21", only="APF401")
+    assert 'Did you mean "node-highs"' in found.message
+    assert found.fix is None
+    (other,) = findings(ours, flow_schema("a", "node-hihgs", version="v1beta1"), kubernetes="1.21", only="APF401")
+    assert other.fix is not None
+
+
+def test_names_of_levels_are_compared_word_for_word() -> None:
+    for written, known in (("work.load-lwo", "work-load-low"), ("work-load.lwo", "work.load.low")):
+        (found,) = findings(priority_level(known), flow_schema("a", written), only="APF401")
+        assert found.fix is not None
+        assert [operation[-1] for operation in found.fix.operations] == [known]
+
+
+@pytest.mark.parametrize(
+    ("written", "fixed"),
+    [
+        ("global-defaulx", True),
+        ("global-defaut", True),
+        ("global-defaullt", True),
+        ("global-defualt", True),
+        ("global-defaxxt", False),
+        ("global-dexxault", False),
+        ("globel-defaulx", False),
+        ("global-default1", False),
+    ],
+)
+def test_which_names_are_a_letter_off(written: str, fixed: bool) -> None:
+    (found,) = findings(flow_schema("a", written), only="APF401")
+    assert (found.fix is not None) is fixed
+
+
+@pytest.mark.parametrize(
+    ("known", "written", "fixed"),
+    [("ab", "ba", False), ("abc", "bac", True), ("abc", "abd", False), ("abcd", "abce", True), ("abcd", "abc", False)],
+)
+def test_short_words_are_other_names_rather_than_wrong_ones(known: str, written: str, fixed: bool) -> None:
+    (found,) = findings(priority_level(f"{known}-tests"), flow_schema("a", f"{written}-tests"), only="APF401")
+    assert (found.fix is not None) is fixed
+
+
+def test_what_is_well_does_not_hide_what_comes_after_it() -> None:
+    broken = priority_level("broken")
+    broken["spec"]["type"] = "Nonsense"
+    objects = (
+        broken,
+        flow_schema("a"),
+        flow_schema("b", ""),
+        flow_schema("c", "Not A Name"),
+        flow_schema("d", "broken"),
+        flow_schema("e", "qqq"),
+        flow_schema("f", "rrr"),
+    )
+    told = findings(*objects, only="APF401")
+    assert [found.object.name for found in told if found.object] == ["e", "f"]

@@ -10,7 +10,19 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import ALL, PATHS, READ_PODS, account, findings, flow_schema, group, known, level, user
+from support.builders import (
+    ALL,
+    PATHS,
+    READ_PODS,
+    effective,
+    findings,
+    flow_schema,
+    group,
+    priority_level,
+    service_account,
+    user,
+)
+from support.explanations import explain
 
 from apflint import builtin
 from apflint.cli.app import run
@@ -73,9 +85,9 @@ SUBJECTS = (
     user("alice"),
     user("system:kube-scheduler"),
     user("system:node:named"),
-    account("kube-system", "*"),
-    account("kube-system", "named"),
-    account("ci", "*"),
+    service_account("kube-system", "*"),
+    service_account("kube-system", "named"),
+    service_account("ci", "*"),
 )
 
 
@@ -117,7 +129,7 @@ def drawn(pick: random.Random) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kubernetes", ["1.20", "1.28", "1.36"])
 def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
     schemas = drawn(random.Random(seed))
-    workspace = known(*schemas, kubernetes=kubernetes)
+    workspace = effective(*schemas, kubernetes=kubernetes)
     before, after = Classifier(workspace.without_own), Classifier(workspace.assumed)
     protected = builtin.protected_flow_schemas(release(kubernetes))
     expected = set()
@@ -139,7 +151,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
 @pytest.mark.parametrize("name", ["named", "default", "app-1"])
 def test_a_named_account_or_node_hides_nobody(name: str) -> None:
     """A FlowSchema that comes first and names the user that would stand for all changes nothing for the others."""
-    for subject in (account("kube-system", name), user(f"system:node:{name}"), user("system:node:node-1")):
+    for subject in (service_account("kube-system", name), user(f"system:node:{name}"), user("system:node:node-1")):
         first = flow_schema("first", "workload-high", 2, subjects=[subject], resources=[ALL], paths=[PATHS])
         found = findings(first, flow_schema("mine", "workload-low", 60, subjects=[EVERYBODY]), only="APF507")
         mine = next(each for each in found if each.object and each.object.name == "mine")
@@ -243,14 +255,14 @@ def severity(*objects: dict[str, Any]) -> str | None:
 @pytest.mark.parametrize(
     ("leases", "expected"),
     [
-        (level("leases", 40, QUEUES), None),
-        (level("leases", 40, {**QUEUES, "queues": 16, "handSize": 8}), None),
-        (level("leases", 39, QUEUES), "info"),
-        (level("leases", 40, QUEUES, lendablePercent=50), "info"),
-        (level("leases", 40, QUEUES, borrowingLimitPercent=10), "info"),
-        (level("leases", 40, {**QUEUES, "queueLengthLimit": 49}), "info"),
-        (level("leases", 40, {"queues": 1, "handSize": 1, "queueLengthLimit": 5000}), "info"),
-        (level("leases", 40), "warning"),
+        (priority_level("leases", 40, QUEUES), None),
+        (priority_level("leases", 40, {**QUEUES, "queues": 16, "handSize": 8}), None),
+        (priority_level("leases", 39, QUEUES), "info"),
+        (priority_level("leases", 40, QUEUES, lendablePercent=50), "info"),
+        (priority_level("leases", 40, QUEUES, borrowingLimitPercent=10), "info"),
+        (priority_level("leases", 40, {**QUEUES, "queueLengthLimit": 49}), "info"),
+        (priority_level("leases", 40, {"queues": 1, "handSize": 1, "queueLengthLimit": 5000}), "info"),
+        (priority_level("leases", 40), "warning"),
     ],
 )
 def test_a_level_for_node_leases_alone(leases: dict[str, Any], expected: str | None) -> None:
@@ -258,7 +270,7 @@ def test_a_level_for_node_leases_alone(leases: dict[str, Any], expected: str | N
 
 
 def test_a_smaller_level_of_their_own_is_compared_by_all_figures() -> None:
-    (found,) = findings(level("leases", 20, QUEUES), LEASES_OF_NODES, only="APF507")
+    (found,) = findings(priority_level("leases", 20, QUEUES), LEASES_OF_NODES, only="APF507")
     assert '"leases" (46 seats, up to ' in found.message
     assert 'instead of "node-high" (91 seats, up to ' in found.message
     assert "64 queues, 300 waiting requests per flow" in found.message
@@ -267,8 +279,8 @@ def test_a_smaller_level_of_their_own_is_compared_by_all_figures() -> None:
 
 
 def test_a_level_that_somebody_else_uses_is_not_their_own() -> None:
-    other = flow_schema("other", "leases", 5000, subjects=[account("ci", "*")])
-    leases = level("leases", 400, QUEUES)
+    other = flow_schema("other", "leases", 5000, subjects=[service_account("ci", "*")])
+    leases = priority_level("leases", 400, QUEUES)
     assert severity(leases, LEASES_OF_NODES) is None
     (found,) = findings(leases, LEASES_OF_NODES, other, only="APF507")
     assert found.severity == "warning"
@@ -276,7 +288,7 @@ def test_a_level_that_somebody_else_uses_is_not_their_own() -> None:
     assert 'Use "node-high", or a priority level for these clients alone' in found.message
 
 
-@pytest.mark.parametrize("subject", [EVERYBODY, user("system:kube-scheduler"), account("kube-system", "*")])
+@pytest.mark.parametrize("subject", [EVERYBODY, user("system:kube-scheduler"), service_account("kube-system", "*")])
 def test_exempt_requests_do_not_wait(subject: dict[str, Any]) -> None:
     exempt = flow_schema("mine", "exempt", 50, subjects=[subject], resources=[ALL], paths=[PATHS])
     assert "APF507" not in {found.rule for found in findings(exempt)}
@@ -290,10 +302,10 @@ def test_the_broad_exemption_is_still_reported() -> None:
 @pytest.mark.parametrize(
     ("subject", "expected"),
     [
-        (account("kube-system", "prometheus"), "info"),
+        (service_account("kube-system", "prometheus"), "info"),
         (user("system:serviceaccount:kube-system:prometheus"), "info"),
         (user("system:node:build-7"), "info"),
-        (account("kube-system", "*"), "warning"),
+        (service_account("kube-system", "*"), "warning"),
         (group("system:serviceaccounts:kube-system"), "warning"),
         (user("system:kube-scheduler"), "warning"),
     ],
@@ -312,7 +324,7 @@ def test_custom_resources_keep_no_cluster_alive() -> None:
 
 
 def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user() -> None:
-    mine = flow_schema("mine", "workload-low", 50, subjects=[account("kube-system", "endpoint-controller")])
+    mine = flow_schema("mine", "workload-low", 50, subjects=[service_account("kube-system", "endpoint-controller")])
     mine["spec"]["rules"][0]["resourceRules"] = [ALL]
     (found,) = findings(mine, only="APF507", kubernetes="1.28")
     assert "endpoint-controller" in proofs(found.message)
@@ -320,7 +332,7 @@ def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user(
 
 
 def test_a_retired_built_in_flow_schema_is_left_to_another_rule() -> None:
-    mine = flow_schema("endpoint-controller", "workload-low", 150, subjects=[account("kube-system", "*")])
+    mine = flow_schema("endpoint-controller", "workload-low", 150, subjects=[service_account("kube-system", "*")])
     assert {found.rule for found in findings(mine) if found.rule in ("APF507", "APF705")} == {"APF705"}
 
 
@@ -335,9 +347,84 @@ def test_a_protected_flow_schema_of_the_cluster_may_come_later_than_the_built_in
 
 def test_users_of_a_redefined_protected_flow_schema_are_no_system_users() -> None:
     """A FlowSchema from elsewhere has the name of a protected one, and is for a service account of a team."""
-    redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[account("ci", "runner")])
-    subjects = [account("ci", "runner"), group("system:unauthenticated")]
+    redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[service_account("ci", "runner")])
+    subjects = [service_account("ci", "runner"), group("system:unauthenticated")]
     mine = flow_schema("builds", "global-default", 40, subjects=subjects)
     assert not findings(mine, only="APF507", context=(redefined,))
-    broad = flow_schema("builds", "global-default", 40, subjects=[account("kube-system", "*")])
+    broad = flow_schema("builds", "global-default", 40, subjects=[service_account("kube-system", "*")])
     assert findings(broad, only="APF507", context=(redefined,))
+
+
+@pytest.mark.parametrize(
+    ("subject", "rule", "protected"),
+    [
+        (user("system:kube-scheduler"), {"resources": [READ_PODS]}, "kube-scheduler"),
+        (group("system:nodes"), {"resources": [{**READ_PODS, "resources": ["nodes/status"]}]}, "system-node-high"),
+        (group("system:nodes"), {"resources": [READ_PODS]}, "system-nodes"),
+        (
+            user("system:kube-controller-manager"),
+            {"paths": [{"verbs": ["get"], "nonResourceURLs": ["/apis"]}]},
+            "kube-controller-manager",
+        ),
+    ],
+)
+def test_the_witness_of_a_capture(
+    subject: dict[str, Any],
+    rule: dict[str, Any],
+    protected: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mine = flow_schema("mine", "workload-low", 50, subjects=[subject], **rule)
+    (found,) = findings(mine, only="APF507")
+    assert f'"{protected}" (`' in found.message
+    answer = explain(found.message, tmp_path, capsys, mine)
+    assert (answer["flowSchema"], answer["priorityLevel"]) == ("mine", "workload-low")
+    assert findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 850}}, only="APF507") == []
+
+
+@pytest.mark.parametrize("subject", [user("alice"), group("sso:sre"), service_account("payments", "default")])
+def test_other_clients_are_no_capture_though_nobody_keeps_them_out_of_the_nodes_group(subject: dict[str, Any]) -> None:
+    mine = flow_schema("mine", "workload-low", 50, subjects=[subject], resources=[ALL], paths=[PATHS])
+    assert not findings(mine, only="APF507")
+
+
+@pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-low", False)])
+def test_a_level_that_is_taken_to_be_elsewhere_is_said(level: str, told: bool) -> None:
+    mine = flow_schema("mine", level, 50, subjects=[user("system:kube-scheduler")], resources=[READ_PODS])
+    (found,) = findings(mine, only="APF507")
+    assert ('if the priority level "elsewhere" is defined elsewhere' in found.message) == told
+
+
+def test_taking_traffic_to_the_same_level_is_no_capture() -> None:
+    mine = flow_schema("mine", "workload-high", 750, subjects=[user("system:kube-scheduler")])
+    assert not findings(mine, only="APF507")
+
+
+def test_what_takes_the_place_of_a_protected_flow_schema_is_no_capture() -> None:
+    """An own object of that name is a change of it; what it lets go is taken by nobody of ours."""
+    for name, subject in (("system-nodes", group("system:nodes")), ("probes", user("nobody"))):
+        assert not findings(flow_schema(name, "workload-low", 500, subjects=[subject], paths=[PATHS]), only="APF507")
+
+
+def test_each_flow_schema_that_takes_system_traffic_is_told() -> None:
+    first = flow_schema("first", "workload-low", 50, subjects=[user("system:kube-scheduler")])
+    second = flow_schema("second", "workload-low", 60, subjects=[group("system:nodes")])
+    told = findings(first, second, only="APF507")
+    assert [found.object.name for found in told if found.object] == ["first", "second"]
+
+
+def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
+    mine = flow_schema("mine", "workload-low", 50, subjects=[group("system:authenticated")], resources=[ALL])
+    (found,) = findings(mine, only="APF507")
+    for name in ("kube-scheduler", "kube-controller-manager", "system-nodes", "system-leader-election"):
+        assert f'"{name}" (`' in found.message
+
+
+@pytest.mark.parametrize("precedence", [60, 600])
+def test_a_changed_protected_one_does_not_hide_a_capture(precedence: int) -> None:
+    changed = flow_schema("system-nodes", "workload-low", 500, subjects=[group("system:nodes")], resources=[ALL])
+    mine = flow_schema("mine", "workload-low", precedence, subjects=[user("system:kube-scheduler")])
+    (found,) = findings(changed, mine, only="APF507")
+    assert found.object is not None
+    assert found.object.name == "mine"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_rules_whole_set import account, findings, flow_schema, group, user
+from support.builders import findings, flow_schema, group, service_account, user
 
 from apflint.checks.unlisted_subjects import _distance
 from apflint.fix import Rename, Set
@@ -38,7 +38,7 @@ from apflint.fix import Rename, Set
         (group("system:unauthentificated"), "Group", "system:unauthenticated"),
         (group("system:master"), "Group", "system:masters"),
         (group("system:kube-scheduler"), "User", "system:kube-scheduler"),
-        (account("kube-system", "kube-scheduler"), "User", "system:kube-scheduler"),
+        (service_account("kube-system", "kube-scheduler"), "User", "system:kube-scheduler"),
     ],
 )
 def test_names_that_are_near_to_known_ones(subject: dict[str, Any], kind: str, name: str) -> None:
@@ -110,8 +110,8 @@ def test_names_that_are_near_to_known_ones(subject: dict[str, Any], kind: str, n
                 "masters",
             ),
         ),
-        account("kube-system", "kube-proxy"),
-        account("openshift-kube-scheduler", "kube-scheduler"),
+        service_account("kube-system", "kube-proxy"),
+        service_account("openshift-kube-scheduler", "kube-scheduler"),
     ],
 )
 def test_names_that_clients_have(subject: dict[str, Any]) -> None:
@@ -130,3 +130,17 @@ def test_distances(one: str, other: str) -> None:
 )
 def test_a_distance(one: str, other: str, distance: int) -> None:
     assert _distance(one, other) == distance
+
+
+@pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        ({"kind": "Group", "group": {"name": "system:kube-scheduler"}}, True),
+        ({"kind": "User", "user": {"name": "x"}, "group": {"name": "system:kube-scheduler"}}, False),
+        ({"kind": "Group"}, False),
+        ({"kind": "ServiceAccount"}, False),
+        ({"kind": "User", "serviceAccount": {"namespace": "kube-system", "name": "kube-scheduler"}}, False),
+    ],
+)
+def test_only_the_member_that_goes_with_the_kind_counts(subject: dict[str, Any], told: bool) -> None:
+    assert bool(findings(flow_schema("a", subjects=[subject]), only="APF512")) is told

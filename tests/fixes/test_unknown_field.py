@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import findings
+from support.builders import findings
 
 from apflint.edit.fix import edits_of
 

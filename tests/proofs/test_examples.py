@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_rules_whole_set import flow_schema, group, user
+from support.builders import flow_schema, group, user
 
 from apflint.cli.app import run
 

@@ -1,0 +1,97 @@
+"""What --complete and --context change, and which objects are not analyzed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.builders import COMPLETE, findings, flow_schema, group, priority_level, rule_ids, service_account, user
+
+from apflint import catalogue
+
+DANGLING = flow_schema("ci", "batch")
+UNUSED = priority_level("batch")
+SHADOWED = flow_schema("agent", precedence=1000, subjects=[service_account("kube-system", "agent")])
+
+
+@pytest.mark.parametrize(
+    ("rule", "manifest", "opened", "closed"),
+    [
+        ("APF401", DANGLING, "warning", "error"),
+        ("APF403", UNUSED, "info", "warning"),
+        ("APF501", SHADOWED, "warning", "error"),
+    ],
+)
+def test_a_closed_world_is_severer(rule: str, manifest: dict[str, Any], opened: str, closed: str) -> None:
+    in_open = findings(manifest, only=rule)
+    in_closed = findings(manifest, only=rule, assumptions=COMPLETE)
+    assert [found.severity for found in in_open] == [opened] == [catalogue.rule(rule).severity]
+    assert [found.severity for found in in_closed] == [closed]
+
+
+@pytest.mark.parametrize(("rule", "manifest"), [("APF401", DANGLING), ("APF403", UNUSED)])
+def test_only_an_open_world_asks_for_context(rule: str, manifest: dict[str, Any]) -> None:
+    assert "--context" in findings(manifest, only=rule)[0].message
+    assert "--context" not in findings(manifest, only=rule, assumptions=COMPLETE)[0].message
+
+
+def test_other_rules_are_the_same_in_both_worlds() -> None:
+    objects = (
+        priority_level("jail", 0, borrowingLimitPercent=0),
+        flow_schema("a", "jail", subjects=[group("sso:dev")], by="ByUser"),
+        flow_schema("b", "catch-all", subjects=[user("alice")]),
+        flow_schema("c", "exempt", 3000, subjects=[group("system:serviceaccounts")]),
+    )
+    told = findings(*objects)
+    closed = findings(*objects, assumptions=COMPLETE)
+    assert [one._replace(document=None) for one in told] == [one._replace(document=None) for one in closed]
+    assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(rule_ids(told))
+
+
+def test_a_level_of_the_context_is_there() -> None:
+    assert rule_ids(findings(DANGLING, only="APF401")) == ["APF401"]
+    assert findings(DANGLING, context=(UNUSED,)) == []
+
+
+def test_a_flow_schema_of_the_context_uses_a_level() -> None:
+    assert rule_ids(findings(UNUSED, only="APF403")) == ["APF403"]
+    assert not findings(UNUSED, context=(DANGLING,), only="APF403")
+
+
+def test_the_context_has_no_findings() -> None:
+    context = (
+        flow_schema("a", "nowhere", None),
+        flow_schema("b", "catch-all", 9000, subjects=[group("system:authenticated")], by="ByUser"),
+        priority_level("c", 0),
+        priority_level("d", 300, {"queues": 2, "handSize": 1, "queueLengthLimit": 100_000}),
+        SHADOWED,
+    )
+    assert len(findings(*context)) > len(context)
+    assert findings(flow_schema("mine", subjects=[service_account("prod", "deployer")]), context=context) == []
+
+
+def test_mistakes_that_the_server_refuses_are_told_by_its_own_rules() -> None:
+    deck = priority_level("deck", 10, {"queues": 128, "handSize": 12, "queueLengthLimit": 50})
+    exempt = {**priority_level("mine"), "spec": {"type": "Exempt"}}
+    rbac = flow_schema("rbac", subjects=[{"kind": "User", "name": "alice"}])
+    assert "APF306" in rule_ids(findings(deck))
+    assert "APF605" not in rule_ids(findings(deck))
+    assert "APF301" in rule_ids(findings(exempt))
+    assert "APF101" in rule_ids(findings(rbac))
+
+
+def test_assured_shares_under_v1beta3() -> None:
+    manifest = priority_level("batch", version="v1beta3")
+    limited = manifest["spec"]["limited"]
+    limited["assuredConcurrencyShares"] = limited.pop("nominalConcurrencyShares")
+    assert "APF703" in rule_ids(findings(manifest, kubernetes="1.31"))
+
+
+def test_objects_of_other_groups_are_not_ours() -> None:
+    foreign = {
+        "apiVersion": "flows.example.com/v1",
+        "kind": "FlowSchema",
+        "metadata": {"name": "a"},
+        "spec": {"x": 1},
+    }
+    assert findings(foreign) == []

@@ -1,0 +1,122 @@
+"""Builders of manifests, and what apflint finds in them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from apflint.checks import CHECKS
+from apflint.effective import Assumptions, Effective
+from apflint.engine import load_inputs, report
+from apflint.releases import NEWEST, release
+from apflint.workspace import build_workspace
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding
+
+OPEN, COMPLETE = Assumptions(), Assumptions(complete=True)
+ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+"""A resource rule that matches every resource request."""
+PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+"""A non-resource rule that matches every non-resource request."""
+READ_PODS = {
+    "verbs": ["get", "list", "watch"],
+    "apiGroups": [""],
+    "resources": ["pods"],
+    "clusterScope": True,
+    "namespaces": ["*"],
+}
+
+
+def service_account(namespace: str, name: str) -> dict[str, Any]:
+    """Return a subject."""
+    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
+
+
+def user(name: str) -> dict[str, Any]:
+    """Return a subject."""
+    return {"kind": "User", "user": {"name": name}}
+
+
+def group(name: str) -> dict[str, Any]:
+    """Return a subject."""
+    return {"kind": "Group", "group": {"name": name}}
+
+
+def flow_schema(
+    name: str,
+    level: str = "workload-low",
+    precedence: int | None = 2000,
+    *,
+    subjects: list[dict[str, Any]] | None = None,
+    resources: list[dict[str, Any]] | None = None,
+    paths: list[dict[str, Any]] | None = None,
+    by: str | None = None,
+    version: str = "v1",
+) -> dict[str, Any]:
+    """Return a manifest with one rule. By default a service account reads pods."""
+    if resources is None and paths is None:
+        resources = [READ_PODS]
+    spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": level}}
+    if precedence is not None:
+        spec["matchingPrecedence"] = precedence
+    if by is not None:
+        spec["distinguisherMethod"] = {"type": by}
+    rule = {
+        "subjects": subjects or [service_account("ci", "runner")],
+        "resourceRules": resources,
+        "nonResourceRules": paths,
+    }
+    spec["rules"] = [{key: value for key, value in rule.items() if value is not None}]
+    return {
+        "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
+        "kind": "FlowSchema",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def priority_level(
+    name: str, shares: int = 10, queuing: dict[str, int] | None = None, *, version: str = "v1", **limited: Any
+) -> dict[str, Any]:
+    """Return a manifest. Without `queuing` the level rejects requests."""
+    response: dict[str, Any] = {"type": "Queue", "queuing": queuing} if queuing else {"type": "Reject"}
+    spec = {
+        "type": "Limited",
+        "limited": {"nominalConcurrencyShares": shares, "limitResponse": response, **limited},
+    }
+    return {
+        "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def effective(
+    *manifests: Any,
+    context: tuple[Any, ...] = (),
+    assumptions: Assumptions = OPEN,
+    kubernetes: str = NEWEST.name,
+) -> Effective:
+    """Return what a server would have with these manifests, in files `0.json`, ..., and context, in `context-0.json`, ..."""
+    inputs = [(f"{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(manifests)]
+    others = [(f"context-{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(context)]
+    return Effective(build_workspace(load_inputs(inputs), release(kubernetes), load_inputs(others)), assumptions)
+
+
+def findings(
+    *manifests: Any,
+    only: str = "",
+    context: tuple[Any, ...] = (),
+    assumptions: Assumptions = OPEN,
+    kubernetes: str = NEWEST.name,
+) -> list[Finding]:
+    """Return what all rules find, or those whose ids start with `only`."""
+    server = effective(*manifests, context=context, assumptions=assumptions, kubernetes=kubernetes)
+    return [finding for finding in report([], server, CHECKS).findings if finding.rule.startswith(only)]
+
+
+def rule_ids(found: list[Finding]) -> list[str]:
+    """Return the rule ids of findings."""
+    return [finding.rule for finding in found]
