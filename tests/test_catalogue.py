@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint import catalogue
-from apflint.cli import rule as command
+from apflint.output import rule_page as command
 from apflint.output.console import Style
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from apflint import builtin
-from apflint.cli.defaults import ABSENT, changes, run
+from apflint.output.defaults import ABSENT, changes, run
 from apflint.releases import RELEASES, Release, release
 
 EVERY_RELEASE = pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name)

@@ -12,16 +12,16 @@ from evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, ob
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.cli import diff_markdown, diff_text, diff_words
 from apflint.cli.app import run
-from apflint.cli.diff_words import Sides
 from apflint.evaluate import change as changes
 from apflint.evaluate.change import Difference, Side, difference
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute
 from apflint.evaluate.requestinfo import seen_by_apf
+from apflint.output import diff_markdown, diff_text, diff_words
 from apflint.output.console import Style
+from apflint.output.diff_words import Sides
 from apflint.output.findings import markdown
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.cli import answers as known_answers
-from apflint.cli.answers import Answers, answers
 from apflint.cli.app import run
 from apflint.cli.ask import Question, request
-from apflint.cli.explain import Explainer, as_json
-from apflint.cli.story import story
 from apflint.evaluate.records import from_record
 from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.output import answers as known_answers
+from apflint.output.answers import Answers, answers
 from apflint.output.console import Style, count_cells
+from apflint.output.explain import Explainer, as_json
+from apflint.output.story import story
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.cli import limits as limits_text
-from apflint.cli import shards as shards_text
-from apflint.cli.table import Cell, Column, table
 from apflint.evaluate import shards
 from apflint.evaluate.limits import Limits, compute
 from apflint.model import flow_schema, priority_level
+from apflint.output import limits as limits_text
+from apflint.output import shards as shards_text
 from apflint.output.console import Painter, count_cells
+from apflint.output.table import Cell, Column, table
 from apflint.releases import release
 
 if TYPE_CHECKING:

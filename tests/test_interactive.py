@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint.cli import interactive
-from apflint.cli.explain import Explainer
 from apflint.cli.interactive import Draft, Step, Vocabulary
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.output.console import Style
+from apflint.output.explain import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,8 @@ import pytest
 from shell import LEVEL
 
 from apflint import engine
-from apflint.cli import answers, app, check, progress
+from apflint.cli import app, check, progress
+from apflint.output import answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

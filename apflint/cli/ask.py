@@ -7,7 +7,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli.explain import Explainer, as_json, by_uid
 from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
@@ -16,6 +15,7 @@ from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_
 from apflint.formats import check_dns_label
 from apflint.inputs import files
 from apflint.inputs.cluster import read_cluster, read_configuration
+from apflint.output.explain import Explainer, as_json, by_uid
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
 from apflint.wording import pluralize
@@ -168,15 +168,15 @@ def _print(explainer: Explainer, asked: Request, output: str, how: Style) -> Non
     if output == "json":
         sys.stdout.write(to_json(as_json(answer, explainer.limits), 2))
     else:
-        from apflint.cli.story import story
+        from apflint.output.story import story
 
         sys.stdout.write(story(answer, explainer, how))
 
 
 def _stories(explainer: Explainer, path: str, read: Callable[[object], Request], how: Style) -> int:
     """The stories of all requests in a file, one after the other."""
-    from apflint.cli.answers import pieces_of
-    from apflint.cli.story import story
+    from apflint.output.answers import pieces_of
+    from apflint.output.story import story
 
     data = b"".join(pieces_of(path))
     errors: list[tuple[int, str]] = []
@@ -210,7 +210,7 @@ def _stories(explainer: Explainer, path: str, read: Callable[[object], Request],
 
 def _answers(explainer: Explainer, path: str, read: Callable[[object], Request], *, reasons: bool) -> int:
     """A line of JSON for each request in a file, as they come."""
-    from apflint.cli.answers import answers, pieces_of
+    from apflint.output.answers import answers, pieces_of
 
     errors: list[tuple[int, str]] = []
     count = 0
@@ -262,7 +262,7 @@ def limits(
     color: str,
 ) -> int:
     """Prints the seats of every level, or what each gains and loses. ValueError, fit to be shown."""
-    from apflint.cli import limits as tables
+    from apflint.output import limits as tables
     from apflint.output.console import Painter
 
     how = style(color)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from apflint.cli.diff_words import Sides, covers
-from apflint.cli.explain import place, resolution_json
-from apflint.cli.limits import comparison_json, level_json
 from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.evaluate.change import Difference, Example, Group, Side, Way, difference
 from apflint.evaluate.flows import fates
 from apflint.inputs.cluster import read_configuration
+from apflint.output.diff_words import Sides, covers
+from apflint.output.explain import place, resolution_json
 from apflint.output.json_text import to_json
+from apflint.output.limits import comparison_json, level_json
 from apflint.output.sanitize import sanitize
 from apflint.releases import release
 
@@ -69,10 +69,10 @@ def _rendered(found: Difference, sides: Sides, output: str, color: str) -> str:
     if output == "json":
         return to_json(as_json(found, sides), 2)
     if output == "markdown":
-        from apflint.cli import diff_markdown
+        from apflint.output import diff_markdown
 
         return diff_markdown.render(found, sides)
-    from apflint.cli import diff_text
+    from apflint.output import diff_text
 
     return diff_text.render(found, sides, style(color))
 

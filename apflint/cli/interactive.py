@@ -10,7 +10,6 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli.story import story
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.request import COLLECTION_VERBS, VERBS, check_target, check_verb, from_words, infer_resource
@@ -18,17 +17,18 @@ from apflint.evaluate.resources import RESOURCES
 from apflint.formats import check_dns_label
 from apflint.output.console import wrap
 from apflint.output.sanitize import sanitize
+from apflint.output.story import story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import NoReturn
 
     from apflint.cli.ask import Question
-    from apflint.cli.explain import Explainer
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.request import Request
     from apflint.model import PolicyRulesWithSubjects, Subject
     from apflint.output.console import Style
+    from apflint.output.explain import Explainer
 
     Ask = Callable[["Step", str], str]
     """Asks for one thing; the second argument is what counts where nothing is typed. Returns what counts.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.cli import shards as tables
 from apflint.cli.terminal import style
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, documented_table, sharding
+from apflint.output import shards as tables
 from apflint.output.console import Painter
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize

@@ -124,8 +124,8 @@ def rule(
     color: Color = Colour.auto,
 ) -> int:
     """Show the page of a rule, or the list of all."""
-    from apflint.cli import rule as command
     from apflint.cli.terminal import style
+    from apflint.output import rule_page as command
 
     return said(lambda: print_text(command.show(name, output.value, style(color.value))))
 
@@ -173,7 +173,7 @@ def defaults(
     ] = None,
 ) -> int:
     """Print the objects that every API server of a release creates by itself."""
-    from apflint.cli import defaults as command
+    from apflint.output import defaults as command
 
     return said(lambda: print_text(command.run(kubernetes, api_version, output.value, diff)))
 

@@ -120,7 +120,7 @@ def place(schema: FlowSchema) -> tuple[str, int] | None:
 def as_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     """The object of DESIGN: what is asked, where it goes, as which flow, with how many seats, and what was tried.
 
-    `apflint.cli.answers` joins the same parts for many requests.
+    `apflint.output.answers` joins the same parts for many requests.
     """
     return {
         "request": request_json(answer.request.info),

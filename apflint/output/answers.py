@@ -12,7 +12,13 @@ from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from apflint.cli.explain import (
+from apflint.evaluate.classify import MAX_REMEMBERED
+from apflint.evaluate.envelopes import without_timestamp
+from apflint.evaluate.flows import flow_json
+from apflint.evaluate.records import items_of, json_values, no_json
+from apflint.evaluate.requestinfo import request_info
+from apflint.inputs.files import SIZE_LIMIT
+from apflint.output.explain import (
     outcome_json,
     reasons_json,
     remarks_json,
@@ -20,22 +26,16 @@ from apflint.cli.explain import (
     resolution_json,
     user_json,
 )
-from apflint.evaluate.classify import MAX_REMEMBERED
-from apflint.evaluate.envelopes import without_timestamp
-from apflint.evaluate.flows import flow_json
-from apflint.evaluate.records import items_of, json_values, no_json
-from apflint.evaluate.requestinfo import request_info
-from apflint.inputs.files import SIZE_LIMIT
 from apflint.output.sanitize import sanitize_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from apflint.cli.explain import Explainer, Explanation
     from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.match import UserInfo
     from apflint.evaluate.request import Request
+    from apflint.output.explain import Explainer, Explanation
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -125,7 +125,7 @@ class Answers:
         return f'{{"error": {encode_basestring_ascii(problem)}, "inputLine": {number}}}\n'
 
     def _compose(self, request: Request) -> str:
-        """`apflint.cli.explain.as_json` as a line, from parts that were written before."""
+        """`apflint.output.explain.as_json` as a line, from parts that were written before."""
         answer = self._explainer.explain(request, reasons=self._reasons)
         info = request_json(request.info)
         user = self._users.get(request.user)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.cli import diff_words as words
 from apflint.evaluate.change import contrived, is_changed
+from apflint.output import diff_words as words
 from apflint.output.findings.markdown import code
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.cli.diff_words import Sides
     from apflint.evaluate.change import Difference, Group, Way
     from apflint.evaluate.limits import LevelChange, LevelLimits
+    from apflint.output.diff_words import Sides
 
 _FIGURES = (("Seats", "nominal"), ("Least", "minimum"), ("Reach", "attainable"), ("Waiting", "max_queued"))
 _ROWS = 40

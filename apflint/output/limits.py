@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.cli.table import Cell, Column, table
 from apflint.evaluate.flows import starvation
 from apflint.evaluate.limits import compare
 from apflint.output.console import Painter, wrap
 from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.table import Cell, Column, table
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

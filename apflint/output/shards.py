@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint.cli.table import Cell, Column, table
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, best, deal, flow_hash, largest_deck, largest_hand, recommend
 from apflint.output.console import Painter, wrap
 from apflint.output.sanitize import sanitize
+from apflint.output.table import Cell, Column, table
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

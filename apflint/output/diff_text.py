@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.cli import diff_words as words
-from apflint.cli.limits import render_comparison
 from apflint.evaluate.change import contrived, is_changed
+from apflint.output import diff_words as words
 from apflint.output.console import Painter, indent_lines, wrap
+from apflint.output.limits import render_comparison
 from apflint.output.sanitize import sanitize
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.cli.diff_words import Sides
     from apflint.evaluate.change import Difference, Group, Way
     from apflint.output.console import Style
+    from apflint.output.diff_words import Sides
 
 
 def render(found: Difference, sides: Sides, style: Style) -> str:

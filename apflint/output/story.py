@@ -6,23 +6,23 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.cli.explain import Basis, Explanation, place
 from apflint.evaluate import flows, why
 from apflint.evaluate.configuration import matching_order
 from apflint.evaluate.request import COLLECTION_VERBS
 from apflint.evaluate.resources import lookup
 from apflint.evaluate.seats import is_mutating
 from apflint.output.console import Painter, count_cells, indent_lines, wrap
+from apflint.output.explain import Basis, Explanation, place
 from apflint.output.sanitize import sanitize
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.cli.explain import Explainer
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.output.console import Style
+    from apflint.output.explain import Explainer
 
 _LABEL = 7  # cells of the column `Flow`, `Seats`, ...
 _NAME = 30  # the widest column of names; longer ones push their line to the right
