@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.load.source import Source
-    from apflint.location import Location, Span
+    from apflint.location import Location, Place, Span
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -26,13 +26,23 @@ ObjectKey = tuple[str, str]
 """Kind and name of an object."""
 
 
+Reason = Literal[
+    "FieldValueInvalid",
+    "FieldValueRequired",
+    "FieldValueForbidden",
+    "FieldValueNotSupported",
+    "FieldValueTooLong",
+    "BadRequest",
+]
+
+
 class Cause(NamedTuple):
-    """Why the API server rejects the object: an entry of `Status.details.causes[]`, or BadRequest when it cannot decode it."""
+    """Why the API server rejects the object: an entry of `Status.details.causes[]`."""
 
     reason: str
-    """`FieldValueInvalid`, `FieldValueRequired`, `FieldValueForbidden`, `FieldValueNotSupported`, ..., `BadRequest`."""
+    """`BadRequest` if the server cannot decode the object."""
     field: str
-    """As the server spells it. Not always the path of the finding: `metadata.labels` for any one label."""
+    """Path that the server reports. It can differ from the path of the finding: `metadata.labels` for every label."""
 
 
 class Elsewhere(NamedTuple):
@@ -65,6 +75,24 @@ class Problem(NamedTuple):
     """What to do, in the imperative, without a final period."""
     example: str | None = None
     """A command that shows it."""
+
+
+def reject(
+    place: Place,
+    reason: Reason,
+    message: str,
+    *,
+    field: str | None = None,
+    notes: tuple[str, ...] = (),
+    help: str | None = None,  # noqa: A002  # as the field is called
+    fix: Fix | None = None,
+    related: tuple[Elsewhere, ...] = (),
+) -> Problem:
+    """Return a problem for which the API server rejects the object, with the cause that it reports.
+
+    `field` is the path in that cause, if it is not the path of `place`.
+    """
+    return Problem(place, message, Cause(reason, field or place.field), related, fix, notes=notes, help=help)
 
 
 class ObjectRef(NamedTuple):

@@ -12,28 +12,22 @@ _DNS_LABEL = re.compile(rf"{_LABEL}\Z")
 _DNS_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z")
 _QUALIFIED_NAME = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\Z")
 _LABEL_VALUE = re.compile(r"(?:(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z")
-_ALLOWED_CHARACTERS = "only letters, digits, `-`, `_` and `.` are allowed, with a letter or digit first and last"
+_ALLOWED_CHARACTERS = "must consist of letters, digits, `-`, `_` and `.`, and start and end with a letter or digit"
 
 
 def check_dns_label(text: str) -> str | None:
     """Return why `text` is not a DNS label (a namespace), or None if it is. `IsDNS1123Label`."""
     if too_long := _check_length(text, 63):
-        return f"it has {too_long}"
+        return f"it {too_long}"
     if not _DNS_LABEL.match(text):
-        return "only lower-case letters, digits and `-` are allowed, with a letter or digit first and last"
+        return "it must consist of lower-case letters, digits and `-`, and start and end with a letter or digit"
     return None
 
 
 def check_dns_subdomain(text: str) -> str | None:
     """Return why `text` is not a DNS subdomain (most object names), or None if it is. `IsDNS1123Subdomain`."""
-    if too_long := _check_length(text, 253):
-        return f"it has {too_long}"
-    if not _DNS_SUBDOMAIN.match(text):
-        return (
-            "only lower-case letters, digits, `-` and `.` are allowed, with a letter or digit first and last"
-            " and on both sides of each `.`"
-        )
-    return None
+    wrong = _check_subdomain(text)
+    return f"it {wrong}" if wrong else None
 
 
 def check_qualified_name(text: str) -> str | None:
@@ -43,25 +37,36 @@ def check_qualified_name(text: str) -> str | None:
         return "it has more than one `/`"
     if slash and not prefix:
         return "the part before the `/` is empty"
-    if prefix and (wrong := check_dns_subdomain(prefix)):
-        return f"in the part before the `/` {wrong}"
+    if prefix and (wrong := _check_subdomain(prefix)):
+        return f"the part before the `/` {wrong}"
     if not name:
         return "the name is empty"
     if too_long := _check_length(name, 63):
-        return f"the name has {too_long}"
-    return None if _QUALIFIED_NAME.match(name) else _ALLOWED_CHARACTERS
+        return f"the name {too_long}"
+    return None if _QUALIFIED_NAME.match(name) else f"the name {_ALLOWED_CHARACTERS}"
 
 
 def check_label_value(text: str) -> str | None:
     """Return why `text` is not a label value, or None if it is. `IsValidLabelValue`."""
     if too_long := _check_length(text, 63):
-        return f"it has {too_long}"
-    return None if _LABEL_VALUE.match(text) else _ALLOWED_CHARACTERS
+        return f"it {too_long}"
+    return None if _LABEL_VALUE.match(text) else f"it {_ALLOWED_CHARACTERS}"
+
+
+def _check_subdomain(text: str) -> str | None:
+    if too_long := _check_length(text, 253):
+        return too_long
+    if not _DNS_SUBDOMAIN.match(text):
+        return (
+            "must consist of lower-case letters, digits, `-` and `.`, and each part between dots must start and end with a"
+            " letter or digit"
+        )
+    return None
 
 
 def _check_length(text: str, maximum: int) -> str | None:
     length = len(text.encode("utf-8", "surrogatepass"))
-    return f"{length} characters, but at most {maximum} are allowed" if length > maximum else None
+    return f"has {length} characters, but at most {maximum} are allowed" if length > maximum else None
 
 
 # Go's time.Parse(time.RFC3339, ...), which metav1.Time decodes with, is laxer than RFC 3339: it accepts an hour of one

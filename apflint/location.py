@@ -70,6 +70,10 @@ class Place(NamedTuple):
     def __truediv__(self, step: str | int) -> Place:
         return Place(self.document, (*self.path, step))
 
+    def at_key(self) -> Place:
+        """Return the place of the key instead of the value."""
+        return Place(self.document, self.path, key=True)
+
     @property
     def source(self) -> Source:
         """The text that contains the object. Cheap, whereas `offsets` may parse the text again."""

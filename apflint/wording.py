@@ -39,6 +39,11 @@ def join_some(words: Sequence[str], maximum: int) -> str:
     return join_words(words, "and")
 
 
+def write_sentence(clause: str) -> str:
+    """Return a clause as a sentence: with a capital and a final period."""
+    return f"{clause[:1].upper()}{clause[1:]}."
+
+
 def pluralize(count: int, noun: str) -> str:
     """Return `1 seat` or `2 seats`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from apflint.location import Place
 from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
 from apflint.record import NamedTuple
 from apflint.releases import api_version
 from apflint.schema import Violation, find_violations
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from apflint.load import Loaded, Trouble
     from apflint.load.document import Document
+    from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
     from apflint.releases import Release
 
 T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
@@ -48,6 +50,34 @@ class Workspace(NamedTuple):
             flow_schemas=_typed(FlowSchema, kept),
             priority_levels=_typed(PriorityLevelConfiguration, kept),
         )
+
+    def objects(self) -> Iterator[FlowSchema | PriorityLevelConfiguration]:
+        """Yield all typed objects in the order of the input."""
+        return (manifest.object for manifest in self.manifests if manifest.object is not None)
+
+    def rules(self) -> Iterator[tuple[Place, PolicyRulesWithSubjects]]:
+        """Yield the rules of all FlowSchemas and their places."""
+        for schema in self.flow_schemas:
+            for index, rule in enumerate(schema.spec.rules):
+                yield Place(schema.document, ("spec", "rules", index)), rule
+
+    def subjects(self) -> Iterator[tuple[Place, Subject]]:
+        """Yield the subjects of all FlowSchemas and their places."""
+        for place, rule in self.rules():
+            for index, subject in enumerate(rule.subjects):
+                yield place / "subjects" / index, subject
+
+    def resource_rules(self) -> Iterator[tuple[Place, ResourcePolicyRule]]:
+        """Yield the resource rules of all FlowSchemas and their places."""
+        for place, rule in self.rules():
+            for index, resource_rule in enumerate(rule.resource_rules):
+                yield place / "resourceRules" / index, resource_rule
+
+    def non_resource_rules(self) -> Iterator[tuple[Place, NonResourcePolicyRule]]:
+        """Yield the non-resource rules of all FlowSchemas and their places."""
+        for place, rule in self.rules():
+            for index, non_resource_rule in enumerate(rule.non_resource_rules):
+                yield place / "nonResourceRules" / index, non_resource_rule
 
 
 def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterable[Loaded] = ()) -> Workspace:

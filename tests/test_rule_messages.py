@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 def _said(finding: Finding) -> Iterator[str]:
     span = finding.span
     yield f"{span.line}:{span.column} {finding.severity} {finding.field}: {finding.message}"
+    yield from (f"    note: {note}" for note in finding.notes)
+    yield from (
+        f"    {label}: {text}" for label, text in (("help", finding.help), ("example", finding.example)) if text
+    )
     if finding.apiserver is not None:
         yield f"    the server: {finding.apiserver.reason} {finding.apiserver.field}".rstrip()
     for other in finding.related:

@@ -1,228 +1,251 @@
-"""APF103, APF104, APF106: `metadata`, and lists that are sets.
+"""APF103, APF104, APF106: `metadata`, and lists that are sets in the API.
 
 The rules are Kubernetes' `ValidateObjectMeta` (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`) with the names that
-flowcontrol objects have; the server reports labels, annotations and owner references without an index.
+flowcontrol objects have. The server reports labels, annotations and owner references without an index.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint import formats
-from apflint.finding import Cause, Elsewhere, Problem
+from apflint.finding import Elsewhere, Problem, reject
 from apflint.fix import Fix, Remove
-from apflint.fixes import suggestions
+from apflint.fixes.suggestions import remove_field
+from apflint.formats import check_dns_subdomain, check_label_value, check_qualified_name
+from apflint.load.templates import suggest_rendering
 from apflint.location import Place
 from apflint.model import FlowSchema
-from apflint.wording import placeholder_hint, quote
+from apflint.wording import quote, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.model import ObjectMeta, OwnerReference, PriorityLevelConfiguration
+    from apflint.model import PriorityLevelConfiguration
     from apflint.workspace import Workspace
 
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-_ANNOTATIONS_LIMIT = 256 * 1024  # TotalAnnotationSizeLimitB
-# rest.BeforeCreate makes names with SimpleNameGenerator: at most 58 characters of the prefix, five random ones after it.
-_GENERATED_PREFIX = 58
+MAX_ANNOTATION_BYTES = 256 * 1024
+"""`TotalAnnotationSizeLimitB`."""
+MAX_GENERATED_PREFIX = 58
+"""Bytes of a generateName that a name keeps, before five random characters. Source: rest.BeforeCreate, SimpleNameGenerator."""
+
+
+def reject_name(
+    place: Place,
+    noun: str,
+    name: str,
+    reason: str,
+    *,
+    field: str | None = None,
+    suggestion: str | None = None,
+    fix: Fix | None = None,
+) -> Problem:
+    """Return a problem for a name with a wrong format. `reason` is a clause of `apflint.formats`."""
+    return reject(
+        place,
+        "FieldValueInvalid",
+        f"{quote(name)} is not a valid {noun}",
+        field=field,
+        notes=(write_sentence(reason),),
+        help=suggest_rendering(name) or suggestion,
+        fix=fix,
+    )
 
 
 def objects(workspace: Workspace) -> Iterator[FlowSchema | PriorityLevelConfiguration]:
     """All typed objects, in the order of the input."""
-    return (manifest.object for manifest in workspace.manifests if manifest.object is not None)
+    return workspace.objects()
 
 
 def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
     """APF103."""
-    for found in objects(workspace):
-        document, metadata = found.document, found.metadata
-        yield from _names(document, metadata)
-        yield from _labels(document, metadata)
-        yield from _annotations(document, metadata)
-        yield from _owners(document, metadata)
-        yield from _finalizers(document, metadata)
+    for item in workspace.objects():
+        place = Place(item.document, ("metadata",))
+        yield from _invalid_name(place, item)
+        yield from _invalid_labels(place, item)
+        yield from _invalid_annotations(place, item)
+        yield from _invalid_owners(place, item)
+        yield from _invalid_finalizers(place, item)
 
 
-def _invalid(document: Document, path: Path, message: str, field: str, *, key: bool = False) -> Problem:
-    return Problem(Place(document, path, key), message, Cause("FieldValueInvalid", field))
-
-
-def _names(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
-    prefix = metadata.generate_name
+def _invalid_name(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
+    name, prefix, kind = item.metadata.name, item.metadata.generate_name, item.document.kind
     if prefix:
         # A name made from a prefix may end in `-`: maskTrailingDash.
         masked = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
-        if wrong := formats.check_dns_subdomain(masked):
-            message = f"generateName {quote(prefix)} can start no name: {wrong}"
-            yield _invalid(document, ("metadata", "generateName"), message, "metadata.generateName")
-    name = metadata.name
-    if not name and prefix:
-        generated = f"{prefix.encode()[:_GENERATED_PREFIX].decode('utf-8', 'ignore')}bcdfg"
-        if wrong := formats.check_dns_subdomain(generated):
-            message = f"nor is the name that the server would make of {quote(prefix)}"
-            yield _invalid(document, ("metadata", "generateName"), message, "metadata.name")
-    elif not name:
-        message = f"this {document.kind} has no name. Write one under `metadata`"
-        yield Problem(Place(document, ("metadata", "name")), message, Cause("FieldValueRequired", "metadata.name"))
-    elif wrong := formats.check_dns_subdomain(name):
-        message = f"{quote(name)} is no name for a {document.kind}: {wrong}.{placeholder_hint(name)}".rstrip(".")
-        yield _invalid(document, ("metadata", "name"), message, "metadata.name")
+        if wrong := check_dns_subdomain(masked):
+            yield reject_name(place / "generateName", "generateName", prefix, wrong)
+    if name:
+        if wrong := check_dns_subdomain(name):
+            yield reject_name(place / "name", f"{kind} name", name, wrong)
+    elif prefix:
+        generated = f"{prefix.encode()[:MAX_GENERATED_PREFIX].decode('utf-8', 'ignore')}bcdfg"
+        if wrong := check_dns_subdomain(generated):
+            noun = f"prefix of a {kind} name"
+            yield reject_name(place / "generateName", noun, prefix, wrong, field="metadata.name")
+    else:
+        yield reject(place / "name", "FieldValueRequired", f"{kind} has no name", help="add metadata.name")
 
 
-def _labels(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
-    for key, value in metadata.labels.items():
-        path = ("metadata", "labels", key)
-        if wrong := formats.check_qualified_name(key):
-            yield _invalid(document, path, f"{quote(key)} is no label key: {wrong}", "metadata.labels", key=True)
-        if wrong := formats.check_label_value(value):
-            hint = placeholder_hint(value) or " An annotation may hold any text."
-            message = f"{quote(value)} is no value for the label {quote(key)}: {wrong}.{hint}"
-            yield _invalid(document, path, message, "metadata.labels")
+def _invalid_labels(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
+    for key, value in item.metadata.labels.items():
+        if wrong := check_qualified_name(key):
+            label = (place / "labels" / key).at_key()
+            yield reject_name(label, "label key", key, wrong, field="metadata.labels")
+        if wrong := check_label_value(value):
+            label, noun = place / "labels" / key, f"value of the label {quote(key)}"
+            suggestion = "move it to an annotation, which may have any value"
+            yield reject_name(label, noun, value, wrong, field="metadata.labels", suggestion=suggestion)
 
 
-def _annotations(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
-    for key in metadata.annotations:
-        if wrong := formats.check_qualified_name(key.lower()):
-            path = ("metadata", "annotations", key)
-            yield _invalid(
-                document, path, f"{quote(key)} is no annotation key: {wrong}", "metadata.annotations", key=True
-            )
-    size = sum(len(f"{key}{text}".encode("utf-8", "surrogatepass")) for key, text in metadata.annotations.items())
-    if size > _ANNOTATIONS_LIMIT:
-        message = (
-            f"annotations have {size:,} bytes in total; the maximum is {_ANNOTATIONS_LIMIT:,}. Shorten or remove some"
+def _invalid_annotations(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
+    annotations = item.metadata.annotations
+    for key in annotations:
+        if wrong := check_qualified_name(key.lower()):
+            annotation = (place / "annotations" / key).at_key()
+            yield reject_name(annotation, "annotation key", key, wrong, field="metadata.annotations")
+    size = sum(len(f"{key}{value}".encode("utf-8", "surrogatepass")) for key, value in annotations.items())
+    if size > MAX_ANNOTATION_BYTES:
+        yield reject(
+            (place / "annotations").at_key(),
+            "FieldValueTooLong",
+            f"annotations have {size:,} bytes, more than the maximum of {MAX_ANNOTATION_BYTES:,}",
+            help="shorten or remove annotations",
         )
-        cause = Cause("FieldValueTooLong", "metadata.annotations")
-        yield Problem(Place(document, ("metadata", "annotations"), key=True), message, cause)
 
 
-def _owners(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
-    field = "metadata.ownerReferences"
-    controllers: list[Path] = []
-    for number, owner in enumerate(metadata.owner_references):
-        path: Path = ("metadata", "ownerReferences", number)
-        version = _version(owner)
-        if not version:
-            message = f"the owner's apiVersion {quote(owner.api_version)} names no version. Write it like `apps/v1`"
-            yield _invalid(document, (*path, "apiVersion"), message, f"{field}.apiVersion")
+def _invalid_owners(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
+    if not item.metadata.owner_references:
+        return
+    owners = place / "ownerReferences"
+    controllers: list[Place] = []
+    for index, owner in enumerate(item.metadata.owner_references):
+        version = owner.api_version
+        if version.count("/") > 1 or not version.rpartition("/")[2]:  # schema.ParseGroupVersion
+            yield reject(
+                owners / index / "apiVersion",
+                "FieldValueInvalid",
+                f"{quote(version)} is not a valid apiVersion of an owner",
+                field=f"{owners.field}.apiVersion",
+                help="write group and version, as in apps/v1",
+            )
         for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
             if not value:
-                yield _invalid(
-                    document,
-                    (*path, name),
-                    f"owner reference has no {name}. Add it, or remove the reference",
-                    f"{field}.{name}",
+                yield reject(
+                    owners / index / name,
+                    "FieldValueInvalid",
+                    f"owner reference has no {name}",
+                    field=f"{owners.field}.{name}",
+                    help=f"add the {name}, or remove the reference",
                 )
-        if (owner.api_version, owner.kind) == ("v1", "Event"):
-            yield _invalid(document, path, "an Event cannot own another object. Remove the reference", field)
+        if (version, owner.kind) == ("v1", "Event"):
+            message = "an Event cannot own another object"
+            yield reject(
+                owners / index, "FieldValueInvalid", message, field=owners.field, help="remove the owner reference"
+            )
         if owner.controller:
-            controllers.append(path)
+            controllers.append(owners / index / "controller")
     if len(controllers) > 1:
-        first, second = controllers[:2]
-        yield Problem(
-            Place(document, (*second, "controller")),
-            "second owner with `controller: true`: an object has at most one controller. Remove the field from one of them",
-            Cause("FieldValueInvalid", field),
-            (Elsewhere(Place(document, (*first, "controller")), "the first one"),),
+        yield reject(
+            controllers[1],
+            "FieldValueInvalid",
+            "more than one owner reference has controller: true",
+            field=owners.field,
+            help="keep controller: true in one owner reference",
+            related=(Elsewhere(controllers[0], "the first one"),),
         )
 
 
-def _version(owner: OwnerReference) -> str:
-    """The version in an apiVersion, or "" where it is none (`schema.ParseGroupVersion`)."""
-    return owner.api_version.rpartition("/")[2] if owner.api_version.count("/") < 2 else ""
-
-
-def _finalizers(document: Document, metadata: ObjectMeta) -> Iterator[Problem]:
-    field = "metadata.finalizers"
-    for number, finalizer in enumerate(metadata.finalizers):
-        path = ("metadata", "finalizers", number)
-        if wrong := formats.check_qualified_name(finalizer):
-            yield _invalid(document, path, f"{quote(finalizer)} is no finalizer: {wrong}", field)
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            message = (
-                f"finalizer {quote(finalizer)} is not one of Kubernetes' own and has no domain. Write it like"
-                " `example.com/name`"
+def _invalid_finalizers(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
+    if not item.metadata.finalizers:
+        return
+    finalizers, names = place / "finalizers", item.metadata.finalizers
+    for index, name in enumerate(names):
+        if wrong := check_qualified_name(name):
+            yield reject_name(finalizers / index, "finalizer", name, wrong, field=finalizers.field)
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            yield reject(
+                finalizers / index,
+                "FieldValueInvalid",
+                f"finalizer {quote(name)} has no domain",
+                notes=("Only the finalizers of Kubernetes itself have none.",),
+                help="add a domain, as in example.com/name",
             )
-            yield _invalid(document, path, message, f"{field}[{number}]")
-    if {"orphan", "foregroundDeletion"} <= set(metadata.finalizers):
-        path = ("metadata", "finalizers", metadata.finalizers.index("orphan"))
-        yield _invalid(
-            document,
-            path,
-            "the finalizers `orphan` and `foregroundDeletion` exclude each other. Remove one of them",
-            field,
+    if {"orphan", "foregroundDeletion"} <= set(names):
+        yield reject(
+            finalizers / names.index("orphan"),
+            "FieldValueInvalid",
+            "finalizers orphan and foregroundDeletion exclude each other",
+            field=finalizers.field,
+            help="remove one of them",
         )
 
 
 def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
     """APF104."""
-    for found in objects(workspace):
-        if not found.document.more:
-            continue
-        namespace = found.document.at("metadata", "namespace")
+    for item in workspace.objects():
+        document = item.document
+        namespace = document.more and document.at("metadata", "namespace")
         if namespace:
-            message = (
-                f"{found.document.kind} objects are in no namespace: the server drops {quote(namespace)}"
-                " and takes the object for the whole cluster. Leave it out"
+            path = ("metadata", "namespace")
+            yield Problem(
+                Place(document, path, key=True),
+                f"namespace {quote(namespace)} has no effect: {document.kind} objects are cluster-scoped",
+                notes=("The API server drops the namespace and creates the object for the whole cluster.",),
+                help="remove the namespace",
+                fix=remove_field(path, safe=True),
             )
-            yield _removable(found.document, ("metadata", "namespace"), message)
-
-
-def _removable(document: Document, path: Path, message: str) -> Problem:
-    """A field that the server drops: without it the object is the same."""
-    fix = suggestions.remove_field(path, safe=True)
-    return Problem(Place(document, path, key=True), message, fix=fix)
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     """APF106. The lists are those with `x-kubernetes-list-type: set` in the API."""
-    for found in objects(workspace):
-        document = found.document
-        if not (document.more or _repeats(found)):
+    for item in workspace.objects():
+        document = item.document
+        if not (document.more or _may_have_duplicates(item)):
             continue
-        for path, items in _sets(document):
-            if "*" in items and path[-1] != "finalizers":
-                continue  # APF210 says that `*` is alone
+        for path, entries in _sets(item):
+            if "*" in entries and path[-1] != "finalizers":
+                continue  # APF210 reports lists with more than "*"
             first_at: dict[Any, int] = {}
-            for number, item in enumerate(items):
-                key = item if item is None or isinstance(item, str) else repr(item)
+            for index, entry in enumerate(entries):
+                key = entry if entry is None or isinstance(entry, str) else repr(entry)
                 if key not in first_at:
-                    first_at[key] = number
+                    first_at[key] = index
                     continue
                 yield Problem(
-                    Place(document, (*path, number)),
-                    f"{quote(item)} is in this list already. A plain create accepts that; server-side apply"
-                    " (`kubectl apply --server-side`, Argo CD, Flux) rejects it. Remove one of the two",
+                    Place(document, (*path, index)),
+                    f"{quote(entry)} is already in this list",
                     related=(Elsewhere(Place(document, (*path, first_at[key])), "the first one"),),
-                    fix=Fix(f"remove the second {quote(item)}", True, (Remove((*path, number)),)),
+                    notes=("A plain create accepts duplicates, but server-side apply fails.",),
+                    help="remove one of the two",
+                    fix=Fix(f"remove the second {quote(entry)}", True, (Remove((*path, index)),)),
                 )
 
 
-def _repeats(found: FlowSchema | PriorityLevelConfiguration) -> bool:
-    """Whether one of the lists in its rules may have something twice: here null and the empty text are one."""
-    return isinstance(found, FlowSchema) and any(
-        items.__class__ is tuple and len(items) > 1 and len(set(items)) < len(items)
-        for rule in found.spec.rules
+def _may_have_duplicates(item: FlowSchema | PriorityLevelConfiguration) -> bool:
+    """Whether a list in a rule has duplicates. Cheap; here null and the empty string are equal."""
+    return isinstance(item, FlowSchema) and any(
+        entries.__class__ is tuple and len(entries) > 1 and len(set(entries)) < len(entries)
+        for rule in item.spec.rules
         for part in (*rule.resource_rules, *rule.non_resource_rules)
-        for items in part
+        for entries in part
     )
 
 
-def _sets(document: Document) -> Iterator[tuple[Path, list[Any]]]:
-    value: Any = document.value
+def _sets(item: FlowSchema | PriorityLevelConfiguration) -> Iterator[tuple[Path, list[Any]]]:
+    """Yield the lists that are sets as they are written, with their paths."""
+    value: Any = item.document.value
     if finalizers := (value.get("metadata") or {}).get("finalizers"):
         yield ("metadata", "finalizers"), finalizers
-    if document.kind != "FlowSchema":
-        return  # "rules" would be an unknown field, of whatever type
+    if not isinstance(item, FlowSchema):
+        return  # "rules" would be an unknown field of any type
     for i, rule in enumerate((value.get("spec") or {}).get("rules") or ()):
-        for kind, lists in (
+        for kind, names in (
             ("resourceRules", ("verbs", "apiGroups", "resources", "namespaces")),
             ("nonResourceRules", ("verbs", "nonResourceURLs")),
         ):
             for j, part in enumerate((rule or {}).get(kind) or ()):
-                for name in lists:
-                    if items := (part or {}).get(name):
-                        yield ("spec", "rules", i, kind, j, name), items
+                for name in names:
+                    if entries := (part or {}).get(name):
+                        yield ("spec", "rules", i, kind, j, name), entries

@@ -1,4 +1,4 @@
-"""APF301 to APF304, APF310 to APF312: the spec of a level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
+"""APF301 to APF304, APF310 to APF312: the spec of a priority level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.comparison import differences
-from apflint.finding import Cause, Problem
+from apflint.finding import reject
 from apflint.fix import Fix, Insert
-from apflint.fixes import suggestions
-from apflint.location import Place, field_path
+from apflint.fixes.suggestions import correct_spelling, find_intended, remove_field, replace_value, set_field
+from apflint.location import Place
 from apflint.model import PRESERVE_ZERO, shares_field
-from apflint.wording import quote, suggest
+from apflint.wording import did_you_mean, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.location import Path
+    from apflint.finding import Problem
     from apflint.model import (
+        ExemptPriorityLevelConfiguration,
         LimitedPriorityLevelConfiguration,
         PriorityLevelConfiguration,
-        PriorityLevelConfigurationSpec,
     )
     from apflint.workspace import Workspace
 
@@ -28,155 +28,180 @@ _TYPES = ("Limited", "Exempt")
 _RESPONSES = ("Queue", "Reject")
 
 
-_TYPE: Path = ("spec", "type")
-
-
-def _problem(
-    level: PriorityLevelConfiguration,
-    path: Path,
-    reason: str,
-    message: str,
-    *,
-    key: bool = False,
-    fix: Fix | None = None,
-) -> Problem:
-    return Problem(Place(level.document, path, key), message, Cause(f"FieldValue{reason}", field_path(path)), fix=fix)
-
-
-def _due(level: PriorityLevelConfiguration) -> str:
-    """The one type that a level of this name can have."""
-    return "Exempt" if level.name == "exempt" else "Limited"
-
-
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
     """APF301."""
     for level in workspace.priority_levels:
-        if (level.name == "exempt") != (level.spec.type == "Exempt"):
-            if level.name == "exempt":
-                said = f"is of type Exempt, not {quote(level.spec.type)}" if level.spec.type else "has no type"
-                message = f'the level "exempt" {said}. Write `type: Exempt` and leave `limited` out'
-            else:
-                message = (
-                    f'only the level "exempt" is of type Exempt, and {quote(level.name)} is not it. To exempt requests, let'
-                    " their FlowSchema name the level exempt; here write Limited"
-                )
-            yield _problem(level, _TYPE, "Invalid", message, fix=_limited_instead(level))
+        if (level.name == "exempt") == (level.spec.type == "Exempt"):
+            continue
+        place = Place(level.document, ("spec", "type"))
+        if level.name == "exempt":
+            yield reject(
+                place,
+                "FieldValueInvalid",
+                f'priority level "exempt" has {f"type {quote(level.spec.type)}" if level.spec.type else "no type"}',
+                help="use type Exempt, and remove limited",
+            )
+        else:
+            yield reject(
+                place,
+                "FieldValueInvalid",
+                f'type Exempt is allowed only for the priority level "exempt", not for {quote(level.name)}',
+                help='use type Limited; to exempt requests, reference the priority level "exempt" in their FlowSchema',
+                fix=_limited_instead(place, level),
+            )
 
 
-def _limited_instead(level: PriorityLevelConfiguration) -> Fix | None:
-    """Makes a level Limited that says its limits, and is Exempt by its type only."""
+def _limited_instead(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
+    """Change the type of a level to Limited if it is Exempt, but has the limits of a Limited one."""
     if level.name == "exempt" or level.spec.type != "Exempt" or level.spec.limited is None:
         return None
-    return suggestions.replace_value(_TYPE, "Exempt", "Limited", safe=False)
+    return replace_value(place.path, "Exempt", "Limited", safe=False)
 
 
 def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
     """APF302."""
     for level in workspace.priority_levels:
-        spec = level.spec
+        spec, place = level.spec, Place(level.document, ("spec",))
         if spec.type not in _TYPES:
-            said = f"{quote(spec.type)} is no type of level" if spec.type else "the level has no type"
-            due = _due(level)
-            hint = "" if due == "Exempt" else ' (Exempt is only for the level "exempt")'
-            message = f"{said}. Write `type: {due}`{hint}"
-            yield _problem(level, _TYPE, "NotSupported", message, fix=_type_fix(level))
+            yield reject(
+                place / "type",
+                "FieldValueNotSupported",
+                f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
+                help='use type Exempt, as required for "exempt"'
+                if level.name == "exempt"
+                else 'use type Limited; Exempt is allowed only for the priority level "exempt"',
+                fix=_fix_type(place / "type", level),
+            )
         elif spec.type == "Limited":
             if spec.exempt is not None:
-                message = '"exempt" is not allowed in a priority level of type Limited. Remove it'
-                fix = suggestions.remove_field(("spec", "exempt"), safe=False) if spec.limited is not None else None
-                yield _problem(level, ("spec", "exempt"), "Forbidden", message, key=True, fix=fix)
+                yield reject(
+                    (place / "exempt").at_key(),
+                    "FieldValueForbidden",
+                    'field "exempt" is not allowed in a priority level of type Limited',
+                    help='remove "exempt"',
+                    fix=remove_field((*place.path, "exempt"), safe=False) if spec.limited is not None else None,
+                )
             if spec.limited is None:
-                message = "priority level of type Limited has no `limited`. Add `limited` with shares and limitResponse"
-                yield _problem(level, ("spec", "limited"), "Required", message)
+                yield reject(
+                    place / "limited",
+                    "FieldValueRequired",
+                    'priority level of type Limited has no field "limited"',
+                    help="add limited with shares and limitResponse",
+                )
         elif spec.limited is not None:
-            message = '"limited" is not allowed in a priority level of type Exempt. Remove it'
-            if level.name != "exempt":
-                message = '"limited" is not allowed in a priority level of type Exempt. Change the type to Limited'
-            fix = _limited_instead(level) or suggestions.remove_field(("spec", "limited"), safe=False)
-            yield _problem(level, ("spec", "limited"), "Forbidden", message, key=True, fix=fix)
+            yield reject(
+                (place / "limited").at_key(),
+                "FieldValueForbidden",
+                'field "limited" is not allowed in a priority level of type Exempt',
+                help='remove "limited"' if level.name == "exempt" else "change the type to Limited",
+                fix=_limited_instead(place / "type", level) or remove_field((*place.path, "limited"), safe=False),
+            )
 
 
-def _type_fix(level: PriorityLevelConfiguration) -> Fix | None:
-    """Writes the type that a level must have, where what is written, or what stands beside it, says the same."""
-    spec, due = level.spec, _due(level)
+def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
+    """Write the required type if its misspelling or the other fields confirm it."""
+    spec, required = level.spec, "Exempt" if level.name == "exempt" else "Limited"
     if spec.type:
-        return (
-            suggestions.correct_spelling(_TYPE, spec.type, _TYPES)
-            if suggestions.find_intended(spec.type, _TYPES) == due
-            else None
-        )
-    if (spec.limited is None) != (due == "Exempt"):
+        return correct_spelling(place.path, spec.type, _TYPES) if find_intended(spec.type, _TYPES) == required else None
+    if (spec.limited is None) != (required == "Exempt"):
         return None
-    return suggestions.set_field(level.document, _TYPE, due, f"write type: {due}", safe=True)
+    return set_field(place.document, place.path, required, f"write type: {required}", safe=True)
 
 
 def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
     """APF303."""
-    path: Path = ("spec", "limited", "limitResponse")
-    for level in workspace.priority_levels:
-        if (limited := _validated_limited(level.spec)) is None:
-            continue
-        response = limited.limit_response
+    for place, limited in _limited(workspace):
+        response, place = limited.limit_response, place / "limitResponse"  # noqa: PLW2901
         if response.type not in _RESPONSES:
-            said = (
-                f"{quote(response.type)} is no type of limitResponse" if response.type else "limitResponse has no type"
-            )
-            hint = suggest(response.type, _RESPONSES)
-            message = f"{said}. Write Queue (requests wait) or Reject (429 at once).{hint}"
-            fix = suggestions.correct_spelling((*path, "type"), response.type, _RESPONSES)
+            fix = correct_spelling((*place.path, "type"), response.type, _RESPONSES)
             if not response.type and response.queuing is not None:
-                fix = suggestions.set_field(level.document, (*path, "type"), "Queue", "write type: Queue", safe=False)
-            yield _problem(level, (*path, "type"), "NotSupported", message, fix=fix)
+                fix = set_field(place.document, (*place.path, "type"), "Queue", "write type: Queue", safe=False)
+            yield reject(
+                place / "type",
+                "FieldValueNotSupported",
+                f"unknown limitResponse type {quote(response.type)}" if response.type else "limitResponse has no type",
+                help=did_you_mean(response.type, _RESPONSES)
+                or "use Queue to let requests wait for a seat, or Reject to answer 429 at once",
+                fix=fix,
+            )
         elif response.type == "Reject" and response.queuing is not None:
-            message = '"queuing" goes with type Queue; a level that rejects has no queues. Leave queuing out, or write `type: Queue`'
-            fix = suggestions.remove_field((*path, "queuing"), safe=True)
-            yield _problem(level, (*path, "queuing"), "Forbidden", message, key=True, fix=fix)
+            yield reject(
+                (place / "queuing").at_key(),
+                "FieldValueForbidden",
+                'field "queuing" is not allowed in a limitResponse of type Reject',
+                help="remove queuing, or change the type to Queue",
+                fix=remove_field((*place.path, "queuing"), safe=True),
+            )
         elif response.type == "Queue" and response.queuing is None:
-            message = "a level of type Queue has its queues under `queuing`, which is missing; `queuing: {}` takes all defaults"
-            # One field of a mapping makes it; 64 is what the server takes for it anyway (DefaultQueues).
-            queues = Insert((*path, "queuing", "queues"), 64)
-            fix = Fix("add queuing with 64 queues, the default", safe=False, operations=(queues,))
-            yield _problem(level, (*path, "queuing"), "Required", message, fix=fix)
+            # One field creates the mapping, and 64 queues are the default (DefaultQueues).
+            insertion = Insert((*place.path, "queuing", "queues"), 64)
+            yield reject(
+                place / "queuing",
+                "FieldValueRequired",
+                'limitResponse of type Queue has no field "queuing"',
+                help="add queuing; queuing: {} uses all defaults",
+                fix=Fix("add queuing with 64 queues, the default", safe=False, operations=(insertion,)),
+            )
 
 
-def _validated_limited(spec: PriorityLevelConfigurationSpec) -> LimitedPriorityLevelConfiguration | None:
-    """`spec.limited` where the server looks at it."""
-    return spec.limited if spec.type == "Limited" else None
+def _limited(workspace: Workspace) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
+    """Yield `spec.limited` of the levels in which the API server validates it."""
+    for level in workspace.priority_levels:
+        if level.spec.type == "Limited" and level.spec.limited is not None:
+            yield Place(level.document, ("spec", "limited")), level.spec.limited
+
+
+def _exempt(workspace: Workspace) -> Iterator[tuple[Place, ExemptPriorityLevelConfiguration]]:
+    """Yield `spec.exempt` of the levels in which the API server validates it."""
+    for level in workspace.priority_levels:
+        if level.spec.type == "Exempt" and level.spec.exempt is not None:
+            yield Place(level.document, ("spec", "exempt")), level.spec.exempt
 
 
 def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF304."""
-    least = 0 if workspace.release.allows_zero_shares else 1
-    for level in workspace.priority_levels:
-        limited = _validated_limited(level.spec)
-        if limited is not None and limited.shares < least:
-            path: Path = ("spec", "limited", shares_field(level.document.version))
-            if limited.shares:
-                message = f"{limited.shares} shares: a negative value is rejected. Use 0 or more, or omit the field for the default of 30"
-            else:
-                message = f"0 shares: Kubernetes {workspace.release.name} refuses a level without shares; from 1.30 on it may have none"
-            yield _problem(level, path, "Invalid", message)
-        exempt = level.spec.exempt if level.spec.type == "Exempt" else None
-        if exempt is not None and exempt.shares < 0:
-            path = ("spec", "exempt", "nominalConcurrencyShares")
-            yield _problem(
-                level, path, "Invalid", f"{exempt.shares} shares: a negative value is rejected. Use 0 or more"
+    release = workspace.release
+    minimum = 0 if release.allows_zero_shares else 1
+    for place, limited in _limited(workspace):
+        if limited.shares < minimum:
+            name = shares_field(place.document.version)
+            yield reject(
+                place / name,
+                "FieldValueInvalid",
+                f"{name} {limited.shares} is less than {minimum}",
+                notes=("A priority level may have 0 shares from Kubernetes 1.30 on.",) if limited.shares == 0 else (),
+                help=f"set {name} to {minimum} or more; the default is 30",
+            )
+    for place, exempt in _exempt(workspace):
+        if exempt.shares < 0:
+            yield reject(
+                place / "nominalConcurrencyShares",
+                "FieldValueInvalid",
+                f"nominalConcurrencyShares {exempt.shares} is less than 0",
+                help="set nominalConcurrencyShares to 0 or more",
             )
 
 
 def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF310."""
-    for level in workspace.priority_levels:
-        limited = _validated_limited(level.spec)
-        exempt = level.spec.exempt if level.spec.type == "Exempt" else None
-        for member, part in (("limited", limited), ("exempt", exempt)):
-            if part is not None and not 0 <= part.lendable_percent <= 100:
-                message = f"lendablePercent {part.lendable_percent} is not between 0 and 100. Use the percentage of its seats that the level lends"
-                yield _problem(level, ("spec", member, "lendablePercent"), "Invalid", message)
-        borrowing = limited.borrowing_limit_percent if limited is not None else None
-        if borrowing is not None and borrowing < 0:
-            message = f"borrowingLimitPercent {borrowing} is less than 0. Use 0 or more; without it the level may borrow all seats that others lend"
-            yield _problem(level, ("spec", "limited", "borrowingLimitPercent"), "Invalid", message)
+    lendable = [(place, limited.lendable_percent) for place, limited in _limited(workspace)]
+    lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
+    for place, percent in lendable:
+        if not 0 <= percent <= 100:
+            yield reject(
+                place / "lendablePercent",
+                "FieldValueInvalid",
+                f"lendablePercent {percent} is not between 0 and 100",
+                help="set lendablePercent to the percentage of its seats that the level lends",
+            )
+    for place, limited in _limited(workspace):
+        if limited.borrowing_limit_percent is not None and limited.borrowing_limit_percent < 0:
+            yield reject(
+                place / "borrowingLimitPercent",
+                "FieldValueInvalid",
+                f"borrowingLimitPercent {limited.borrowing_limit_percent} is less than 0",
+                help="set borrowingLimitPercent to 0 or more; remove it for no limit",
+            )
 
 
 def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
@@ -198,7 +223,7 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
                 f"the level {quote(level.name)} is fixed in every cluster, and this one differs in"
                 f" {differences(mine, theirs, level.document.version)}.{free} Restore the spec, or remove the object: the server creates it on its own. Labels and annotations can be changed"
             )
-            yield _problem(level, ("spec",), "Invalid", message, key=True)
+            yield reject(Place(level.document, ("spec",), key=True), "FieldValueInvalid", message)
 
 
 def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
@@ -206,14 +231,14 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
     for level in workspace.priority_levels:
         version = level.document.version
         if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):
-            zero = "; in v1, 0 shares are 0" if version == "v1" else ""
-            message = (
-                f"the server refuses this annotation in {version}: it is for v1beta3 only, where it keeps 0 shares from becoming"
-                f" 30. Leave it out{zero}"
-            )
-            yield Problem(
-                Place(level.document, ("metadata", "annotations", PRESERVE_ZERO), key=True),
-                message,
-                Cause("FieldValueForbidden", "metadata.annotations"),
-                fix=suggestions.remove_field(("metadata", "annotations", PRESERVE_ZERO), safe=False),
+            place = Place(level.document, ("metadata", "annotations", PRESERVE_ZERO))
+            unneeded = ("In v1, 0 shares stay 0 without it.",) if version == "v1" else ()
+            yield reject(
+                place.at_key(),
+                "FieldValueForbidden",
+                f"annotation {PRESERVE_ZERO} is not allowed in {version}",
+                field="metadata.annotations",
+                notes=("In v1beta3 the annotation keeps 0 shares from becoming 30.", *unneeded),
+                help="remove the annotation",
+                fix=remove_field(place.path, safe=False),
             )

@@ -5,103 +5,104 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
-from apflint.finding import Cause, Problem
-from apflint.location import Place, field_path
-from apflint.wording import listed
+from apflint.finding import reject
+from apflint.location import Place
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.model import PriorityLevelConfiguration, QueuingConfiguration
+    from apflint.finding import Problem
+    from apflint.model import QueuingConfiguration
     from apflint.workspace import Workspace
 
-_PATH = ("spec", "limited", "limitResponse", "queuing")
 
-
-def _queuing(workspace: Workspace) -> Iterator[tuple[PriorityLevelConfiguration, QueuingConfiguration]]:
-    """The levels whose queues the server looks at: type Limited that responds with Queue."""
+def _queuing(workspace: Workspace) -> Iterator[tuple[Place, QueuingConfiguration]]:
+    """Yield the queues that the API server validates: those of levels of type Limited that respond with Queue."""
     for level in workspace.priority_levels:
         limited = level.spec.limited
-        if level.spec.type == "Limited" and limited is not None:
-            response = limited.limit_response
-            if response.type == "Queue" and response.queuing is not None:
-                yield level, response.queuing
+        if level.spec.type == "Limited" and limited is not None and limited.limit_response.type == "Queue":
+            queuing = limited.limit_response.queuing
+            if queuing is not None:
+                yield Place(level.document, ("spec", "limited", "limitResponse", "queuing")), queuing
 
 
-def _problem(level: PriorityLevelConfiguration, name: str, message: str) -> Problem:
-    path = (*_PATH, name)
-    return Problem(Place(level.document, path), message, Cause("FieldValueInvalid", field_path(path)))
-
-
-def _written(level: PriorityLevelConfiguration, name: str) -> bool:
-    """Whether the manifest itself says this field, rather than the default."""
-    return bool(level.document.at(*_PATH, name))
-
-
-def _said(level: PriorityLevelConfiguration, name: str, number: int) -> str:
-    return f"{name} {number:,}" if _written(level, name) else f"{name} {number:,} (the default)"
+def _describe(place: Place, value: int) -> str:
+    """Return `queues 64`, or `queues 64 (default)` if the manifest does not contain the value."""
+    default = "" if place.document.at(*place.path) else " (default)"
+    return f"{place.path[-1]} {value:,}{default}"
 
 
 def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
     """APF305."""
-    for level, queuing in _queuing(workspace):
+    for place, queuing in _queuing(workspace):
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
-            hand, deck = _said(level, "handSize", queuing.hand_size), _said(level, "queues", queuing.queues)
-            message = f"{hand} is greater than {deck}. Set queues to 1 or more first"
-            if queuing.queues > 0:
-                message = (
-                    f"{hand} is more than {deck}: each flow is dealt a hand of different queues."
-                    f" Write handSize {largest_hand(queuing.queues)} or less, or more queues"
-                )
-            yield _problem(level, "handSize", message)
+            hand_size = _describe(place / "handSize", queuing.hand_size)
+            queues = _describe(place / "queues", queuing.queues)
+            yield reject(
+                place / "handSize",
+                "FieldValueInvalid",
+                f"{hand_size} is greater than {queues}",
+                help=f"set handSize to {largest_hand(queuing.queues)} or less, or increase queues"
+                if queuing.queues > 0
+                else "set queues to 1 or more",
+            )
 
 
 def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
     """APF306."""
-    for level, queuing in _queuing(workspace):
-        queues, hand = queuing.queues, queuing.hand_size
-        if queues < 1 or not 0 < hand <= queues:
+    for place, queuing in _queuing(workspace):
+        queues, hand_size = queuing.queues, queuing.hand_size
+        if queues < 1 or not 0 < hand_size <= queues:
             continue
-        bits = required_entropy_bits(queues, hand)
+        bits = required_entropy_bits(queues, hand_size)
         if bits > MAX_ENTROPY_BITS:
-            fits = [f"handSize {largest_hand(queues)} or less"] if largest_hand(queues) else []
-            fits += [f"at most {largest_deck(hand):,} queues"] if largest_deck(hand) else []
-            message = (
-                f"dealing {_said(level, 'handSize', hand)} of {_said(level, 'queues', queues)} takes {bits} bits of a flow's"
-                f" hash, and the API server allows at most {MAX_ENTROPY_BITS}. Write {listed(fits)}"
+            maximum_hand, maximum_queues = largest_hand(queues), largest_deck(hand_size)
+            fits = [f"handSize to {maximum_hand} or less"] if maximum_hand else []
+            fits += [f"queues to {maximum_queues:,} or less"] if maximum_queues else []
+            yield reject(
+                place / "handSize",
+                "FieldValueInvalid",
+                f"{_describe(place / 'handSize', hand_size)} with {_describe(place / 'queues', queues)} requires {bits} bits of"
+                f" entropy, more than the maximum of {MAX_ENTROPY_BITS}",
+                notes=("The server chooses the queues of a flow by a 64-bit hash.",),
+                help=f"set {join_words(fits)}",
             )
-            yield _problem(level, "handSize", message)
 
 
 def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF307."""
-    for level, queuing in _queuing(workspace):
+    for place, queuing in _queuing(workspace):
         if not 1 <= queuing.queues <= MAX_QUEUES:
-            yield _problem(
-                level,
-                "queues",
-                f"queues {queuing.queues:,} is not between 1 and {MAX_QUEUES:,}. Use a value in this range.{_none(queuing.queues)}",
+            yield reject(
+                place / "queues",
+                "FieldValueInvalid",
+                f"queues {queuing.queues:,} is not between 1 and {MAX_QUEUES:,}",
+                help=f"set queues to {MAX_QUEUES:,} or less"
+                if queuing.queues > 0
+                else "set queues to 1 or more; for no queues use type Reject",
             )
-
-
-def _none(queues: int) -> str:
-    return " For a level without queues, use limitResponse type Reject" if queues < 1 else ""
 
 
 def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF308."""
-    for level, queuing in _queuing(workspace):
+    for place, queuing in _queuing(workspace):
         if queuing.queue_length_limit < 1:
-            message = f"queueLengthLimit {queuing.queue_length_limit} is less than 1: no request could wait. Use 1 or more; the default is 50"
-            yield _problem(level, "queueLengthLimit", message)
+            yield reject(
+                place / "queueLengthLimit",
+                "FieldValueInvalid",
+                f"queueLengthLimit {queuing.queue_length_limit} is less than 1",
+                help="set queueLengthLimit to 1 or more; the default is 50",
+            )
 
 
 def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF309."""
-    for level, queuing in _queuing(workspace):
+    for place, queuing in _queuing(workspace):
         if queuing.hand_size < 1:
-            yield _problem(
-                level,
-                "handSize",
-                f"handSize {queuing.hand_size} is less than 1: a flow needs a queue to wait in. Use 1 or more; the default is 8",
+            yield reject(
+                place / "handSize",
+                "FieldValueInvalid",
+                f"handSize {queuing.hand_size} is less than 1",
+                help="set handSize to 1 or more; the default is 8",
             )

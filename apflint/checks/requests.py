@@ -1,236 +1,208 @@
-"""APF206 and APF209 to APF214: which requests a rule of a FlowSchema covers (`ValidateFlowSchemaResourcePolicyRule` and kin)."""
+"""APF206, APF209 to APF214: the requests of a FlowSchema (`ValidateFlowSchemaResourcePolicyRule` and kin)."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from apflint import formats
-from apflint.finding import Cause, Problem
-from apflint.fixes import suggestions
-from apflint.location import Place, field_path
-from apflint.record import NamedTuple
-from apflint.wording import listed, nearest, placeholder_hint, quote, several
+from apflint.checks.metadata import reject_name
+from apflint.finding import reject
+from apflint.fixes.suggestions import find_intended, remove_items, replace_item, replace_items
+from apflint.formats import check_dns_label
+from apflint.wording import did_you_mean, join_some, join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.finding import Problem
     from apflint.fix import Fix
-    from apflint.load.document import Document
-    from apflint.location import Path
-    from apflint.model import ResourcePolicyRule
+    from apflint.location import Path, Place
     from apflint.workspace import Workspace
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
-"""What the API server takes as a verb, in rules for resources and in others."""
+"""Verbs that the API server accepts, in rules for resources and in others."""
 _RBAC_VERBS = ("use", "bind", "escalate", "impersonate", "approve", "sign", "attest")
-_SHOWN = 10
-"""How many wrong verbs of a list are named one by one."""
+MAX_NAMED_VERBS = 5
 _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
 
-class _List(NamedTuple):
-    document: Document
-    path: Path
-    items: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        return str(self.path[-1])
-
-    @property
-    def field(self) -> str:
-        return field_path(self.path)
-
-
-def _lists(workspace: Workspace) -> Iterator[_List]:
-    """All lists of words of all rules, but for the namespaces."""
-    for schema in workspace.flow_schemas:
-        for i, rule in enumerate(schema.spec.rules):
-            for j, part in enumerate(rule.resource_rules):
-                path: Path = ("spec", "rules", i, "resourceRules", j)
-                yield _List(schema.document, (*path, "verbs"), part.verbs)
-                yield _List(schema.document, (*path, "apiGroups"), part.api_groups)
-                yield _List(schema.document, (*path, "resources"), part.resources)
-            for j, other in enumerate(rule.non_resource_rules):
-                path = ("spec", "rules", i, "nonResourceRules", j)
-                yield _List(schema.document, (*path, "verbs"), other.verbs)
-                yield _List(schema.document, (*path, "nonResourceURLs"), other.non_resource_urls)
-
-
-def _resource_rules(workspace: Workspace) -> Iterator[tuple[Document, Path, ResourcePolicyRule]]:
-    for schema in workspace.flow_schemas:
-        for i, rule in enumerate(schema.spec.rules):
-            for j, part in enumerate(rule.resource_rules):
-                yield schema.document, ("spec", "rules", i, "resourceRules", j), part
+def _lists(workspace: Workspace) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
+    """Yield the lists of strings in all rules except the namespaces: place of the rule, field, and items."""
+    for place, rule in workspace.resource_rules():
+        yield place, "verbs", rule.verbs
+        yield place, "apiGroups", rule.api_groups
+        yield place, "resources", rule.resources
+    for place, other in workspace.non_resource_rules():
+        yield place, "verbs", other.verbs
+        yield place, "nonResourceURLs", other.non_resource_urls
 
 
 def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
     """APF206."""
-    for schema in workspace.flow_schemas:
-        for number, rule in enumerate(schema.spec.rules):
-            if not rule.resource_rules and not rule.non_resource_rules:
-                path = ("spec", "rules", number)
-                message = "rule has subjects but no resourceRules or nonResourceRules. Add at least one of them"
-                yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field_path(path)))
-
-
-_ALL = {
-    "verbs": "verbs",
-    "apiGroups": "API groups",
-    "resources": "resources",
-    "nonResourceURLs": "paths",
-}
+    for place, rule in workspace.rules():
+        if not rule.resource_rules and not rule.non_resource_rules:
+            yield reject(
+                place,
+                "FieldValueRequired",
+                "rule has no resourceRules and no nonResourceRules",
+                notes=("A rule without them does not match all requests.",),
+                help="add resourceRules for requests for resources, or nonResourceRules for other paths",
+            )
 
 
 def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
     """APF209."""
-    for found in _lists(workspace):
-        if not found.items:
-            core = ' For the core group (pods, services, nodes) write [""].' if found.name == "apiGroups" else ""
-            message = f"{found.name} is missing or empty: the rule would match nothing.{core} For all {_ALL[found.name]} write ['*']"
-            yield Problem(Place(found.document, found.path), message, Cause("FieldValueRequired", found.field))
+    for place, name, items in _lists(workspace):
+        if not items:
+            core = 'for the core group (pods, services, nodes) use [""], ' if name == "apiGroups" else ""
+            message = f"{name} is missing or empty"
+            yield reject(place / name, "FieldValueRequired", message, help=f'{core}for all {name} use ["*"]')
 
 
 def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
     """APF210."""
-    namespaces = (
-        _List(doc, (*path, "namespaces"), rule.namespaces)
-        for doc, path, rule in _resource_rules(workspace)
-        if rule.namespaces
-    )
-    for found in (*_lists(workspace), *namespaces):
-        if "*" in found.items and len(found.items) > 1:
-            star = found.items.index("*")
-            what = "leave the others out, or the '*'" if set(found.items) != {"*"} else "it is here twice"
-            message = f"'*' stands for all {found.name} and must be alone in its list: {what}"
-            others = [number for number, _ in enumerate(found.items) if number != star]
-            fix = suggestions.remove_items(found.path, found.items, others, 'beside "*"', safe=True)
-            place = Place(found.document, (*found.path, star))
-            yield Problem(place, message, Cause("FieldValueInvalid", found.field), fix=fix)
+    namespaces = ((place, "namespaces", rule.namespaces) for place, rule in workspace.resource_rules())
+    for place, name, items in chain(_lists(workspace), namespaces):
+        if len(items) > 1 and "*" in items:
+            star, strings = items.index("*"), place / name
+            others = [index for index in range(len(items)) if index != star]
+            yield reject(
+                strings / star,
+                "FieldValueInvalid",
+                f'"*" is not the only item of {name}',
+                field=strings.field,
+                notes=('"*" already matches every value.',),
+                help='list "*" once' if set(items) == {"*"} else 'remove the other items, or "*"',
+                fix=remove_items(strings.path, items, others, 'beside "*"', safe=True),
+            )
 
 
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
-    """APF211. The server names the whole list in one cause, so this is one finding, at the first wrong verb.
+    """APF211. The server reports the whole list in one cause, so all wrong verbs of a list are one finding, at the first.
 
-    But those that are mended in another way than the rest are one of their own: what is misspelt need not wait for them.
+    Verbs that can be fixed are a separate finding, so that their fix does not depend on the others.
     """
-    for found in _lists(workspace):
-        if found.name != "verbs" or "*" in found.items:
+    for place, name, items in _lists(workspace):
+        if name != "verbs" or "*" in items or all(verb in VERBS for verb in items):
             continue
-        for wrong, fix in _verbs_by_fix(found):
-            said = several([quote(found.items[number]) for number in wrong], _SHOWN)
-            hint = _verb_hint(found.items[wrong[0]], resources="resourceRules" in found.path)
-            message = (
-                f"{said}: no such {'verb' if len(wrong) == 1 else 'verbs'}. Verbs are {listed(VERBS, 'and')}.{hint}"
+        verbs, is_resource = place / name, "resourceRules" in place.path
+        for indices, fix in _verbs_by_fix(verbs.path, items, is_resource=is_resource):
+            unknown = join_some([quote(items[index]) for index in indices], MAX_NAMED_VERBS)
+            notes, suggestion = _explain_verb(items[indices[0]], is_resource=is_resource)
+            yield reject(
+                verbs / indices[0],
+                "FieldValueNotSupported",
+                f"unknown {'verb' if len(indices) == 1 else 'verbs'} {unknown}",
+                field=verbs.field,
+                notes=notes,
+                help=suggestion,
+                fix=fix,
             )
-            cause = Cause("FieldValueNotSupported", found.field)
-            yield Problem(Place(found.document, (*found.path, wrong[0])), message, cause, fix=fix)
 
 
-def _verbs_by_fix(found: _List) -> Iterator[tuple[list[int], Fix | None]]:
-    """The wrong verbs of a list, by position: those that are misspelt, those that are HTTP methods, those that can be anything."""
-    wrong = {number: verb for number, verb in enumerate(found.items) if verb not in VERBS}
+def _verbs_by_fix(path: Path, items: tuple[str, ...], *, is_resource: bool) -> Iterator[tuple[list[int], Fix | None]]:
+    """Yield the indices of unknown verbs by their fix: misspelled verbs, HTTP methods, and verbs without a fix."""
+    wrong = {index: verb for index, verb in enumerate(items) if verb not in VERBS}
     methods: dict[int, str] = {}
-    if "resourceRules" in found.path:
-        # The server makes these verbs of the methods; GET and HEAD may be list and watch as well (RequestInfoFactory).
-        methods = {number: _METHODS[verb.lower()] for number, verb in wrong.items() if verb.lower() in ("post", "put")}
-    near = {number: suggestions.find_intended(verb, VERBS) for number, verb in wrong.items() if number not in methods}
-    misspelt = {number: verb for number, verb in near.items() if verb is not None}
-    for right, safe in ((misspelt, True), (methods, False)):
-        if right:
-            yield list(right), suggestions.replace_items(found.path, found.items, right, safe=safe)
-    if others := [number for number, verb in near.items() if verb is None]:
+    if is_resource:
+        # The server maps these methods to verbs; GET and HEAD can also be list and watch (RequestInfoFactory).
+        methods = {index: _METHODS[verb.lower()] for index, verb in wrong.items() if verb.lower() in ("post", "put")}
+    near = {index: find_intended(verb, VERBS) for index, verb in wrong.items() if index not in methods}
+    misspelled = {index: verb for index, verb in near.items() if verb is not None}
+    for corrections, safe in ((misspelled, True), (methods, False)):
+        if corrections:
+            yield list(corrections), replace_items(path, items, corrections, safe=safe)
+    if others := [index for index, verb in near.items() if verb is None]:
         yield others, None
 
 
-def _verb_hint(verb: str, *, resources: bool) -> str:
+def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str]:
+    """Return notes and help for an unknown verb."""
     if "," in verb or " " in verb.strip():
-        return " Write each verb as an item of its own."
-    if near := nearest(verb, VERBS):
-        return f" Did you mean {quote(near)}?"
+        return (), "write each verb as a separate item"
+    if question := did_you_mean(verb, VERBS):
+        return (), question
     if verb.lower() == "all":
-        return " For all verbs write ['*']."
+        return (), 'for all verbs use ["*"]'
+    known = f"use {join_words(VERBS)}"
     if verb in _RBAC_VERBS:
-        return f" {quote(verb)} is a verb of RBAC only."
+        return (f"{quote(verb)} is a verb of RBAC only.",), known
     method = _METHODS.get(verb.lower())
     if method is None:
-        return ""
-    if not resources:
-        return " Requests with other methods than GET, PATCH and DELETE can only be matched by ['*']."
-    return f" The HTTP method {verb.upper()} on a resource is the verb {quote(method)}." if method != "*" else ""
+        return (), known
+    if not is_resource:
+        return ('HEAD, POST, PUT and OPTIONS requests match only the verbs ["*"].',), 'use ["*"]'
+    if method == "*":
+        return (), known
+    return (f"The verb of {verb.upper()} requests for resources is {quote(method)}.",), f"did you mean {quote(method)}?"
 
 
 def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
     """APF212."""
-    for document, path, rule in _resource_rules(workspace):
+    for place, rule in workspace.resource_rules():
         if not rule.namespaces and not rule.cluster_scope:
-            at = (*path, "namespaces")
-            message = (
-                "this rule covers no request: it has no namespaces and not `clusterScope: true`. Write `namespaces: ['*']` for"
-                " requests in any namespace, `clusterScope: true` for those outside (nodes, or a list over all namespaces), or both"
+            yield reject(
+                place / "namespaces",
+                "FieldValueRequired",
+                "rule has neither namespaces nor clusterScope: true, so it matches no request",
+                notes=(
+                    'namespaces: ["*"] matches requests to a single namespace only.',
+                    "clusterScope: true matches requests for nodes and the like, and list and watch across all namespaces.",
+                ),
+                help='add namespaces: ["*"], clusterScope: true, or both',
             )
-            yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
 
 
 def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
     """APF213."""
-    for document, path, rule in _resource_rules(workspace):
+    for place, rule in workspace.resource_rules():
         if "*" in rule.namespaces:
             continue
-        there = frozenset(rule.namespaces)
-        for number, namespace in enumerate(rule.namespaces):
-            if wrong := formats.check_dns_label(namespace):
-                at = (*path, "namespaces", number)
-                if namespace:
-                    message = f"{quote(namespace)} is no namespace: {wrong}.{_namespace_hint(namespace)}"
-                else:
-                    message = (
-                        "a namespace is empty. For requests outside of namespaces write `clusterScope: true`, for all"
-                        " namespaces ['*']"
-                    )
-                fix = None
-                if namespace and formats.check_dns_label(namespace.lower()) is None:
-                    fix = suggestions.replace_item(at, namespace, namespace.lower(), there, safe=False)
-                yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
-
-
-def _namespace_hint(namespace: str) -> str:
-    if "*" in namespace:
-        return " Names are compared as they are: there are no patterns."
-    if formats.check_dns_label(namespace.lower()) is None:
-        return f" Did you mean {quote(namespace.lower())}?"
-    return placeholder_hint(namespace)
+        namespaces = frozenset(rule.namespaces)
+        for index, namespace in enumerate(rule.namespaces):
+            if not (wrong := check_dns_label(namespace)):
+                continue
+            item, lower = place / "namespaces" / index, namespace.lower()
+            fix, suggestion = None, None
+            if not namespace:
+                suggestion = 'for requests without a namespace use clusterScope: true, for all namespaces ["*"]'
+            elif "*" in namespace:
+                suggestion = 'list each namespace; only "*" on its own is a wildcard'
+            elif check_dns_label(lower) is None:
+                suggestion = f"did you mean {quote(lower)}?"
+                fix = replace_item(item.path, namespace, lower, namespaces, safe=False)
+            yield reject_name(item, "namespace", namespace, wrong, suggestion=suggestion, fix=fix)
 
 
 def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
     """APF214."""
-    for found in _lists(workspace):
-        if found.name != "nonResourceURLs" or "*" in found.items:
+    for place, rule in workspace.non_resource_rules():
+        urls = rule.non_resource_urls
+        if "*" in urls:
             continue
-        there = frozenset(found.items)
-        for number, url in enumerate(found.items):
-            if wrong := _url_fault(url):
-                path = (*found.path, number)
-                message = f"{quote(url)} is no path that the server accepts: {wrong}"
-                fix = None
-                if url and _url_fault(f"/{url}") is None:
-                    fix = suggestions.replace_item(path, url, f"/{url}", there, safe=False)
-                place = Place(found.document, path)
-                yield Problem(place, message, Cause("FieldValueInvalid", field_path(path)), fix=fix)
+        known = frozenset(urls)
+        for index, url in enumerate(urls):
+            if not (wrong := _check_url(url)):
+                continue
+            item, fix = place / "nonResourceURLs" / index, None
+            suggestion = "write the path without the host" if "://" in url else None if url else "remove the item"
+            if url and _check_url(f"/{url}") is None:
+                suggestion = f"did you mean {quote(f'/{url}')}?"
+                fix = replace_item(item.path, url, f"/{url}", known, safe=False)
+            message = f"{quote(url)} is not a valid path: {wrong}" if url else "path is empty"
+            yield reject(item, "FieldValueInvalid", message, help=suggestion, fix=fix)
 
 
-def _url_fault(url: str) -> str | None:
-    """What is wrong with a non-resource URL: the first failing test of `ValidateNonResourceURLPath`."""
-    if not url:
-        return "it is empty. Write the path, or remove the entry"
+def _check_url(url: str) -> str | None:
+    """Return why the API server rejects a non-resource URL (`ValidateNonResourceURLPath`), or None if it accepts it."""
     if url == "/":
         return None
     if not url.startswith("/"):
-        return "it must start with `/`" + (". Write the path only, without the host" if "://" in url else "")
+        return 'it does not start with "/"'
     if " " in url:
-        return "it has a blank in it"
+        return "it contains a space"
     if "//" in url:
-        return "it has `//` in it"
+        return 'it contains "//"'
     if url.count("*") > 1 or ("*" in url and not url.endswith("/*")):
-        return "`*` may stand once, at the end, after a `/` (`/healthz/*`)"
+        return '"*" is allowed only as the last segment, as in "/healthz/*"'
     return None

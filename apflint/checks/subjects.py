@@ -1,170 +1,161 @@
-"""APF205, APF207, APF208: who a rule of a FlowSchema is about (`ValidateFlowSchemaSubject`)."""
+"""APF205, APF207, APF208: the subjects of a FlowSchema (`ValidateFlowSchemaSubject`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import formats
-from apflint.finding import Cause, Problem
+from apflint.checks.metadata import reject_name
+from apflint.finding import reject
 from apflint.fix import Fix
-from apflint.fixes import suggestions
-from apflint.location import Place, field_path
+from apflint.fixes.suggestions import correct_spelling, replace_value, set_field
+from apflint.formats import check_dns_label, check_dns_subdomain
 from apflint.model import SUBJECT_FIELDS
-from apflint.wording import listed, placeholder_hint, quote, suggest
+from apflint.wording import did_you_mean, join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.load.document import Document
-    from apflint.location import Path
-    from apflint.model import Subject
+    from apflint.finding import Problem
+    from apflint.location import Place
+    from apflint.model import ServiceAccountSubject, Subject
     from apflint.workspace import Workspace
+
+_KINDS = {member: kind for kind, member in SUBJECT_FIELDS.items()}
+_USER_PREFIX = "system:serviceaccount:"
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
     """APF205."""
-    for schema in workspace.flow_schemas:
-        for number, rule in enumerate(schema.spec.rules):
-            if not rule.subjects:
-                path = ("spec", "rules", number, "subjects")
-                message = (
-                    "this rule has no subjects, so nobody would match it."
-                    " For everybody write the groups system:authenticated and system:unauthenticated"
-                )
-                before = schema.spec.rules[number - 1] if number else None
-                if before and not before.resource_rules and not before.non_resource_rules:
-                    message = "this rule has no subjects, and the rule before has no requests: is there a `-` too many?"
-                yield Problem(Place(schema.document, path), message, Cause("FieldValueRequired", field_path(path)))
+    previous = None
+    for place, rule in workspace.rules():
+        if not rule.subjects:
+            is_split = place.path[-1] != 0 and previous and not (previous.resource_rules or previous.non_resource_rules)
+            yield reject(
+                place / "subjects",
+                "FieldValueRequired",
+                "rule has no subjects",
+                notes=("A rule without subjects does not match everybody.",),
+                help='is the "-" before this rule a mistake? the previous rule has subjects but no requests'
+                if is_split
+                else "to match everybody, list the groups system:authenticated and system:unauthenticated",
+            )
+        previous = rule
 
 
 def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
     """APF207."""
-    for document, path, subject in _subjects(workspace):
+    for place, subject in workspace.subjects():
+        members = {"user": subject.user, "group": subject.group, "serviceAccount": subject.service_account}
+        present = [member for member, value in members.items() if value is not None]
         if subject.kind not in SUBJECT_FIELDS:
-            at = (*path, "kind")
-            wrong = f"unknown subject kind {quote(subject.kind)}" if subject.kind else "subject has no kind"
-            message = f"{wrong}. Use {listed(SUBJECT_FIELDS)}.{suggest(subject.kind, SUBJECT_FIELDS)}".rstrip(".")
-            fix = _kind_fix(document, at, subject)
-            yield Problem(Place(document, at), message, Cause("FieldValueNotSupported", field_path(at)), fix=fix)
-            continue
-        present = {
-            "user": subject.user is not None,
-            "group": subject.group is not None,
-            "serviceAccount": subject.service_account is not None,
-        }
-        due = SUBJECT_FIELDS[subject.kind]
-        others = [name for name in present if present[name] and name != due]
-        if not present[due]:
-            at = (*path, due)
-            hint = _other_kind(subject, others)
-            example = "{namespace: ..., name: ...}" if due == "serviceAccount" else "{name: ...}"
-            message = f"subject of kind {subject.kind} has no {quote(due)}. Add `{due}: {example}`.{hint}"
-            cause = Cause("FieldValueRequired", field_path(at))
-            yield Problem(Place(document, at), message.rstrip("."), cause, fix=_other_kind_fix(path, subject, others))
-        for name in others:
-            at = (*path, name)
-            message = (
-                f"{quote(name)} is not allowed in a subject of kind {subject.kind}: a subject names one user, one group or one"
-                f" service account. Move {quote(name)} into a subject of its own, or remove it"
+            yield reject(
+                place / "kind",
+                "FieldValueNotSupported",
+                f"unknown subject kind {quote(subject.kind)}" if subject.kind else "subject has no kind",
+                help=did_you_mean(subject.kind, SUBJECT_FIELDS) or f"use {join_words(SUBJECT_FIELDS)}",
+                fix=_fix_kind(place / "kind", subject.kind, present),
             )
-            cause = Cause("FieldValueForbidden", field_path(at))
-            fix = None if present[due] else _other_kind_fix(path, subject, others)
-            yield Problem(Place(document, at, key=True), message, cause, fix=fix)
+            continue
+        required = SUBJECT_FIELDS[subject.kind]
+        others = [member for member in present if member != required]
+        # Unsafe, because the kind may be right, and the member wrong.
+        fix = (
+            replace_value((*place.path, "kind"), subject.kind, _KINDS[others[0]], safe=False)
+            if present == others and len(others) == 1
+            else None
+        )
+        if required not in present:
+            yield reject(
+                place / required,
+                "FieldValueRequired",
+                f"subject of kind {subject.kind} has no field {quote(required)}",
+                help=_suggest_member(subject, required, others),
+                fix=fix,
+            )
+        for member in others:
+            yield reject(
+                (place / member).at_key(),
+                "FieldValueForbidden",
+                f"field {quote(member)} is not allowed in a subject of kind {subject.kind}",
+                notes=("A subject is one user, one group or one service account.",),
+                help=f"move {quote(member)} to its own subject, or remove it",
+                fix=fix,
+            )
 
 
-def _kind_fix(document: Document, path: Path, subject: Subject) -> Fix | None:
-    """The kind spelled as it is meant; where it is missing, the one of the member that is there."""
-    if subject.kind:
-        return suggestions.correct_spelling(path, subject.kind, SUBJECT_FIELDS)
-    owner = ((subject.user, "User"), (subject.group, "Group"), (subject.service_account, "ServiceAccount"))
-    kinds = [kind for member, kind in owner if member is not None]
-    return (
-        suggestions.set_field(document, path, kinds[0], f"write kind: {kinds[0]}", safe=True)
-        if len(kinds) == 1
-        else None
-    )
-
-
-def _other_kind_fix(path: Path, subject: Subject, others: list[str]) -> Fix | None:
-    """The kind of the one member that is there; unsafe, for the kind may be what was meant."""
-    if len(others) != 1:
+def _fix_kind(place: Place, kind: str, present: list[str]) -> Fix | None:
+    """Correct the spelling of the kind. If it is absent, take the kind of the member."""
+    if kind:
+        return correct_spelling(place.path, kind, SUBJECT_FIELDS)
+    if len(present) != 1:
         return None
-    kind = next(kind for kind, member in SUBJECT_FIELDS.items() if member == others[0])
-    return suggestions.replace_value((*path, "kind"), subject.kind, kind, safe=False)
+    kind = _KINDS[present[0]]
+    return set_field(place.document, place.path, kind, f"write kind: {kind}", safe=True)
 
 
-def _other_kind(subject: Subject, others: list[str]) -> str:
-    """What to write for a subject whose member belongs to another kind."""
-    if len(others) != 1:
-        return ""
-    kind = next(kind for kind, member in SUBJECT_FIELDS.items() if member == others[0])
-    hint = f" Or change kind to {kind}: the subject has {quote(others[0])}."
-    prefix, user = "system:serviceaccount:", subject.user or ""
-    namespace, _, name = user.removeprefix(prefix).partition(":")
-    if subject.kind == "ServiceAccount" and user.startswith(prefix) and name:
-        hint += f" The service account of this user is `{{namespace: {namespace}, name: {name}}}`."
-    return hint
+def _suggest_member(subject: Subject, required: str, others: list[str]) -> str:
+    value = "{namespace: ..., name: ...}" if required == "serviceAccount" else "{name: ...}"
+    namespace, _, name = (subject.user or "").removeprefix(_USER_PREFIX).partition(":")
+    if required == "serviceAccount" and (subject.user or "").startswith(_USER_PREFIX) and name:
+        value = f"{{namespace: {namespace}, name: {name}}}"
+    suggestion = f"add {required}: {value}"
+    return f"{suggestion}, or change kind to {_KINDS[others[0]]}" if len(others) == 1 else suggestion
 
 
 def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
     """APF208."""
-    for document, path, subject in _subjects(workspace):
+    for place, subject in workspace.subjects():
         if subject.kind == "ServiceAccount" and subject.service_account is not None:
-            yield from _service_account(document, (*path, "serviceAccount"), subject.service_account)
+            yield from _invalid_service_account(place / "serviceAccount", subject.service_account)
         for kind, name in (("User", subject.user), ("Group", subject.group)):
             if subject.kind == kind and name == "":
-                at = (*path, kind.lower(), "name")
-                message = f"{kind.lower()} has no name. Add one; the name '*' matches everybody"
-                yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
+                member = SUBJECT_FIELDS[kind]
+                yield reject(
+                    place / member / "name",
+                    "FieldValueRequired",
+                    f"{member} has no name",
+                    help='add a name; "*" matches everybody',
+                )
 
 
-def _service_account(document: Document, path: Path, account: tuple[str, str]) -> Iterator[Problem]:
+def _invalid_service_account(place: Place, account: ServiceAccountSubject) -> Iterator[Problem]:
     namespace, name = account
-    at = (*path, "name")
     if not name:
-        message = "service account has no name. Add one; the name '*' matches all service accounts of the namespace"
-        yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
-    elif name != "*" and (wrong := formats.check_dns_subdomain(name)):
-        message = f"{quote(name)} is no service account's name: {wrong}.{_account_hint(name)}"
-        fix = _account_fix(document, path, namespace, name)
-        yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)), fix=fix)
-    at = (*path, "namespace")
-    if not namespace:
-        message = "service account has no namespace. Add the namespace: a subject cannot name all namespaces"
-        yield Problem(Place(document, at), message, Cause("FieldValueRequired", field_path(at)))
-    elif wrong := formats.check_dns_label(namespace):
-        star = (
-            " There is no way to name all namespaces here; the group system:serviceaccounts has all service accounts."
+        yield reject(
+            place / "name",
+            "FieldValueRequired",
+            "service account has no name",
+            help='add a name; "*" matches all service accounts of the namespace',
         )
-        hint = star if namespace == "*" else placeholder_hint(namespace)
-        message = f"{quote(namespace)} is no namespace: {wrong}.{hint}"
-        yield Problem(Place(document, at), message, Cause("FieldValueInvalid", field_path(at)))
+    elif name != "*" and (wrong := check_dns_subdomain(name)):
+        suggestion = 'list each service account; only "*" on its own is a wildcard' if "*" in name else None
+        if name.startswith(_USER_PREFIX):
+            suggestion = "write namespace and name separately, or use this name with kind User"
+        fix = _split_user_name(place, account)
+        yield reject_name(place / "name", "service account name", name, wrong, suggestion=suggestion, fix=fix)
+    if not namespace:
+        yield reject(
+            place / "namespace",
+            "FieldValueRequired",
+            "service account has no namespace",
+            notes=("A subject cannot match the service accounts of all namespaces.",),
+            help="add the namespace",
+        )
+    elif wrong := check_dns_label(namespace):
+        suggestion = "to match all service accounts, use the group system:serviceaccounts" if namespace == "*" else None
+        yield reject_name(place / "namespace", "namespace", namespace, wrong, suggestion=suggestion)
 
 
-def _account_fix(document: Document, path: Path, namespace: str, name: str) -> Fix | None:
-    """Takes a service account's user name apart, unless another namespace is written beside it."""
-    home, _, own = name.removeprefix("system:serviceaccount:").partition(":")
-    if not name.startswith("system:serviceaccount:") or namespace not in ("", home):
+def _split_user_name(place: Place, account: ServiceAccountSubject) -> Fix | None:
+    """Split the user name of a service account into namespace and name, unless another namespace is present."""
+    namespace, _, name = account.name.removeprefix(_USER_PREFIX).partition(":")
+    if not account.name.startswith(_USER_PREFIX) or account.namespace not in ("", namespace):
         return None
-    if formats.check_dns_label(home) or formats.check_dns_subdomain(own):
+    if check_dns_label(namespace) or check_dns_subdomain(name):
         return None
-    fix = suggestions.replace_value((*path, "name"), name, own, safe=False)
-    if namespace:
+    fix = replace_value((*place.path, "name"), account.name, name, safe=False)
+    if account.namespace:
         return fix
-    more = suggestions.set_field(document, (*path, "namespace"), home, f"write namespace: {home}", safe=False)
+    path = (*place.path, "namespace")
+    more = set_field(place.document, path, namespace, f"write namespace: {namespace}", safe=False)
     return Fix(f"{fix.title} and {more.title}", safe=False, operations=(*fix.operations, *more.operations))
-
-
-def _account_hint(name: str) -> str:
-    if name.startswith("system:serviceaccount:"):
-        return " Write the namespace and the name apart, or the whole as the name of a User."
-    if "*" in name:
-        return " There are no patterns; '*' alone is all service accounts of the namespace."
-    return placeholder_hint(name)
-
-
-def _subjects(workspace: Workspace) -> Iterator[tuple[Document, Path, Subject]]:
-    for schema in workspace.flow_schemas:
-        for i, rule in enumerate(schema.spec.rules):
-            for j, subject in enumerate(rule.subjects):
-                yield schema.document, ("spec", "rules", i, "subjects", j), subject

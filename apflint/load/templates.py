@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from apflint.record import NamedTuple
+from apflint.wording import quote
 
 
 class Template(NamedTuple):
@@ -76,6 +77,12 @@ def in_name(value: str) -> str | None:
     """The placeholder in a value that ought to be a plain word (`$apf_api_version`, `{{ .Values.name }}`), or None."""
     found = _GO.search(value) or _VARIABLE.search(value)
     return found.group() if found else None
+
+
+def suggest_rendering(value: str) -> str | None:
+    """Return a question for a value with a placeholder that a template should have filled in, or None."""
+    placeholder = in_name(value)
+    return f"is {quote(placeholder)} a placeholder? render the template before checking it" if placeholder else None
 
 
 def is_patch(value: dict[str, object]) -> bool:
