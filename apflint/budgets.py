@@ -76,3 +76,24 @@ MAX_REDUNDANCY_PROOF_PARTS = Bound(
     "subjects and entries in all proofs of APF516 in a run: a proof about 5,000 rules takes seconds",
     "APF516 states how many FlowSchemas were not analyzed",
 )
+MAX_SETTINGS_BYTES = Bound(
+    256 * 1024,
+    "bytes of a settings file: Python's parser takes three seconds for 1 MiB",
+    "an error, and nothing is checked",
+)
+MAX_PYPROJECT_BYTES = Bound(
+    64 * 1024 * 1024,
+    "bytes of a pyproject.toml that are searched for the table of apflint; it may belong to another tool",
+    "an error, and nothing is checked",
+)
+MAX_SETTINGS_KEY_PARTS = Bound(
+    100,
+    "dots in a line of a settings file, outside of quotes: the memory for a key grows with the square of its parts",
+    "an error, and nothing is checked",
+)
+MAX_PATTERNS = Bound(
+    1_000, "patterns of a key in a settings file: each is matched against each path", "an error, and nothing is checked"
+)
+MAX_PATTERN_LENGTH = Bound(
+    4_096, "characters of a pattern: as long as a path can be (PATH_MAX of Linux)", "an error, and nothing is checked"
+)

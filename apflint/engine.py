@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint import catalogue
 from apflint.budgets import MAX_FINDINGS_PER_RULE
-from apflint.checks import CHECKS, OFF, SINGLE_VALUE, is_explained, rules_of, rules_with
+from apflint.checks import CHECKS, SINGLE_VALUE, is_explained, rules_of
 from apflint.effective import Assumptions, Effective
 from apflint.finding import Finding, ObjectRef, Related, Report, Skipped
 from apflint.load import helm_sources, load, load_text
 from apflint.load.source import STDIN as STDIN  # noqa: PLC0414  # the command line has it from here
 from apflint.location import clipped, field_path
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST
+from apflint.rule_selection import select_rules
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -23,73 +24,28 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.releases import Release
-    from apflint.settings import Settings
     from apflint.workspace import Workspace
 
 T = TypeVar("T")
 
 
 class Options(NamedTuple):
-    """What to check for. `select` and `ignore` are ids, prefixes of ids, or names; None selects all that are on."""
+    """How to check manifests."""
 
-    kubernetes: str = NEWEST.name
-    select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
+    kubernetes: Release = NEWEST
+    rules: tuple[str, ...] = select_rules()
+    """Ids of the rules to run."""
     assumptions: Assumptions = Assumptions()
     suppressions: bool = True
-    """Whether the comments and annotations that set findings aside are heeded."""
-    off: tuple[str, ...] = ()
-    """Ids of rules that do not run, whatever is selected."""
+    """Whether to respect suppressions in manifests."""
     adjust: Callable[[Finding], Finding | None] | None = None
-    """Gives a finding another severity, or leaves it out (None): what a project has settled for itself."""
+    """Changes the severity of a finding, or leaves it out (None), as the settings of a project say."""
     helm: bool = True
     """Whether standard input may be the output of `helm template`: findings then name the templates."""
-    most: int = MAX_FINDINGS_PER_RULE
-    """So many findings of a rule, a file and a gravity are told one by one."""
+    max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
+    """Maximum number of findings to report for a rule, file and severity; further ones are only counted."""
     covered: bool = False
-    """Whether findings that another one reports, too, are in the report: each has a fix of its own."""
-
-    @classmethod
-    def from_settings(cls, settings: Settings, *, suppressions: bool = True) -> Options:
-        """Return the options that correspond to the effective settings of a project.
-
-        Raises ValueError for an unknown selector, and if no rule is enabled.
-        """
-        values = settings.values
-        options = cls(
-            kubernetes=values["kubernetes"] or NEWEST.name,
-            select=values["select"],
-            extend_select=(*values["extend-select"], *(rule for rule in settings.on if rule in rules_with(OFF))),
-            ignore=values["ignore"],
-            assumptions=Assumptions(complete=values["complete"], server_concurrency=values["server-concurrency"]),
-            suppressions=suppressions,
-            off=settings.off,
-            adjust=settings.adjustment(),
-        )
-        if not enabled(options):
-            raise ValueError("No rule is left to check: what is selected is ignored, or nothing is selected.")
-        return options
-
-
-def enabled(options: Options) -> tuple[str, ...]:
-    """The ids of the rules that run. ValueError, with the nearest ones, for a selector that stands for none."""
-    chosen = set(CHECKS) - rules_with(OFF) if options.select is None else _expand(options.select)
-    chosen |= _expand(options.extend_select)
-    # What is ignored in general and selected by name stays: the longer selector is the more exact one.
-    for selector in options.ignore:
-        more_exact = {
-            rule
-            for other in (*(options.select or ()), *options.extend_select)
-            if len(other) > len(selector)
-            for rule in catalogue.matching(other)
-        }
-        chosen -= set(catalogue.matching(selector)) - more_exact
-    return tuple(rule for rule in CHECKS if rule in chosen and rule not in options.off)
-
-
-def _expand(selectors: Iterable[str]) -> set[str]:
-    return {rule for selector in selectors for rule in catalogue.matching(selector)}
+    """Whether to report also findings that another finding of the rule covers: each has its own fix."""
 
 
 def check(
@@ -99,14 +55,20 @@ def check(
 
     `context` is read like them and never reported on.
 
-    Raises ValueError for an unknown release or selector, and never for an input.
+    Never raises for an input.
     """
     options = options or Options()
-    rules = enabled(options)
-    target = release(options.kubernetes)
     loaded = load_inputs(inputs, helm=options.helm)
-    known = Effective(build_workspace(loaded, target, load_inputs(context)), options.assumptions)
-    answer = report(loaded, known, rules, suppressions=options.suppressions, most=options.most, covered=options.covered)
+    workspace = build_workspace(loaded, options.kubernetes, load_inputs(context))
+    known = Effective(workspace, options.assumptions)
+    answer = report(
+        loaded,
+        known,
+        options.rules,
+        suppressions=options.suppressions,
+        max_findings_per_rule=options.max_findings_per_rule,
+        covered=options.covered,
+    )
     if options.adjust is None:
         return answer
     return answer._replace(findings=tuple(kept for found in answer.findings if (kept := options.adjust(found))))
@@ -131,12 +93,12 @@ def report(
     rules: Collection[str],
     *,
     suppressions: bool = False,
-    most: int = MAX_FINDINGS_PER_RULE,
+    max_findings_per_rule: int = MAX_FINDINGS_PER_RULE,
     covered: bool = False,
 ) -> Report:
     """The findings of the rules on a workspace, sorted by place; those that the files suppress set aside if asked to.
 
-    `most` and `covered` are those of `Options`.
+    `max_findings_per_rule` and `covered` are those of `Options`.
     """
     loaded = list(loaded)
     follow_ups = _follow_ups(known.workspace)
@@ -166,10 +128,10 @@ def report(
 
         # What is rejected was not analysed, so nobody knows what a suppression of such a rule would do there.
         judged = set(rules) - rules_of("analysis") if rejected else rules
-        kept, suppressed, about = set_aside(loaded, list(problems), judged, rules, most)
-        findings = [*_told(kept, most), *_told(about, most)]
+        kept, suppressed, about = set_aside(loaded, list(problems), judged, rules, max_findings_per_rule)
+        findings = [*_told(kept, max_findings_per_rule), *_told(about, max_findings_per_rule)]
     else:
-        findings = _told(problems, most)
+        findings = _told(problems, max_findings_per_rule)
     findings.sort(key=lambda found: (found.file, found.span, found.rule, found.message))
     return Report(
         kubernetes=known.release.name,

@@ -10,7 +10,7 @@ import pytest
 from shell import ROOT, bash, prepare
 
 from apflint import catalogue, engine
-from apflint.releases import NEWEST
+from apflint.releases import NEWEST, release
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_the_table_says_how_fixes_are(rule_id: str) -> None:
     assert (catalogue.rule(rule_id).fix == "unsafe") == (how == "unsafe")
     found = set()
     for example in catalogue.examples(catalogue.rule(rule_id)):
-        options = engine.Options(kubernetes=example.kubernetes or NEWEST.name)
+        options = engine.Options(kubernetes=release(example.kubernetes or NEWEST.name))
         findings = engine.check([(example.file, example.text.encode())], options).findings
         found |= {one.fix.safe for one in findings if one.fix and one.rule == rule_id}
     assert True in found if how == "safe or unsafe" else found == {how == "safe"}

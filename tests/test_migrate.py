@@ -386,7 +386,7 @@ def test_what_servers_accept_they_accept_migrated(root: Path) -> None:
         ]
         for text in texts[::4]:
             outcome = move(text)
-            findings = check([("x.yaml", outcome.text.encode())], Options(kubernetes="1.37")).findings
+            findings = check([("x.yaml", outcome.text.encode())], Options(kubernetes=release("1.37"))).findings
             moved += not outcome.refused
             assert outcome.refused or not [finding for finding in findings if finding.apiserver], text
     assert moved > 50

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint import catalogue
-from apflint.checks import OFF, rules_with
+from apflint.checks import CHECKS
 from apflint.engine import Options, check
 from apflint.location import field_path
+from apflint.releases import release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,9 +48,9 @@ def test_messages(rule_id: str, snapshot: SnapshotAssertion) -> None:
     said = []
     for number, example in enumerate(catalogue.examples(catalogue.rule(rule_id)), 1):
         if example.kind == "bad":
-            options = Options(extend_select=tuple(rules_with(OFF)))
+            options = Options(rules=tuple(CHECKS))
             if example.kubernetes is not None:
-                options = options._replace(kubernetes=example.kubernetes)
+                options = options._replace(kubernetes=release(example.kubernetes))
             found = check([(example.file, example.text.encode())], options).findings
             said += [f"example {number}", *(text for each in found if each.rule == rule_id for text in _said(each))]
     assert "\n".join(said) == snapshot

@@ -15,6 +15,7 @@ from apflint.catalogue import Example
 from apflint.checks import CHECKS, OFF, rules_with
 from apflint.edit.fix import apply_fixes
 from apflint.engine import Options, check
+from apflint.releases import release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,9 +42,9 @@ def _examples() -> Iterator[tuple[str, Example]]:
 
 
 def _judge(example: Example) -> Callable[[Mapping[str, bytes]], Report]:
-    options = Options(extend_select=tuple(rules_with(OFF)))  # the examples of a rule that is off show it at work
+    options = Options(rules=tuple(CHECKS))  # the examples of a rule that is off show it at work
     if example.kubernetes is not None:
-        options = options._replace(kubernetes=example.kubernetes)
+        options = options._replace(kubernetes=release(example.kubernetes))
     return lambda inputs: check(inputs.items(), options)
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint import catalogue
-from apflint.checks import OFF, SINGLE_VALUE, rules_with
+from apflint.checks import CHECKS, SINGLE_VALUE, rules_with
 from apflint.engine import Options, check
+from apflint.releases import release
 
 if TYPE_CHECKING:
     from apflint.catalogue import Example
@@ -100,9 +101,9 @@ def company(version: str, end: str, precedence: int) -> bytes:
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_company_changes_nothing(rule: catalogue.Rule, example: Example) -> None:
-    options = Options(extend_select=tuple(rules_with(OFF)))
+    options = Options(rules=tuple(CHECKS))
     if example.kubernetes is not None:
-        options = options._replace(kubernetes=example.kubernetes)
+        options = options._replace(kubernetes=release(example.kubernetes))
     version = next((each for each in ("v1", "v1beta3", "v1beta2", "v1beta1") if f"/{each}\n" in example.text), "v1")
     bad = (example.file, example.text.encode())
     around = [("0.yaml", company(version, "a", 850)), bad, ("z.yaml", company(version, "z", 870))]
@@ -120,7 +121,7 @@ def test_company_changes_nothing(rule: catalogue.Rule, example: Example) -> None
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_a_fix_is_safe_or_it_is_not(rule: catalogue.Rule, example: Example) -> None:
-    found = check([(example.file, example.text.encode())], Options(select=(rule.id,))).findings
+    found = check([(example.file, example.text.encode())], Options(rules=(rule.id,))).findings
     assert {type(each.fix.safe) for each in found if each.fix} <= {bool}
 
 
@@ -134,9 +135,9 @@ ANALYSED = [
 
 @pytest.mark.parametrize(("rule", "example"), ANALYSED)
 def test_of_what_the_server_rejects_only_single_values_are_analysed(rule: catalogue.Rule, example: Example) -> None:
-    options = Options(extend_select=tuple(rules_with(OFF)))
+    options = Options(rules=tuple(CHECKS))
     if example.kubernetes is not None:
-        options = options._replace(kubernetes=example.kubernetes)
+        options = options._replace(kubernetes=release(example.kubernetes))
     rejected = example.text.replace("metadata:\n", "metadata:\n  labels: {-: x}\n")
     found = check([(example.file, rejected.encode())], options).findings
     assert example.text.count("metadata:\n") == len([each for each in found if each.apiserver is not None])

@@ -15,6 +15,7 @@ from apflint.checks.requests import VERBS
 from apflint.engine import Options, check
 from apflint.fixes import suggestions
 from apflint.model import LimitedPriorityLevelConfiguration, LimitResponse, QueuingConfiguration
+from apflint.releases import release
 from apflint.wording import join_words, quote, several
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def test_shares_are_named_as_in_the_version() -> None:
         given: dict[str, Any] = {name: -1}
         made = level(**given) | {"apiVersion": f"flowcontrol.apiserver.k8s.io/{version}"}
         inputs = [("a.json", json.dumps(made).encode())]
-        told = [each for each in check(inputs, Options(kubernetes="1.30")).findings if each.apiserver]
+        told = [each for each in check(inputs, Options(kubernetes=release("1.30"))).findings if each.apiserver]
         assert [each.field for each in told] == [f"spec.limited.{name}"]
 
 
@@ -371,7 +372,9 @@ def test_the_type_that_a_level_with_limits_should_have() -> None:
 def test_that_zero_shares_can_be_said_with_v1_is_said_where_that_is_so(kubernetes: str, told: bool) -> None:
     value = level(nominalConcurrencyShares=0) | {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3"}
     inputs = [("a.json", json.dumps(value).encode())]
-    (found,) = [each for each in check(inputs, Options(kubernetes=kubernetes)).findings if each.rule == "APF704"]
+    (found,) = [
+        each for each in check(inputs, Options(kubernetes=release(kubernetes))).findings if each.rule == "APF704"
+    ]
     assert ("or 0 with v1 if none is" in found.message) is told
 
 
@@ -521,11 +524,11 @@ def test_what_people_call_a_field(written: str, meant: str) -> None:
 )
 def test_a_field_of_a_later_release(kubernetes: str, came: str, part: dict[str, Any]) -> None:
     text = json.dumps(manifest("PriorityLevelConfiguration", part, "v1beta2"))
-    told = check([("a.json", text.encode())], Options(kubernetes=kubernetes)).findings
+    told = check([("a.json", text.encode())], Options(kubernetes=release(kubernetes))).findings
     (message,) = [each.message for each in told if each.rule == "APF101"]
     assert message.endswith(f" It came with Kubernetes {came}")
     astray = json.dumps(manifest("FlowSchema", part, "v1beta2"))
-    told = check([("a.json", astray.encode())], Options(kubernetes=came)).findings
+    told = check([("a.json", astray.encode())], Options(kubernetes=release(came))).findings
     messages = [each.message for each in told if each.rule == "APF101"]
     assert messages
     assert not any("It came with" in each for each in messages)
@@ -578,7 +581,7 @@ def test_what_is_long_is_cut() -> None:
 )
 def test_versions_that_are_not_served(version: str, kubernetes: str, said: str) -> None:
     value = schema() | {"apiVersion": f"flowcontrol.apiserver.k8s.io/{version}"}
-    findings = check([("a.json", json.dumps(value).encode())], Options(kubernetes=kubernetes)).findings
+    findings = check([("a.json", json.dumps(value).encode())], Options(kubernetes=release(kubernetes))).findings
     (told,) = [each for each in findings if each.rule == "APF701"]
     assert told.message.startswith(f"{said} `kubectl apply` fails. It serves flowcontrol.apiserver.k8s.io/v1")
     assert ("and `apflint migrate --to" in told.message) is (version in ("v1alpha1", "v1beta2"))

@@ -15,7 +15,8 @@ from conftest import UNMEASURED
 from apflint.cli.app import run
 from apflint.cli.options import CheckFormat, FailOn
 from apflint.output.findings import FORMATS
-from apflint.settings import DEFAULTS, effective, find
+from apflint.settings import KEYS, resolve_settings
+from apflint.settings.discovery import find_settings_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ BOTH = [("APF104", "warning"), ("APF203", "error")]
 
 def test_without_a_file_the_defaults_hold(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found(capsys) == BOTH
-    assert find(str(project)) is None
+    assert find_settings_file(str(project)) is None
 
 
 @pytest.mark.parametrize(
@@ -129,18 +130,18 @@ def test_the_closest_file_counts_and_none_above_the_repository(project: Path, mo
     write(project, "complete = true")
     inner = project / "x" / "y"
     inner.mkdir(parents=True)
-    assert find(str(inner)) == "../../apflint.toml"
+    assert find_settings_file(str(inner)) == "../../apflint.toml"
     write(project / "x", "[tool.apflint]\ncomplete = false", "pyproject.toml")
-    assert find(str(inner)) == "../pyproject.toml"
+    assert find_settings_file(str(inner)) == "../pyproject.toml"
     write(project / "x", "complete = true", ".apflint.toml")
-    assert find(str(inner)) == "../.apflint.toml"
+    assert find_settings_file(str(inner)) == "../.apflint.toml"
     write(inner, "[tool.other]\nname = 'apflint'", "pyproject.toml")
-    assert find(str(inner)) == "../.apflint.toml"
+    assert find_settings_file(str(inner)) == "../.apflint.toml"
     (inner / ".git").mkdir()
-    assert find(str(inner)) is None
+    assert find_settings_file(str(inner)) is None
     monkeypatch.chdir(inner)
-    assert effective({}).path is None
-    assert effective({}, "../pyproject.toml").values["complete"] is False
+    assert resolve_settings().path is None
+    assert resolve_settings(config="../pyproject.toml").complete is False
 
 
 def test_patterns_are_from_the_directory_of_the_file(
@@ -259,7 +260,7 @@ def test_a_file_for_all_may_begin_with_a_byte_order_mark(project: Path, capsys: 
 def test_a_pyproject_that_has_no_table_of_ours(project: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     write(project, text, "pyproject.toml")
     assert run(["check", "--config", "pyproject.toml"]) == 2
-    assert capsys.readouterr().err == "apflint: pyproject.toml: there is no table [tool.apflint] in it.\n"
+    assert capsys.readouterr().err == "apflint: pyproject.toml: the table [tool.apflint] is missing.\n"
 
 
 def test_the_schemas_of_our_own_files_are_printed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +286,7 @@ def test_the_schemas_of_our_own_files_are_printed(root: Path, capsys: pytest.Cap
         ('[severity]\nAPF999 = "off"', ["severity.APF999"]),
         ('[per-file-ignores]\n"a" = ["nope"]', ['per-file-ignores."a"', "nope"]),
         ('format = "xml"', ["format", "sarif"]),
-        ("select = [", ["no TOML"]),
+        ("select = [", ["invalid TOML"]),
     ],
 )
 def test_mistakes_name_file_and_key(
@@ -348,7 +349,7 @@ def test_config_tells_where_each_comes_from(project: Path, capsys: pytest.Captur
     assert 'ignore = ["APF104"]  # apflint.toml' in text
     assert 'fail-on = "error"  # default' in text
     assert tomllib.loads(text)["severity"] == {"APF203": "info"}
-    assert tomllib.loads(text).keys() == DEFAULTS.keys()
+    assert tomllib.loads(text).keys() == KEYS.keys()
     assert run(["config", "--format", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["settings"]["ignore"] == {"value": ["APF104"], "origin": "apflint.toml"}
@@ -366,7 +367,7 @@ def test_what_config_prints_is_a_file_of_settings(
 
 def test_the_schema_has_the_keys_and_choices(root: Path) -> None:
     properties = _schema(root)["properties"]
-    assert properties.keys() == DEFAULTS.keys()
+    assert properties.keys() == KEYS.keys()
     assert properties["format"]["enum"] == list(FORMATS)
     assert set(FORMATS) >= {member.value for member in CheckFormat}
     assert properties["fail-on"]["enum"] == [member.value for member in FailOn]
@@ -375,7 +376,7 @@ def test_the_schema_has_the_keys_and_choices(root: Path) -> None:
 def test_without_a_file_nobody_pays_for_reading_one(project: Path) -> None:
     code = (
         "import sys; from apflint.cli.app import run; run(['check', 'a.yaml']);"
-        "print([m for m in ('tomllib', 'apflint.settings_file', 'apflint.suppression') if m in sys.modules])"
+        "print([m for m in ('tomllib', 'apflint.settings.file', 'apflint.suppression') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project, env=UNMEASURED, capture_output=True, text=True, check=True

@@ -10,6 +10,7 @@ import pytest
 
 from apflint import suppression
 from apflint.budgets import MAX_FINDINGS_PER_RULE
+from apflint.checks import CHECKS
 from apflint.cli.app import run
 from apflint.engine import Options, check
 
@@ -64,6 +65,10 @@ spec:
 
 def found(text: str, name: str = "a.yaml", **options: object) -> list[str]:
     return sorted(finding.rule for finding in report(text, name, **options).findings)
+
+
+def without(*rules: str) -> tuple[str, ...]:
+    return tuple(rule for rule in Options().rules if rule not in rules)
 
 
 def report(text: str, name: str = "a.yaml", **options: object) -> Report:
@@ -177,18 +182,18 @@ def test_messages_say_what_is_wrong_and_where() -> None:
 def test_a_rule_that_did_not_run_is_not_called_unused() -> None:
     text = put("name: workload-low", "# apflint: ignore[APF203]")
     assert "APF901" in found(text)
-    assert "APF901" not in found(text, ignore=("APF203",))
-    assert found(text, select=("APF901",)) == []
+    assert "APF901" not in found(text, rules=without("APF203"))
+    assert found(text, rules=("APF901",)) == []
 
 
 def test_reasons_are_asked_for_when_selected() -> None:
     bare = put("type: ByFoo", "# apflint: ignore[APF203] --")
     said = put("type: ByFoo", "# apflint: ignore[APF203] -- our own")
-    assert "APF903" in found(bare, extend_select=("APF903",))
-    assert "APF903" not in found(said, extend_select=("APF903",))
+    assert "APF903" in found(bare, rules=tuple(CHECKS))
+    assert "APF903" not in found(said, rules=tuple(CHECKS))
     assert "APF903" not in found(bare)
     empty = put("name: nightly", '\n  annotations: {apflint/ignore.APF203: ""}')
-    assert "APF903" in found(empty, extend_select=("APF903",))
+    assert "APF903" in found(empty, rules=tuple(CHECKS))
 
 
 def test_annotations_are_for_their_own_object() -> None:
@@ -256,7 +261,7 @@ def test_so_many_suppressions_of_a_file_are_read(monkeypatch: pytest.MonkeyPatch
 
 def test_where_not_all_findings_are_told_no_suppression_is_called_unused() -> None:
     spec = "spec:\n" + "".join(f"  k{number}: 1  # apflint: ignore[APF101] x\n" for number in range(1_005))
-    assert found(MANIFEST[: MANIFEST.index("spec:")] + spec, select=("APF101", "APF901")) == []
+    assert found(MANIFEST[: MANIFEST.index("spec:")] + spec, rules=("APF101", "APF901")) == []
 
 
 def rendered(*documents: tuple[str, str], head: str = "") -> str:
@@ -304,7 +309,7 @@ def test_of_more_findings_than_are_told_those_that_nobody_suppresses_are_told() 
         FLAWLESS.replace("871", f"20000{comment}")
         for comment in [" # apflint: ignore[APF201] x"] * MAX_FINDINGS_PER_RULE + [""]
     )
-    report = check([("a.yaml", wrong.encode())], Options(select=("APF2", "APF9")))
+    report = check([("a.yaml", wrong.encode())], Options(rules=("APF201", "APF901", "APF902")))
     assert [(found.rule, found.more) for found in report.findings] == [("APF201", 0)]
     assert report.findings[0].document is not None
     assert report.findings[0].span.line == wrong.count("\n", 0, wrong.rindex("20000")) + 1
@@ -314,7 +319,8 @@ def test_of_more_findings_than_are_told_those_that_nobody_suppresses_are_told() 
 def test_of_more_findings_than_are_told_all_can_be_suppressed_at_once() -> None:
     wrong = "\n---\n".join([FLAWLESS.replace("871", "20000")] * (MAX_FINDINGS_PER_RULE + 500))
     report = check(
-        [("a.yaml", f"# apflint: file-ignore[APF201] x\n{wrong}".encode())], Options(select=("APF2", "APF9"))
+        [("a.yaml", f"# apflint: file-ignore[APF201] x\n{wrong}".encode())],
+        Options(rules=("APF201", "APF901", "APF902")),
     )
     assert (report.findings, report.suppressed) == ((), MAX_FINDINGS_PER_RULE + 500)
 
@@ -322,7 +328,7 @@ def test_of_more_findings_than_are_told_all_can_be_suppressed_at_once() -> None:
 def test_findings_that_are_left_when_others_are_suppressed_are_counted() -> None:
     lines = [" # apflint: ignore[APF201] x"] * (MAX_FINDINGS_PER_RULE + 1) + [""] * (MAX_FINDINGS_PER_RULE + 5)
     wrong = "\n---\n".join(FLAWLESS.replace("871", f"20000{comment}") for comment in lines)
-    report = check([("a.yaml", wrong.encode())], Options(select=("APF2", "APF9")))
+    report = check([("a.yaml", wrong.encode())], Options(rules=("APF201", "APF901", "APF902")))
     assert (len(report.findings), report.suppressed) == (MAX_FINDINGS_PER_RULE, MAX_FINDINGS_PER_RULE + 1)
     assert [found.more for found in report.findings if found.more] == [5]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apflint.cli.progress import followed, watched, working
 from apflint.cli.terminal import style
-from apflint.engine import Options, check
+from apflint.engine import check
 from apflint.finding import SEVERITIES
 from apflint.inputs import files
 from apflint.inputs.selection import Selection, read_context, read_selection
@@ -16,13 +16,17 @@ from apflint.output.findings import render
 from apflint.output.findings.summary import summary
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
-from apflint.settings import effective
+from apflint.releases import release
+from apflint.rule_selection import parse_selector
+from apflint.settings import resolve_settings
+from apflint.settings.patterns import Patterns
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from apflint.cli.reports import Target
+    from apflint.engine import Options
     from apflint.finding import Report, Skipped
     from apflint.inputs.selection import InputFile
 
@@ -106,33 +110,45 @@ def command(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags) -
 
 def requested(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags) -> Request:
     """What a command line asks for, with the settings of the project. ValueError, fit to be shown, for what cannot be."""
-    settings = effective(asked, flags.config, isolated=flags.isolated)
-    given = settings.values
+    settings = resolve_settings(_parse(asked), flags.config, isolated=flags.isolated)
     inputs = Selection(
         paths or (".",),
-        given["exclude"],
+        settings.exclude,
         force_exclude=flags.force_exclude,
         stdin_filename=flags.stdin_filename,
-        context=given["context"],
+        context=settings.context,
         baseline=flags.baseline,
     )
-    options = Options.from_settings(settings, suppressions=not flags.no_ignores)
-    if flags.statistics and given["format"] not in ("text", "concise"):
+    options = settings.to_options(suppressions=not flags.no_ignores)
+    if flags.statistics and settings.format not in ("text", "concise"):
         raise ValueError(
-            f"--statistics counts in words: it goes with --format text or concise, not with {given['format']}."
+            f"--statistics counts in words: it goes with --format text or concise, not with {settings.format}."
         )
     printing = Printing(
-        given["format"],
+        settings.format,
         flags.color,
         quiet=flags.quiet,
         verbose=flags.verbose,
         statistics=flags.statistics,
-        fail_on=given["fail-on"],
+        fail_on=settings.fail_on,
         reports=flags.reports,
         fixes="apflint fix -" if paths == ("-",) else "apflint fix",
     )
     known = Baseline(flags.baseline, flags.write_baseline) if flags.baseline is not None else None
     return Request(inputs, options, printing, known)
+
+
+def _parse(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert options to the types of `Settings`. Raises UserError for an unknown rule or release."""
+    values = {key.replace("-", "_"): value for key, value in asked.items() if value is not None}
+    for field in ("select", "extend_select", "ignore"):
+        if field in values:
+            values[field] = tuple(map(parse_selector, values[field]))
+    if "kubernetes" in values:
+        values["kubernetes"] = release(values["kubernetes"])
+    if "exclude" in values:
+        values["exclude"] = Patterns(values["exclude"])
+    return values
 
 
 def _run(request: Request, flags: Flags) -> int:

@@ -111,7 +111,7 @@ def _judge(
 ) -> Callable[[Mapping[str, bytes]], Report]:
     """Checks inputs as `apflint check` would, but tells all there is, and leaves out what the baseline has."""
     # Findings name places in the text of standard input, not in the templates of a rendered chart.
-    options = request.options._replace(most=_MOST, covered=True, helm=False)
+    options = request.options._replace(max_findings_per_rule=_MOST, covered=True, helm=False)
 
     partial = request.inputs.is_partial
 
@@ -126,7 +126,7 @@ def _judge(
     from apflint.baseline import compare
     from apflint.inputs.baseline_file import read_baseline
 
-    entries, rules = read_baseline(request.baseline.path), engine.enabled(request.options)
+    entries, rules = read_baseline(request.baseline.path), request.options.rules
     return lambda inputs: compare(checked(inputs), entries, rules).report
 
 

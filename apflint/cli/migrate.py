@@ -11,7 +11,8 @@ from apflint.edit.versions import choose
 from apflint.inputs import files
 from apflint.inputs.patches import REASON, Patches
 from apflint.load.source import Source
-from apflint.settings import effective
+from apflint.settings import resolve_settings
+from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
     from apflint.edit.migrate import Migration
@@ -39,12 +40,13 @@ def run(wanted: Wanted) -> int:
 
     ValueError, fit to be shown, where the target is none, or for settings that are wrong.
     """
-    settings = effective({"exclude": wanted.exclude}, wanted.config, isolated=wanted.isolated).values
+    exclude = Patterns(wanted.exclude) if wanted.exclude else None
+    settings = resolve_settings({"exclude": exclude}, wanted.config, isolated=wanted.isolated)
     told = any(one is not None for one in (wanted.to, wanted.kubernetes, wanted.span))
-    target = choose(wanted.to, wanted.kubernetes if told else settings["kubernetes"], wanted.span)
+    target = choose(wanted.to, wanted.kubernetes if told else settings.kubernetes.name, wanted.span)
     status, moved, seen = 0, 0, 0
     patches = Patches()
-    for found in files.discover(wanted.paths, settings["exclude"], wanted.force_exclude):
+    for found in files.discover(wanted.paths, settings.exclude, wanted.force_exclude):
         data = files.read(found)
         if isinstance(data, files.Unreadable):
             say(f"apflint: {found.name}: {data.reason}")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from apflint.atomic_write import write_atomically
 from apflint.baseline import compare, parse, render
-from apflint.engine import enabled
 from apflint.errors import UserError
 from apflint.location import clipped
 
@@ -71,7 +70,7 @@ def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], optio
 
     Raises UserError as `read_baseline` does.
     """
-    rules, entries = enabled(options), read_baseline(path)
+    rules, entries = options.rules, read_baseline(path)
     compared = compare(report, entries, rules)
     if compared.stale and (owners := _owners(report, path, paths)) is not None:
         return compare(report, entries, rules, owners)
@@ -86,7 +85,7 @@ def write_baseline(
     Previous entries about rules and objects that this run did not check are kept: another run may need them. Raises
     UserError if the file cannot be written.
     """
-    rules = enabled(options)
+    rules = options.rules
     owners = _owners(report, path, paths) if previous else None
     kept = Counter(
         {

@@ -10,8 +10,8 @@ from apflint.engine import STDIN, load_inputs, report
 from apflint.errors import UserError
 from apflint.inputs import files
 from apflint.inputs.patches import Patches
-from apflint.releases import NEWEST, release
-from apflint.settings import effective
+from apflint.releases import release
+from apflint.settings import resolve_settings
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Finding
     from apflint.load import Loaded
+    from apflint.settings.patterns import Patterns
 
     Warn = Callable[[str], object]
     """Receives warnings about manifests that are not used as they are written."""
@@ -46,15 +47,15 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
 
     Raises UserError for an unknown release, invalid settings, or a path that cannot be read.
     """
-    asked = {"kubernetes": options.kubernetes, "server-concurrency": options.server_concurrency}
-    settings = effective(asked, options.config, isolated=options.isolated).values
+    kubernetes = release(options.kubernetes) if options.kubernetes is not None else None
+    command_line = {"kubernetes": kubernetes, "server_concurrency": options.server_concurrency}
+    settings = resolve_settings(command_line, options.config, isolated=options.isolated)
     patches: list[str] = []
-    loaded = load_inputs(_read_files(paths, settings["exclude"], patches, warn))
+    loaded = load_inputs(_read_files(paths, settings.exclude, patches, warn))
     if patches:
         warn("patches among the manifests are not used: build the kustomization first")
-    assumptions = Assumptions(server_concurrency=settings["server-concurrency"], defaults=options.defaults)
-    target = release(settings["kubernetes"] or NEWEST.name)
-    known = Effective(build_workspace(loaded, target), assumptions)
+    assumptions = Assumptions(server_concurrency=settings.server_concurrency, defaults=options.defaults)
+    known = Effective(build_workspace(loaded, settings.kubernetes), assumptions)
     _warn_about_rejections(loaded, known, warn)
     return known
 
@@ -67,9 +68,7 @@ def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effect
     return read_cluster((), options._replace(kubernetes=kubernetes, defaults=True), warn)
 
 
-def _read_files(
-    paths: Iterable[str], exclude: Iterable[str], patches: list[str], warn: Warn
-) -> Iterator[tuple[str, bytes]]:
+def _read_files(paths: Iterable[str], exclude: Patterns, patches: list[str], warn: Warn) -> Iterator[tuple[str, bytes]]:
     """Yield the names and bytes of the files that may contain objects; the names of patches are appended to `patches`."""
     known, named = Patches(), tuple(paths)
     for file in files.discover(named, exclude):

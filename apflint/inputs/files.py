@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
+from apflint.settings.patterns import PathMatcher, Patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -66,7 +67,7 @@ class Unreadable(NamedTuple):
 
 def discover(
     paths: Iterable[str],
-    exclude: Iterable[str] = (),
+    exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
     force_exclude: bool = False,
     skipped: list[Skipped] | None = None,
 ) -> Iterator[Found]:
@@ -76,17 +77,13 @@ def discover(
     and `node_modules` are left out, and links to directories are not followed (as in `kubectl apply -R`, `grep -r`
     and git), so that a loop of links cannot trap the walk. `-` is standard input.
 
-    `exclude` holds shell patterns as in apflint.exclusion. They concern what is found in directories, and with
-    `force_exclude` the `paths` too. The current directory is named by nobody, so they may leave it out as a whole.
+    `exclude` applies to what is found in directories, and with `force_exclude` also to `paths`. It may exclude the current
+    directory as a whole, because nobody names that.
 
     What does not exist or cannot be listed comes as a `Found` with a `problem`. Directories and files that are left out
     because of their names are appended to `skipped`.
     """
-    excluded = None
-    if exclude:
-        from apflint.exclusion import excluder  # few runs exclude anything
-
-        excluded = excluder(exclude)
+    excluded = PathMatcher(exclude) if exclude.globs else None
     parents: dict[str, str] = {}  # real paths of the folders of named files: pre-commit names thousands
     seen: set[str] = set()
     for path in paths:
@@ -98,7 +95,7 @@ def discover(
             continue
         shown = _shown(path)
         try:
-            if excluded and (force_exclude or shown == ".") and excluded.above(path):
+            if excluded and (force_exclude or shown == ".") and excluded.matches_or_parent(path):
                 continue
             status = os.stat(path)
             if not stat.S_ISDIR(status.st_mode):
@@ -116,7 +113,7 @@ def discover(
         from apflint.inputs.walk import Directory, walk  # a hook names its files
 
         start = Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
-        yield from walk(start, excluded, seen, skipped)
+        yield from walk(start, excluded.matches if excluded else None, seen, skipped)
 
 
 def read(found: Found) -> bytes | Unreadable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from apflint.settings import git_root
+from apflint.settings.discovery import find_git_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ def confirm_findings(
     depend on other objects stay only if they stay with all files of the git repository as context (`check_again`). These are
     read only if there is such a finding: most runs of a hook have none. Without a repository the report stays as it is.
     """
-    root = git_root(os.getcwd())
+    root = find_git_root(os.getcwd())
     if root is None or not any(map(depends_on_others, report.findings)):
         return report
     others = _other_files(root, checked, selection)

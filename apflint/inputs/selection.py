@@ -9,6 +9,7 @@ from apflint.finding import Skipped
 from apflint.inputs import files
 from apflint.load.source import STDIN
 from apflint.record import NamedTuple
+from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +24,7 @@ class Selection(NamedTuple):
     """The manifests to read."""
 
     paths: tuple[str, ...]
-    exclude: tuple[str, ...] = ()
+    exclude: Patterns = Patterns()
     force_exclude: bool = False
     stdin_filename: str | None = None
     """Name that findings show for standard input."""

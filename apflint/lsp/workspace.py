@@ -18,8 +18,7 @@ from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
 from apflint.lsp.diagnostics import diagnostics_by_file
-from apflint.releases import release
-from apflint.settings import effective
+from apflint.settings import resolve_settings
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.lsp.convert import Encoding
     from apflint.settings import Settings
+    from apflint.settings.patterns import Patterns
 
 MAX_FILES = 20_000
 """Maximum number of manifests of a directory that are checked. A home directory opened by mistake has more."""
@@ -170,14 +170,14 @@ def _innermost(path: str, folders: list[str]) -> str | None:
 
 class _Settings(NamedTuple):
     options: Options
-    exclude: tuple[str, ...]
+    exclude: Patterns
     """Patterns of files that are not checked."""
     context: tuple[str, ...]
     """Paths of files that are read for what they define."""
 
     @classmethod
     def from_project(cls, settings: Settings) -> _Settings:
-        return cls(engine.Options.from_settings(settings), settings.values["exclude"], settings.values["context"])
+        return cls(settings.to_options(), settings.exclude, settings.context)
 
 
 class _File(NamedTuple):
@@ -256,8 +256,8 @@ class DirectoryChecker:
     def _analyze(
         self, loaded: list[Loaded], context: list[Loaded], options: Options, notes: list[str]
     ) -> DirectoryResult:
-        known = Effective(build_workspace(loaded, release(options.kubernetes), context), options.assumptions)
-        report = engine.report(loaded, known, engine.enabled(options), suppressions=options.suppressions)
+        known = Effective(build_workspace(loaded, options.kubernetes, context), options.assumptions)
+        report = engine.report(loaded, known, options.rules, suppressions=options.suppressions)
         if options.adjust is not None:
             adjusted = (options.adjust(finding) for finding in report.findings)
             report = report._replace(findings=tuple(finding for finding in adjusted if finding is not None))
@@ -268,11 +268,11 @@ class DirectoryChecker:
         """Read the settings and find the files. Invalid settings are reported, and the last valid ones stay in use."""
         self._notes = []
         try:
-            self._settings = _Settings.from_project(effective({}))
+            self._settings = _Settings.from_project(resolve_settings())
         except (ValueError, OSError) as error:
             problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
             self._notes.append(f"the settings are not used: {problem}")
-            self._settings = self._settings or _Settings.from_project(effective({}, isolated=True))
+            self._settings = self._settings or _Settings.from_project(resolve_settings(isolated=True))
         _, exclude, context = self._settings
         self._manifests = None if self.only_open else self._find_files((".",), exclude)
         self._context = self._find_files(context, exclude) if context else []
@@ -282,7 +282,7 @@ class DirectoryChecker:
         names = {name for name, _ in (*(self._manifests or ()), *self._context)}
         self._files = {name: file for name, file in self._files.items() if name in names}
 
-    def _find_files(self, paths: Iterable[str], exclude: tuple[str, ...]) -> list[tuple[str, str]]:
+    def _find_files(self, paths: Iterable[str], exclude: Patterns) -> list[tuple[str, str]]:
         """Return name and real path of at most `MAX_FILES` files in `paths`."""
         result: list[tuple[str, str]] = []
         for file in files.discover(paths, exclude):
@@ -294,7 +294,7 @@ class DirectoryChecker:
                 result.append((file.name, os.path.realpath(file.path)))
         return result
 
-    def _load_manifests(self, texts: Mapping[str, str], exclude: tuple[str, ...], notes: list[str]) -> Iterator[Loaded]:
+    def _load_manifests(self, texts: Mapping[str, str], exclude: Patterns, notes: list[str]) -> Iterator[Loaded]:
         """Yield the inputs in the order of `apflint check`, open documents that it would not find included."""
         names = {real: name for name, real in self._manifests or ()}
         in_context = {real for _, real in self._context}
@@ -334,5 +334,5 @@ class DirectoryChecker:
         return cached.loaded
 
 
-def _is_excluded(path: str, exclude: tuple[str, ...]) -> bool:
-    return bool(exclude) and not list(files.discover((path,), exclude, force_exclude=True))
+def _is_excluded(path: str, exclude: Patterns) -> bool:
+    return bool(exclude.globs) and not list(files.discover((path,), exclude, force_exclude=True))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.effective import Assumptions
 from apflint.engine import Options, check
+from apflint.releases import release
 
 from . import server
 from .claims import UNPROTECTED, Claims, claims, is_covered, matches_nothing, names_of_built_in, rules_of_part
@@ -42,7 +43,9 @@ class Difference(NamedTuple):
 
 def run_check(configuration: Configuration) -> tuple[Finding, ...]:
     """What `apflint check` reports about the manifests, each in a file of its own."""
-    options = Options(configuration.kubernetes, select=RULES, assumptions=Assumptions(complete=configuration.complete))
+    options = Options(
+        release(configuration.kubernetes), RULES, assumptions=Assumptions(complete=configuration.complete)
+    )
     inputs, context = (
         [(f"{name}-{number}.json", json.dumps(manifest).encode()) for number, manifest in enumerate(manifests)]
         for name, manifests in (("input", configuration.manifests), ("context", configuration.context))

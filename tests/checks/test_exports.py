@@ -12,7 +12,7 @@ from support.builders import findings, flow_schema, group
 from apflint import builtin
 from apflint.cli.app import run
 from apflint.engine import Options, check
-from apflint.releases import RELEASES, Release
+from apflint.releases import RELEASES, Release, release
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -44,7 +44,9 @@ def returned(*objects: dict[str, Any]) -> dict[str, Any]:
 
 
 def reported(value: dict[str, Any], kubernetes: str = "1.36") -> list[Finding]:
-    return list(check([("<stdin>", json.dumps(value, indent=1).encode())], Options(kubernetes=kubernetes)).findings)
+    return list(
+        check([("<stdin>", json.dumps(value, indent=1).encode())], Options(kubernetes=release(kubernetes))).findings
+    )
 
 
 def test_recorded_dump_of_an_untouched_server_has_no_findings() -> None:

@@ -183,7 +183,7 @@ def test_an_unreachable_flow_schema_is_in_no_tie() -> None:
 
 def test_without_apf501_an_unreachable_flow_schema_keeps_its_findings() -> None:
     inputs = [("mine.json", json.dumps(POOR_STYLE).encode())]
-    selected = check(inputs, Options(select=("APF509",))).findings
+    selected = check(inputs, Options(rules=("APF509",))).findings
     assert [found.rule for found in selected] == ["APF509"]
 
 

@@ -15,7 +15,7 @@ from apflint.evaluate import limits
 from apflint.evaluate.allocation import Allocation, Wish, allocate
 from apflint.model import flow_schema, priority_level
 from apflint.releases import SERVER_CONCURRENCY, release
-from apflint.settings import DEFAULTS
+from apflint.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -264,7 +264,7 @@ def test_limits_stay_where_seats_cannot_be_shared_out() -> None:
 
 
 def test_server_concurrency() -> None:
-    assert SERVER_CONCURRENCY == DEFAULTS["server-concurrency"] == 600
+    assert SERVER_CONCURRENCY == Settings().server_concurrency == 600
     with pytest.raises(ValueError, match='"0" is not'):
         limits.compute([], (), 0, release("1.36"))
 

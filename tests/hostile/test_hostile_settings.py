@@ -83,7 +83,7 @@ def test_a_huge_pyproject(size: int, table: str, tmp_path: Path) -> None:
     run = apflint(tmp_path, "check", "good.yaml")
     refused = bool(table) or size > 1 << 20
     assert run.status == (2 if refused else 0)
-    assert ("pyproject.toml: this has more than 256 KiB" in run.err) == refused
+    assert ("pyproject.toml: a settings file must not be larger than 256 KiB" in run.err) == refused
 
 
 BASELINES = {

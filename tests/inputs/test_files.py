@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from apflint.inputs import files
 from apflint.inputs.files import Found, Unreadable, discover, may_hold_apf, read
+from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ def put(folder: Path, *names: str, data: bytes = APF) -> None:
 
 
 def names(*paths: str, exclude: tuple[str, ...] = (), force_exclude: bool = False) -> list[str]:
-    found = list(discover(paths, exclude, force_exclude))
+    found = list(discover(paths, Patterns(exclude), force_exclude))
     assert not [each for each in found if each.problem]
     return [each.name for each in found]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apflint import catalogue
+from apflint.checks import CHECKS
 from apflint.engine import Options, check
 
 ITEMS = """\
@@ -36,7 +37,7 @@ spec:
 
 
 def places(text: str) -> list[tuple[object, ...]]:
-    report = check([("a.yaml", text.encode())], Options(extend_select=("APF",)))
+    report = check([("a.yaml", text.encode())], Options(rules=tuple(CHECKS)))
     return [(found.rule, found.span, found.field) for found in report.findings]
 
 

@@ -1,0 +1,45 @@
+"""Which rules run: selectors of the command line and of settings files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import catalogue
+from apflint.checks import CHECKS, OFF, rules_with
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+
+class RuleSelector(NamedTuple):
+    """A rule id, a prefix of ids (`APF2`) or a rule name, with the ids of the rules it selects."""
+
+    text: str
+    rules: tuple[str, ...]
+
+
+def parse_selector(text: str) -> RuleSelector:
+    """Parse a selector. Raises UserError, with similar ids or names, if it selects no rule."""
+    return RuleSelector(text, catalogue.matching(text))
+
+
+def select_rules(
+    select: Sequence[RuleSelector] | None = None,
+    extend_select: Sequence[RuleSelector] = (),
+    ignore: Sequence[RuleSelector] = (),
+    off: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Return the ids of the rules to run. `select` replaces the rules that are enabled by default; `off` always wins.
+
+    Of a rule that is selected and ignored, the longer selector decides: it is the more specific one.
+    """
+    selected = (*(select or ()), *extend_select)
+    rules = set(CHECKS) - rules_with(OFF) if select is None else set()
+    rules.update(rule for selector in selected for rule in selector.rules)
+    for ignored in ignore:
+        more_specific = {
+            rule for selector in selected if len(selector.text) > len(ignored.text) for rule in selector.rules
+        }
+        rules -= set(ignored.rules) - more_specific
+    return tuple(rule for rule in CHECKS if rule in rules and rule not in off)

@@ -1,0 +1,98 @@
+"""The effective settings of a run."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from apflint.checks import OFF, rules_with
+from apflint.effective import Assumptions
+from apflint.engine import Options
+from apflint.errors import UserError
+from apflint.record import NamedTuple
+from apflint.releases import NEWEST, SERVER_CONCURRENCY
+from apflint.rule_selection import RuleSelector, select_rules
+from apflint.settings.patterns import PathMatcher, Patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Literal
+
+    from apflint.finding import Finding, Severity
+    from apflint.releases import Release
+
+    FailOn = Severity | Literal["never"]
+
+_EMPTY: Mapping[Any, Any] = MappingProxyType({})
+
+
+class Settings(NamedTuple):
+    """Effective settings, parsed to their types."""
+
+    select: tuple[RuleSelector, ...] | None = None
+    """Rules to run in place of those that are enabled by default."""
+    extend_select: tuple[RuleSelector, ...] = ()
+    ignore: tuple[RuleSelector, ...] = ()
+    severity: Mapping[str, Severity | Literal["off"]] = _EMPTY
+    """Severities by rule id."""
+    per_file_ignores: Mapping[str, tuple[str, ...]] = _EMPTY
+    """Rule ids by pattern, which is relative to the directory of the settings file."""
+    fail_on: FailOn = "error"
+    kubernetes: Release = NEWEST
+    exclude: Patterns = Patterns()
+    context: tuple[str, ...] = ()
+    complete: bool = False
+    server_concurrency: int = SERVER_CONCURRENCY
+    format: str = "text"
+    path: str | None = None
+    """The settings file, relative to the current directory, or None if there is none."""
+    origins: Mapping[str, str] = _EMPTY
+    """Where the value of a field comes from, if it is not the default: the settings file or `command line`."""
+
+    def to_options(self, *, suppressions: bool = True) -> Options:
+        """Return the options for checking manifests. Raises UserError if no rule is left to run."""
+        # A severity also enables a rule that is off by default.
+        with_severity = (RuleSelector(rule, (rule,)) for rule, level in self.severity.items() if level != "off")
+        rules = select_rules(
+            self.select,
+            (*self.extend_select, *(selector for selector in with_severity if selector.text in rules_with(OFF))),
+            self.ignore,
+            off=[rule for rule, level in self.severity.items() if level == "off"],
+        )
+        if not rules:
+            raise UserError("No rule is left to run: every selected rule is ignored.")
+        return Options(
+            kubernetes=self.kubernetes,
+            rules=rules,
+            assumptions=Assumptions(complete=self.complete, server_concurrency=self.server_concurrency),
+            suppressions=suppressions,
+            adjust=self._adjustment(),
+        )
+
+    def _adjustment(self) -> Callable[[Finding], Finding | None] | None:
+        """Return a function that applies `severity` and `per_file_ignores` to a finding, or None if there are none."""
+        if not self.severity and not self.per_file_ignores:
+            return None
+        directory = os.path.realpath(os.path.dirname(os.path.abspath(self.path or "")))
+        any_file = PathMatcher(Patterns(tuple(self.per_file_ignores), directory))
+        matchers = [(PathMatcher(Patterns((glob,), directory)), rules) for glob, rules in self.per_file_ignores.items()]
+
+        @cache  # a file may have thousands of findings
+        def ignored_rules(file: str) -> frozenset[str]:
+            if not any_file.matches_or_parent(file):
+                return frozenset()
+            return frozenset(rule for matcher, rules in matchers if matcher.matches_or_parent(file) for rule in rules)
+
+        def adjust(finding: Finding) -> Finding | None:
+            if finding.rule in ignored_rules(finding.file):
+                return None
+            severity = self.severity.get(finding.rule, "off")
+            return finding if severity == "off" else finding._replace(severity=severity)
+
+        return adjust
+
+
+KEYS = {field.replace("_", "-"): field for field in Settings._fields if field not in ("path", "origins")}
+"""Fields of `Settings` by their keys in a settings file."""
