@@ -24,7 +24,7 @@ class Bound(int):
 MAX_FINDINGS_PER_RULE = Bound(
     1_000,
     "findings of one rule, file and severity in a report: thousands repeat one mistake, or exhaust the reader on purpose",
-    "the last of them states how many findings of the rule are left out",
+    "the last of them states how many more findings of the rule there are",
 )
 MAX_COMPARED_PAIRS = Bound(
     100_000,
@@ -96,4 +96,14 @@ MAX_PATTERNS = Bound(
 )
 MAX_PATTERN_LENGTH = Bound(
     4_096, "characters of a pattern: as long as a path can be (PATH_MAX of Linux)", "an error, and nothing is checked"
+)
+MAX_PROVEN_EDIT_CHARACTERS = Bound(
+    1_000_000,
+    "characters of files with YAML anchors that are read again to prove the edits of fixes in JSON and SARIF",
+    "the edits of a fix are null in JSON; the fix is left out of SARIF",
+)
+MAX_EDIT_NEIGHBORS = Bound(
+    1_000_000,
+    "entries beside those that the fixes in a JSON or SARIF report edit: to remove one of them, all are compared",
+    "the edits of a fix are null in JSON; the fix is left out of SARIF",
 )

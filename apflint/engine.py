@@ -184,13 +184,7 @@ def _closed(findings: Iterable[Finding], more: Mapping[int, int]) -> Iterator[Fi
         if at not in more:
             yield found
             continue
-        message = found.message.removesuffix(_left_out(found.more, found.rule))
-        count = found.more + more[at]
-        yield found._replace(message=message + _left_out(count, found.rule), more=count)
-
-
-def _left_out(count: int, rule: str) -> str:
-    return f". At least {count:,} more findings of {rule} in this file are left out"
+        yield found._replace(more=found.more + more[at])
 
 
 def _rejected(said: Mapping[str, list[Problem]]) -> dict[Document, list[Path]]:

@@ -139,7 +139,7 @@ class Finding(NamedTuple):
     example: str | None = None
     """`Problem.example`."""
     more: int = 0
-    """How many of its kind in its file are left out of the report beside it, at least: the message says so, too."""
+    """Minimum number of further findings of the rule in the file, which are not reported one by one."""
 
     @property
     def rejected(self) -> bool:

@@ -92,7 +92,7 @@ def test_an_unreadable_path_is_named_and_the_others_are_checked(
     assert run(["check", "--format", "concise", "missing.yaml", "bad.yaml"]) == 2
     printed = capsys.readouterr()
     assert printed.err.startswith("apflint: missing.yaml: There is no such file or directory.\n")
-    assert "bad.yaml:7:23: error APF201 precedence-out-of-range: matchingPrecedence 65536 " in printed.out
+    assert "bad.yaml:7:23: error[APF201]: matchingPrecedence 65536 " in printed.out
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_output_of_helm_template_is_reported_by_template(
 def test_json_has_what_tools_rely_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, a=BAD, b=OTHER)
     answer = report(capsys, "--kubernetes", "1.36")
-    assert answer["schema"] == 1
+    assert answer["schema"] == 2
     assert answer["kubernetes"] == "1.36"
     assert answer["summary"] == {
         "files": 2,
@@ -185,10 +185,15 @@ def test_json_has_what_tools_rely_on(folder: Path, capsys: pytest.CaptureFixture
         "warnings": 0,
         "infos": 0,
         "suppressed": 0,
+        "baselined": 0,
+        "leftOut": 0,
     }
     (finding,) = answer["findings"]
     message = finding.pop("message")
-    assert message.startswith("matchingPrecedence 65536 is not between 1 and 10000")
+    assert message.startswith("matchingPrecedence 65536 ")
+    assert {"notes", "help", "example"} <= finding.keys()
+    for part in ("notes", "help", "example"):
+        finding.pop(part)
     assert finding == {
         "rule": "APF201",
         "name": "precedence-out-of-range",
@@ -202,6 +207,7 @@ def test_json_has_what_tools_rely_on(folder: Path, capsys: pytest.CaptureFixture
         "field": "spec.matchingPrecedence",
         "apiserver": {"reason": "FieldValueInvalid", "field": "spec.matchingPrecedence"},
         "related": [],
+        "involves": None,
         "fix": None,
         "url": "https://github.com/apflint/apflint/blob/main/rules/APF201.md",
     }

@@ -22,7 +22,7 @@ from apflint.evaluate.requestinfo import seen_by_apf
 from apflint.output import diff_markdown, diff_text, diff_words
 from apflint.output.console import Style
 from apflint.output.diff_words import Sides
-from apflint.output.findings import markdown
+from apflint.output.markdown import format_code
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -400,7 +400,7 @@ def test_markdown_takes_no_markup_from_manifests() -> None:
 
 @given(text=st.text())
 def test_a_code_span_ends_where_it_should(text: str) -> None:
-    span = markdown.code(text)
+    span = format_code(text)
     assert span.isprintable()
     if span == '""':
         return

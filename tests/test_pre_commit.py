@@ -133,7 +133,7 @@ def test_apflint_looks_at_the_changed_files(repository: Repository) -> None:
     repository.write("worse.yaml", BAD.replace("bad", "worse"))
     done = repository.run()
     assert not passed(done)
-    assert "worse.yaml: 1 error" in done.stdout
+    assert "--> worse.yaml:" in done.stdout
     assert "\nbad.yaml" not in done.stdout
     assert not passed(repository.run("--all-files"))
 
@@ -188,7 +188,7 @@ def test_apflint_project_looks_at_everything_even_where_no_manifest_changes(repo
     repository.write("notes.md", "something\n")
     done = repository.run()
     assert not passed(done)
-    assert "bad.yaml: 1 error" in done.stdout
+    assert "--> bad.yaml:" in done.stdout
     git(repository.folder, "rm", "--quiet", "bad.yaml")
     assert passed(repository.run())
 

@@ -13,7 +13,7 @@ from apflint.inputs import files
 from apflint.inputs.selection import Selection, read_context, read_selection
 from apflint.output.console import Painter, Style
 from apflint.output.findings import render
-from apflint.output.findings.summary import summary
+from apflint.output.findings.summary import render_summary
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 from apflint.releases import release
@@ -265,7 +265,7 @@ def _summarise(report: Report, printing: Printing) -> None:
     if printing.format in ("text", "concise"):
         how = style(printing.color, sys.stderr, verbose=printing.verbose)
         gap = "\n" if report.findings and printing.format == "text" and not printing.statistics else ""
-        sys.stderr.write(f"{gap}{summary(report, how, Painter(color=how.color), fixes=printing.fixes)}\n")
+        sys.stderr.write(f"{gap}{render_summary(report, how, Painter(color=how.color), fixes=printing.fixes)}")
     elif not report.objects and not report.findings:
         where = "1 file" if report.files == 1 else f"{report.files} files"
         sys.stderr.write(f"apflint: no FlowSchema and no PriorityLevelConfiguration in {where}\n")

@@ -105,14 +105,14 @@ def summarise(report: Report) -> list[str]:
     path = os.environ.get(SUMMARY)
     if not path:
         return []
-    from apflint.output.findings.markdown import within
+    from apflint.output.findings.markdown import render_within
 
     try:
         with open(path, "ab+") as file:
             size = file.tell()
             file.seek(max(0, size - 1))
             gap = {b"": "", b"\n": "\n"}.get(file.read(1), "\n\n")
-            text = within(report, SUMMARY_SIZE - size - len(gap))
+            text = render_within(report, SUMMARY_SIZE - size - len(gap))
             file.write(f"{gap}{text}".encode("utf-8", "backslashreplace") if text else b"")
     except (OSError, ValueError) as error:
         return [_failure("summary of the job", path, error)]

@@ -10,8 +10,8 @@ from apflint.releases import API_VERSIONS
 from apflint.schema import load_schema
 from apflint.wording import listed, quote, suggest
 
-FILES = {"config": "apflint-config.json", "test": "apflint-test.json"}
-"""The command that reads a file of ours -> the schema of such files: settings, and suites of tests."""
+FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report": "apflint-report.json"}
+"""Name -> the schema of settings, of policy tests, and of the output of `check --format json`."""
 _KINDS = (*KINDS, *(f"{kind}List" for kind in KINDS))
 
 

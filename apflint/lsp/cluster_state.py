@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import builtin
-from apflint.output.findings.markdown import code
+from apflint.output.markdown import format_code
 from apflint.releases import NEWEST
 from apflint.wording import pluralize
 
@@ -41,17 +41,17 @@ class ClusterState(NamedTuple):
         limits = self.effective.limits.level(name) if self.effective is not None else None
         if limits is None:
             if is_built_in:
-                return f"Priority level {code(name)}. {origin}"
+                return f"Priority level {format_code(name)}. {origin}"
             if self.effective is None:
-                return f"Priority level {code(name)}. The manifests have not been read yet."
+                return f"Priority level {format_code(name)}. The manifests have not been read yet."
             return (
-                f"Unknown priority level {code(name)}: no manifest here defines it, and it is not built into Kubernetes"
+                f"Unknown priority level {format_code(name)}: no manifest here defines it, and it is not built into Kubernetes"
                 f" {self.release.name}."
             )
         assert self.effective is not None, "there are limits"
         seats = self.effective.limits.server_concurrency
         parts = [
-            f"Priority level {code(name)}: {_type(limits)}",
+            f"Priority level {format_code(name)}: {_type(limits)}",
             _seats(limits, seats),
             _queues(limits),
             _flow_schemas(limits),
@@ -87,6 +87,6 @@ def _queues(limits: LevelLimits) -> str:
 def _flow_schemas(limits: LevelLimits) -> str:
     if not limits.flow_schemas:
         return "No FlowSchema references it."
-    names = ", ".join(code(name) for name in limits.flow_schemas[:_MAX_FLOW_SCHEMAS])
+    names = ", ".join(format_code(name) for name in limits.flow_schemas[:_MAX_FLOW_SCHEMAS])
     more = len(limits.flow_schemas) - _MAX_FLOW_SCHEMAS
     return f"FlowSchemas: {names}{f' and {more} more' if more > 0 else ''}."

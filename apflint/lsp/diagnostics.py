@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from apflint.checks import CHECKS, DEPRECATED, UNNECESSARY
 from apflint.lsp.convert import offsets_of_span, range_of_span
+from apflint.output.findings.notes import list_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -83,9 +84,5 @@ def _diagnostic(
 
 
 def _message(finding: Finding) -> str:
-    """Return the message, and the reason of the API server if it rejects the object."""
-    cause = finding.apiserver
-    if cause is None or not finding.rejected:
-        return finding.message
-    at = f" at {cause.field}" if cause.field != finding.field else ""
-    return f"{finding.message}\nkube-apiserver rejects this object: {cause.reason}{at}"
+    """Return the message with the notes and the help, a line each. Related places are a part of their own."""
+    return "\n".join([finding.message, *list_notes(finding), *([f"help: {finding.help}"] if finding.help else [])])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.change import contrived, is_changed
 from apflint.output import diff_words as words
-from apflint.output.findings.markdown import code
+from apflint.output.markdown import format_code
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _answer(found: Difference, sides: Sides) -> Iterator[str]:
     old, new = found.old.limits, found.new.limits
     size = words.step(old.server_concurrency, new.server_concurrency)
     kubernetes = words.step(old.kubernetes, new.kubernetes)
-    yield f"{code(sides.old)} → {code(sides.new)}, Kubernetes {_arrow(kubernetes)}, {_arrow(size)} seats in one API server"
+    yield f"{format_code(sides.old)} → {format_code(sides.new)}, Kubernetes {_arrow(kubernetes)}, {_arrow(size)} seats in one API server"
 
 
 def _arrow(text: str) -> str:
@@ -49,7 +49,7 @@ def _arrow(text: str) -> str:
 
 
 def _group(group: Group, found: Difference) -> Iterator[str]:
-    old, new = code(group.old.name), code(group.new.name)
+    old, new = format_code(group.old.name), format_code(group.new.name)
     names = old if old == new else f"{old} → {new}"
     yield f"#### {names} ({words.title(group)})"
     before, after = words.fate(group.old), words.fate(group.new)
@@ -65,14 +65,15 @@ def _group(group: Group, found: Difference) -> Iterator[str]:
 
 def _row(way: Way, group: Group, found: Difference) -> str:
     old, new = (
-        f"{code(name)}{words.remark(name, found)}" for name in (way.old.flow_schema.name, way.new.flow_schema.name)
+        f"{format_code(name)}{words.remark(name, found)}"
+        for name in (way.old.flow_schema.name, way.new.flow_schema.name)
     )
     lines = [
         line
         for example in way.examples[: words.EXAMPLES]
         for line in (
-            code(words.request(example)),
-            *(f"{verb} {code(clause)}" for verb, clause in words.among(example, found)),
+            format_code(words.request(example)),
+            *(f"{verb} {format_code(clause)}" for verb, clause in words.among(example, found)),
         )
     ]
     if contrived(way):
@@ -107,7 +108,7 @@ def _level_row(change: LevelChange) -> str:
     added = " (added)" if change.old is None else " (removed)" if change.new is None else ""
     gain = f"{change.gain:+}" if change.gain else "0"
     figures = (_arrow(words.step(_figure(change.old, field), _figure(change.new, field))) for _, field in _FIGURES)
-    return f"| {code(change.name)}{added} | {gain} | {' | '.join(figures)} |"
+    return f"| {format_code(change.name)}{added} | {gain} | {' | '.join(figures)} |"
 
 
 def _figure(level: LevelLimits | None, field: str) -> str:
@@ -118,7 +119,7 @@ def _objects(found: Difference) -> Iterator[str]:
     if not found.objects:
         return
     lines = [
-        f"- {each.change}: {each.kind} {code(each.name)} ({', '.join(map(code, each.details))})"
+        f"- {each.change}: {each.kind} {format_code(each.name)} ({', '.join(map(format_code, each.details))})"
         for each in found.objects[: words.OBJECTS]
     ]
     if len(found.objects) > words.OBJECTS:

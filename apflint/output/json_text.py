@@ -1,4 +1,4 @@
-"""The one writer of JSON that is printed."""
+"""Writes values as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apflint.output.sanitize import sanitize_json
 def to_json(value: object, indent: int | None = None) -> str:
     """Return a value as JSON in ASCII, with a newline at its end.
 
-    Names and messages are text that somebody else wrote, and the log of a CI system acts on some of it. What would be a
-    command there is an escape, so the value stays the same. No line begins with `::`, as no JSON does.
+    Commands of CI systems in names and messages become escapes, so the value stays the same. No line begins with `::`, as
+    no JSON does.
     """
     return f"{sanitize_json(json.dumps(value, indent=indent))}\n"

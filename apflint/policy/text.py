@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from apflint.output.console import Painter, count_cells, indent_lines, wrap
-from apflint.output.findings.snippet import UNWRAPPED, snippet
-from apflint.output.findings.text import PROSE
+from apflint.output.findings.snippet import UNWRAPPED_WIDTH, cut_snippet
 from apflint.output.sanitize import sanitize
 from apflint.policy.destinations import in_words
 from apflint.policy.results import command
@@ -43,9 +42,7 @@ def mistakes(tested: FileResult, style: Style) -> str:
     paint = Painter(color=style.color)
     lines: list[str] = []
     for mistake in tested.mistakes:
-        first, *rest = wrap(
-            sanitize(mistake.message), style.width and min(style.width, PROSE), count_cells("error "), 2
-        )
+        first, *rest = wrap(sanitize(mistake.message), style.prose_width, count_cells("error "), 2)
         lines += [f"{paint('error', 'error')} {first}", *indent_lines(rest, "  ")]
         if tested.source is not None:
             lines += _place(tested.source, mistake.span, style, paint)
@@ -108,7 +105,7 @@ def _failure(tested: FileResult, outcome: Outcome, style: Style, paint: Painter)
 
 def _labelled(label: str, text: str, style: Style, paint: Painter, *, whole: bool = False) -> Iterator[str]:
     column = _INDENT + _LABEL
-    width = None if whole or style.width is None else min(style.width, PROSE)
+    width = None if whole else style.prose_width
     first, *rest = wrap(sanitize(text), width, column, column)
     yield f"{' ' * _INDENT}{paint(label, 'dim')}{' ' * (_LABEL - len(label))}{first}"
     yield from indent_lines(rest, " " * column)
@@ -118,7 +115,7 @@ def _place(source: Source, span: Span, style: Style, paint: Painter) -> Iterator
     """File, line and column, then the line with a mark under what it is about."""
     gutter = max(_INDENT - 1, len(str(span.line)) + 2)
     yield f"{paint('-->'.rjust(gutter), 'gutter')} {sanitize(source.name)}:{span.line}:{span.column}"
-    cut = snippet(source, span, max(20, (style.width or UNWRAPPED) - gutter - 3))
+    cut = cut_snippet(source, span, max(20, (style.width or UNWRAPPED_WIDTH) - gutter - 3))
     if cut is not None:
         yield f"{paint(f'{str(span.line).rjust(gutter)} |', 'gutter')} {cut.text}".rstrip(" ")
         mark = paint("^" * cut.marks, "error")

@@ -16,7 +16,7 @@ from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.partial_yaml import document_at, read_entries
 from apflint.lsp.schema_fields import effective_version, find_field
 from apflint.lsp.server import Server, server
-from apflint.output.findings.markdown import code
+from apflint.output.markdown import format_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -117,11 +117,11 @@ def _describe_field(field: Field, path: Path, owner: EnclosingObject, cluster: C
     if field.required:
         facts.append("required")
     if field.default is not None:
-        facts.append(f"default {code(json.dumps(field.default))}")
+        facts.append(f"default {format_code(json.dumps(field.default))}")
     if field.values and not field.item:
-        facts.append("such as " + ", ".join(code(value) for value in field.values))
+        facts.append("such as " + ", ".join(format_code(value) for value in field.values))
     version = effective_version(owner.version, cluster.release)
-    where = f"{code(field_path(path))} of {owner.kind} {version}, Kubernetes {cluster.release.name}"
+    where = f"{format_code(field_path(path))} of {owner.kind} {version}, Kubernetes {cluster.release.name}"
     head = f"**{escape_markdown(field.name)}**: {', '.join(facts)}"
     return "\n\n".join(part for part in (head, escape_markdown(field.description), where) if part)
 

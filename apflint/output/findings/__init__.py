@@ -1,6 +1,6 @@
-"""What a run found, as text: one module per format, each with `render(report, style) -> str`.
+"""Renderers of a report's findings: one module per format, each with `render(report, style) -> str`.
 
-A new format is one module and one line in `FORMATS`.
+A new format is a module and a line in `FORMATS`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMATS: dict[str, str] = {
     "junit": "apflint.output.findings.junit",
     "markdown": "apflint.output.findings.markdown",
 }
-"""Format -> the module that renders it. Named, not imported: a run pays for the one it uses."""
+"""The module of each format, by name: a run imports only the one it uses."""
 
 
 class _Renderer(Protocol):
@@ -30,9 +30,7 @@ class _Renderer(Protocol):
 
 
 def render(report: Report, name: str = "text", style: Style = Style()) -> str:  # noqa: B008  # a frozen value
-    """`report` in the format `name`: empty, or text that ends in a newline. ValueError for an unknown format."""
+    """Render `report` in the format `name`: nothing, or text that ends in a newline. Raises KeyError for an unknown format."""
     from importlib import import_module  # only a run that prints needs it
 
-    if name not in FORMATS:
-        raise ValueError(f'"{name}" is no format. The formats are: {", ".join(FORMATS)}.')
     return cast("_Renderer", import_module(FORMATS[name])).render(report, style)

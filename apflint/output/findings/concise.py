@@ -5,22 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.console import Painter
+from apflint.output.findings.notes import describe_unreported
 from apflint.output.sanitize import sanitize, sanitize_path
 
 if TYPE_CHECKING:
-    from apflint.finding import Report
+    from apflint.finding import Finding, Report
     from apflint.output.console import Style
 
 
 def render(report: Report, style: Style) -> str:
-    """`file:line:column: severity APF305 hand-larger-than-deck: message`; no summary, so a clean run prints nothing."""
+    """Render lines `file:line:column: error[APF305]: message`. There is no summary, so a clean run prints nothing."""
     paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
     if style.statistics:
-        from apflint.output.findings.summary import statistics  # seldom asked for
+        from apflint.output.findings.summary import render_statistics  # seldom asked for
 
-        return "".join(f"{table}\n" for table in statistics(report, paint))
-    return "".join(
-        f"{sanitize_path(f.file)}:{f.span.line}:{f.span.column}: {paint(f.severity, f.severity)}"
-        f" {paint.link(sanitize(f.rule), f.url)} {sanitize(f.name)}: {sanitize(f.message)}\n"
-        for f in report.findings
-    )
+        return render_statistics(report, paint)
+    return "".join(_line(finding, paint) for finding in report.findings)
+
+
+def _line(finding: Finding, paint: Painter) -> str:
+    severity = paint(finding.severity, finding.severity)
+    rule = paint.link(sanitize(finding.rule), finding.url)
+    more = describe_unreported(finding)
+    message = sanitize(f"{finding.message}. {more}" if more else finding.message)
+    return f"{sanitize_path(finding.file)}:{finding.span.line}:{finding.span.column}: {severity}[{rule}]: {message}\n"

@@ -1,13 +1,13 @@
-r"""The hash of a line that GitHub knows an alert by while lines above it come and go.
+r"""Hashes of lines by which GitHub recognizes an alert when lines above it are added or removed.
 
-It is the `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`), so that alerts stay the same whether we
-work it out or the action that uploads the report does. In words:
+Equal to the `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`), so alerts stay the same whether
+apflint or the action that uploads the report computes it:
 
-- The text is read as UTF-16 code units, without blanks and tabs, every line end as one `\n`. Behind it stand one 0xFFFF,
-  which marks the end of the file, and as many zeros as are needed.
-- The hash of a line is that of the 100 units from its start on, further lines included: the value, modulo 2^64, of the
+- The text is read as UTF-16 code units, without spaces and tabs, every line end as one `\n`. At its end stand one 0xFFFF
+  and as many zeros as are needed.
+- The hash of a line is that of the 100 units from its start, further lines included: the value, modulo 2^64, of the
   number whose digits to the base 37 they are. It is written in hexadecimal, without leading zeros.
-- After a colon follows how many lines so far, this one included, have the same hash.
+- A colon and the number of lines so far with this hash, this one included, follow.
 """
 
 from __future__ import annotations
@@ -18,30 +18,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_WINDOW = 100
+_HASHED_UNITS = 100
 _BASE = 37
 _MASK = (1 << 64) - 1
-_BLANKS = str.maketrans("", "", " \t")
+_SPACES = str.maketrans("", "", " \t")
 
 
-def line_hashes(text: str, lines: Collection[int]) -> dict[int, str]:
-    """1-based line -> its hash, for those of `lines` that the text has.
+def hash_lines(text: str, lines: Collection[int]) -> dict[int, str]:
+    """Return the hashes of 1-based `lines`, without lines that the text does not have.
 
-    Lines are counted by the 100 units and not by their hash: equal units have equal hashes, and arithmetic is needed only
-    for the lines that are asked for.
+    Lines are counted by their 100 units instead of their hash: equal units have equal hashes, and only the lines that
+    are asked for need to be hashed.
     """
-    units = _units(re.sub("\r\n?", "\n", text).translate(_BLANKS)) + "\uffff"
-    starts = [0, *(end.end() for end in re.finditer("\n", units))]
-    units += "\0" * _WINDOW
-    found: dict[int, str] = {}
-    seen: dict[str, int] = {}
-    last = max(lines, default=0)
-    for number, start in enumerate(starts[:last], 1):
-        window = units[start : start + _WINDOW]
-        seen[window] = seen.get(window, 0) + 1
+    units = _to_code_units(re.sub("\r\n?", "\n", text).translate(_SPACES)) + "\uffff"
+    starts = [0, *(match.end() for match in re.finditer("\n", units))]
+    units += "\0" * _HASHED_UNITS
+    hashes: dict[int, str] = {}
+    counts: dict[str, int] = {}
+    for number, start in enumerate(starts[: max(lines, default=0)], 1):
+        window = units[start : start + _HASHED_UNITS]
+        counts[window] = counts.get(window, 0) + 1
         if number in lines:
-            found[number] = f"{_hash(window):x}:{seen[window]}"
-    return found
+            hashes[number] = f"{_hash(window):x}:{counts[window]}"
+    return hashes
 
 
 def _hash(window: str) -> int:
@@ -51,8 +50,8 @@ def _hash(window: str) -> int:
     return value
 
 
-def _units(text: str) -> str:
-    """`text` with characters above U+FFFF as two, as UTF-16 has them."""
+def _to_code_units(text: str) -> str:
+    """Split characters above U+FFFF into two, as in UTF-16."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     units = memoryview(text.encode("utf-16", "surrogatepass")[2:]).cast("H")  # in the order of bytes of this machine

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.output.findings.paths import from_root
+from apflint.output.findings.checkout import relative_to_checkout
+from apflint.output.findings.notes import describe_in_one_line
 from apflint.output.sanitize import sanitize, sanitize_json
 
 if TYPE_CHECKING:
@@ -14,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
-    """A JSON array in ASCII, a finding a line; `[]` when nothing was found. Ends in a newline."""
-    seen: dict[str, int] = {}
+    """Render a JSON array in ASCII, one finding per line; `[]` for a clean run."""
+    counts: dict[str, int] = {}
     entries = []
     for finding in report.findings:
-        key = _key(finding)
-        seen[key] = seen.get(key, 0) + 1
-        entries.append(sanitize_json(json.dumps(_entry(finding, _digest(key, seen[key])))))
+        identity = _identify(finding)
+        counts[identity] = counts.get(identity, 0) + 1
+        entries.append(sanitize_json(json.dumps(_entry(finding, _hash(identity, counts[identity])))))
     return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")
 
 
 def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
     return {
-        "description": f"{finding.rule}: {sanitize(finding.message)}",
+        "description": f"{finding.rule}: {sanitize(describe_in_one_line(finding))}",
         "check_name": f"{finding.rule} {finding.name}",
         "fingerprint": fingerprint,
         "severity": _severity(finding),
@@ -38,8 +39,8 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
 
 
 def _path(file: str) -> str:
-    """The name as it is, so that GitLab finds the file: in JSON all of it is data. A name that is no UTF-8 has no such form."""
-    path = from_root(file)
+    """Return the exact name, so that GitLab finds the file; a name that is not UTF-8 has no such form and is sanitized."""
+    path = relative_to_checkout(file)
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -48,21 +49,21 @@ def _path(file: str) -> str:
 
 
 def _severity(finding: Finding) -> str:
-    """One of GitLab's five. `blocker` is what the server rejects: the rollout stops there, unless the settings say less."""
+    """Return a severity of GitLab. A rejected object is a `blocker`: it stops the rollout, unless the settings lower its severity."""
     if finding.rejected and finding.severity == "error":
         return "blocker"
     return {"error": "critical", "warning": "major", "info": "info"}[finding.severity]
 
 
-def _key(finding: Finding) -> str:
-    """What the finding is, without where it stands: it stays the same when lines above it come and go."""
+def _identify(finding: Finding) -> str:
+    """Return what the finding is about, without its lines, which move when lines above are added or removed."""
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
-    return json.dumps([finding.rule, from_root(finding.file), named, finding.field, finding.message])
+    return json.dumps([finding.rule, relative_to_checkout(finding.file), named, finding.field, finding.message])
 
 
-def _digest(key: str, occurrence: int) -> str:
-    """64 hexadecimal digits. GitLab keeps one finding of each fingerprint, so equal ones are numbered."""
+def _hash(identity: str, occurrence: int) -> str:
+    """Return 64 hexadecimal digits. GitLab keeps one finding per fingerprint, so equal findings are numbered."""
     from hashlib import sha256  # only this format needs it
 
-    return sha256(f"{key} {occurrence}".encode()).hexdigest()
+    return sha256(f"{identity} {occurrence}".encode()).hexdigest()

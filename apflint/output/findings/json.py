@@ -1,60 +1,62 @@
-"""The findings as one JSON object, for tools. Its names and meanings are a promise: they may grow, never change."""
+"""The findings as one JSON object, for tools. Its schema is `schemas/apflint-report.json`; its names stay."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from apflint.output.findings.edits import EditLocator
+from apflint.output.findings.notes import describe_unreported
 from apflint.output.sanitize import sanitize_json
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
+    from apflint.location import Span
     from apflint.output.console import Style
 
-SCHEMA = 1
-"""Version of the shape below."""
+SCHEMA_VERSION = 2
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
-    """One JSON object in ASCII, a finding a line, so that two runs can be compared with `diff`; ends in a newline.
+    """Render a JSON object in ASCII, one finding per line, so that two runs can be compared with `diff`.
 
-    Characters outside ASCII are escaped, lone surrogates too: those have no UTF-8 of their own.
+    Characters outside ASCII are escaped, also lone surrogates, which have no UTF-8.
     """
-    findings = ",".join(f"\n  {json.dumps(_finding(finding))}" for finding in report.findings)
+    locator = EditLocator(report)
+    findings = ",".join(f"\n  {json.dumps(_finding(finding, locator))}" for finding in report.findings)
     summary = {
         "files": report.files,
         "objects": report.objects,
-        "skipped": [{"file": s.file, "reason": s.reason, "count": s.documents} for s in report.skipped],
+        "skipped": [
+            {"file": skipped.file, "reason": skipped.reason, "count": skipped.documents} for skipped in report.skipped
+        ],
         "errors": report.count("error"),
         "warnings": report.count("warning"),
         "infos": report.count("info"),
         "suppressed": report.suppressed,
+        "baselined": report.baselined,
+        "leftOut": report.left_out,
     }
-    if report.baselined:
-        summary["baselined"] = report.baselined
-    if report.left_out:
-        summary["leftOut"] = report.left_out
     end = "\n" if findings else ""
     return sanitize_json(
-        f'{{"schema": {SCHEMA}, "kubernetes": {json.dumps(report.kubernetes)},\n'
+        f'{{"schema": {SCHEMA_VERSION}, "kubernetes": {json.dumps(report.kubernetes)},\n'
         f'"findings": [{findings}{end}],\n'
         f'"summary": {json.dumps(summary)}}}\n'
     )
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    """A finding under the names that tools rely on. Lines and columns are 1-based, columns in code points."""
-    place, span = finding.object, finding.span
+def _finding(finding: Finding, locator: EditLocator) -> dict[str, Any]:
+    place = finding.object
     return {
         "rule": finding.rule,
         "name": finding.name,
         "severity": finding.severity,
         "message": finding.message,
+        "notes": [*finding.notes, *([more] if (more := describe_unreported(finding)) else [])],
+        "help": finding.help,
+        "example": finding.example,
         "file": finding.file,
-        "line": span.line,
-        "column": span.column,
-        "endLine": span.end_line,
-        "endColumn": span.end_column,
+        **_span(finding.span),
         "object": None if place is None else {"apiVersion": place.api_version, "kind": place.kind, "name": place.name},
         "field": finding.field,
         "apiserver": None if finding.apiserver is None else finding.apiserver._asdict(),
@@ -62,6 +64,27 @@ def _finding(finding: Finding) -> dict[str, Any]:
             {"file": other.file, "line": other.span.line, "column": other.span.column, "message": other.message}
             for other in finding.related
         ],
-        "fix": None if finding.fix is None else {"title": finding.fix.title, "safe": finding.fix.safe},
+        "involves": None
+        if finding.involves is None
+        else [{"kind": kind, "name": name} for kind, name in finding.involves],
+        "fix": _fix(finding, locator),
         "url": finding.url,
     }
+
+
+def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
+    if finding.fix is None:
+        return None
+    edits = locator.locate(finding)
+    return {
+        "title": finding.fix.title,
+        "safe": finding.fix.safe,
+        "edits": None
+        if edits is None
+        else [{"file": finding.file, **_span(edit.span), "text": edit.text} for edit in edits],
+    }
+
+
+def _span(span: Span) -> dict[str, int]:
+    """Lines and columns from 1, columns in code points, the end exclusive."""
+    return {"line": span.line, "column": span.column, "endLine": span.end_line, "endColumn": span.end_column}

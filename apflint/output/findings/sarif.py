@@ -1,7 +1,7 @@
-"""SARIF 2.1.0 (OASIS), with what GitHub's code scanning asks for and shows.
+"""SARIF 2.1.0 (OASIS), with what GitHub's code scanning requires and shows.
 
-Suppressed findings are not in a report at all. Text of manifests appears with its invisible characters as escapes, as on
-a terminal: not every reader of JSON takes U+0000 or a lone surrogate.
+Suppressed findings are left out. Text of manifests has escapes for its invisible characters, as on a terminal: not every
+reader of JSON accepts U+0000 or a lone surrogate.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from apflint import __version__, catalogue
-from apflint.output.findings.fingerprint import line_hashes
-from apflint.output.findings.paths import from_root
+from apflint.output.findings.checkout import relative_to_checkout
+from apflint.output.findings.edits import EditLocator
+from apflint.output.findings.fingerprint import hash_lines
+from apflint.output.findings.notes import describe_in_one_line
+from apflint.output.findings.ranking import rank
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
 
@@ -25,73 +28,71 @@ if TYPE_CHECKING:
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://github.com/apflint/apflint"
 ROOT = "%SRCROOT%"
-"""The name that code scanning gives the root of the checkout."""
-LONGEST = 1024
-"""Characters of a description at most; GitHub, "SARIF support for code scanning", table of reportingDescriptor."""
-
-MOST = 25_000
-"""Results in a run at most: code scanning refuses a log with more; GitHub, "SARIF results exceed one or more limits"."""
+"""GitHub's name for the root of the checkout."""
+MAX_DESCRIPTION_LENGTH = 1024
+"""Characters; GitHub, "SARIF support for code scanning", table of reportingDescriptor."""
+MAX_RESULTS = 25_000
+"""Code scanning refuses a run with more; GitHub, "SARIF results exceed one or more limits"."""
 
 LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
-# How sure a finding is a problem of this configuration. The rules with errors repeat what the server does, or are proved;
-# a warning rests on what the rest of the cluster is like; advice weighs what is usual.
+# How certain a finding is a problem of this configuration. Rules with errors repeat what the server does, or are proved;
+# a warning depends on the rest of the cluster; advice weighs what is usual.
 _PRECISIONS = {"error": "very-high", "warning": "high", "info": "medium", "off": "medium"}
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "off": "recommendation"}
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
-    """One SARIF log in ASCII with one run; `results` is there, and empty, when nothing was found. Ends in a newline."""
-    findings = _most(report)
-    ids = sorted({finding.rule for finding in findings})
-    hashes = _hashes(report)
+    """Render a log with one run in ASCII; `results` is empty for a clean run."""
+    findings = _select(report)
+    rules = sorted({finding.rule for finding in findings})
+    hashes = _hash_lines(report)
+    locator = EditLocator(report)
     run: dict[str, Any] = {
         "tool": {
             "driver": {
                 "name": "apflint",
                 "informationUri": HOME,
                 "semanticVersion": __version__,
-                "rules": [_rule(catalogue.rule(rule)) for rule in ids],
+                "rules": [_rule(catalogue.rule(rule)) for rule in rules],
             }
         },
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {
             ROOT: {"description": {"text": "The root of the checkout, or the directory that apflint ran in."}}
         },
-        "results": [_result(finding, ids.index(finding.rule), hashes) for finding in findings],
+        "results": [_result(finding, rules.index(finding.rule), hashes, locator) for finding in findings],
     }
     if left := len(report.findings) - len(findings):
-        told = f"{left:,} more findings are not in this log: code scanning takes {MOST:,}. The most severe are here."
-        note = {"level": "warning", "message": {"text": told}}
-        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [note]}]
+        text = f"{left:,} more findings are not in this log: code scanning accepts {MAX_RESULTS:,}. The most severe are here."
+        notification = {"level": "warning", "message": {"text": text}}
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     return to_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, 1)
 
 
-def _most(report: Report) -> tuple[Finding, ...]:
-    """The findings that a log takes, in the order of the report: all, or the most severe."""
-    if len(report.findings) <= MOST:
-        return report.findings
-    from apflint.output.findings.github import ranked  # nearly never needed
-
-    kept = {id(finding) for finding in ranked(report)[:MOST]}
-    return tuple(finding for finding in report.findings if id(finding) in kept)
+def _select(report: Report) -> list[Finding]:
+    """Return the findings that a log may have, in the order of the report: all, or the most important ones."""
+    return [report.findings[index] for index in sorted(rank(report.findings)[:MAX_RESULTS])]
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    """A rule, as its page tells it."""
+    """Describe a rule by its page."""
     why = rule.body.partition("## Why\n")[2].partition("\n## ")[0].strip()
-    first = " ".join(why.partition("\n\n")[0].split())
+    first_paragraph = " ".join(why.partition("\n\n")[0].split())
     references = "".join(f"- <{reference}>\n" for reference in rule.references)
     return {
         "id": rule.id,
         "name": rule.name,
-        "shortDescription": {"text": _plain(rule.summary)},
-        "fullDescription": {"text": _plain(first or rule.summary)},
+        "shortDescription": {"text": _shorten(rule.summary)},
+        "fullDescription": {"text": _shorten(first_paragraph or rule.summary)},
         "help": {
             "text": f"{rule.summary}\n\n{why}\n\n{rule.url}\n",
             "markdown": f"{rule.summary}\n\n{catalogue.readable(rule.body)}\n## References\n\n{references}",
         },
         "helpUri": rule.url,
-        "defaultConfiguration": {"enabled": rule.severity != "off", "level": _level(rule)},
+        "defaultConfiguration": {
+            "enabled": rule.severity != "off",
+            "level": "note" if rule.severity == "off" else LEVELS[rule.severity],
+        },
         "properties": {
             "tags": ["kubernetes", "api-priority-and-fairness", rule.stage],
             "precision": _PRECISIONS[rule.severity],
@@ -100,45 +101,66 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _level(rule: Rule) -> str:
-    return "note" if rule.severity == "off" else LEVELS[rule.severity]
-
-
-def _plain(markdown: str) -> str:
-    """A sentence without code spans and link targets, cut to what GitHub takes."""
+def _shorten(markdown: str) -> str:
+    """Remove code spans and link targets, and cut the text to what GitHub accepts."""
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", markdown).replace("`", "")
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= MAX_DESCRIPTION_LENGTH else f"{text[: MAX_DESCRIPTION_LENGTH - 3]}..."
 
 
-def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str]) -> dict[str, Any]:
+def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], locator: EditLocator) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": LEVELS[finding.severity],
-        "message": {"text": text(finding.message)},
-        "locations": [{"physicalLocation": _place(finding.file, finding.span), **_logical(finding)}],
+        "message": {"text": escape_links(describe_in_one_line(finding))},
+        "locations": [{"physicalLocation": _location(finding.file, finding.span), **_object(finding)}],
     }
     if finding.related:
         result["relatedLocations"] = [
-            {"id": number, "physicalLocation": _place(other.file, other.span), "message": {"text": text(other.message)}}
+            {
+                "id": number,
+                "physicalLocation": _location(other.file, other.span),
+                "message": {"text": escape_links(other.message)},
+            }
             for number, other in enumerate(finding.related, 1)
         ]
-    # Of a file that could not be read there is no line to hash.
+    # A file that could not be read has no line to hash.
     if fingerprint := hashes.get((finding.file, finding.span.line)):
         result["partialFingerprints"] = {"primaryLocationLineHash": fingerprint}
+    if fix := _fix(finding, locator):
+        result["fixes"] = [fix]
     return result
 
 
-def text(message: str) -> str:
-    """A message that says what it says: `[text](target)` from a manifest must not become a link (SARIF 3.11.6).
+def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
+    """Return the fix with its edits, or None if there are none."""
+    edits = locator.locate(finding) if finding.fix else None
+    if not finding.fix or not edits:
+        return None
+    safety = "safe" if finding.fix.safe else "unsafe"
+    return {
+        "description": {"text": f"{escape_links(finding.fix.title)} ({safety})"},
+        "artifactChanges": [
+            {
+                "artifactLocation": locate_artifact(finding.file),
+                "replacements": [
+                    {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}} for edit in edits
+                ],
+            }
+        ],
+    }
 
-    The backslash stands where it cannot be taken for one that the message had before the bracket.
+
+def escape_links(message: str) -> str:
+    """Sanitize a message, and keep `[text](target)` from a manifest from becoming a link (SARIF 3.11.6).
+
+    The backslash stands where it cannot be mistaken for one that the message had before the bracket.
     """
     return sanitize(message).replace("](", "]\\(")
 
 
-def _logical(finding: Finding) -> dict[str, Any]:
-    """Which object it is, and which field of it."""
+def _object(finding: Finding) -> dict[str, Any]:
+    """Return the object and field as a logical location."""
     if finding.object is None:
         return {}
     name = sanitize(f"{finding.object.kind}/{finding.object.name}")
@@ -146,28 +168,29 @@ def _logical(finding: Finding) -> dict[str, Any]:
     return {"logicalLocations": [{"kind": "object", "fullyQualifiedName": f"{name}:{field}" if field else name}]}
 
 
-def _place(file: str, span: Span) -> dict[str, Any]:
+def _location(file: str, span: Span) -> dict[str, Any]:
+    return {"artifactLocation": locate_artifact(file), "region": _region(span)}
+
+
+def _region(span: Span) -> dict[str, int]:
     return {
-        "artifactLocation": location(file),
-        "region": {
-            "startLine": span.line,
-            "startColumn": span.column,
-            "endLine": span.end_line,
-            "endColumn": span.end_column,
-        },
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
     }
 
 
-def location(file: str) -> dict[str, str]:
-    """Where a file is: relative to where we run, or as a `file:` address where it lies elsewhere."""
-    path = from_root(file)
+def locate_artifact(file: str) -> dict[str, str]:
+    """Return the address of a file: relative to the root of the checkout, or a `file:` address outside of it."""
+    path = relative_to_checkout(file)
     if os.path.isabs(path):
-        return {"uri": f"file://{_quoted(path)}"}
-    return {"uri": _quoted(path), "uriBaseId": ROOT}
+        return {"uri": f"file://{_quote(path)}"}
+    return {"uri": _quote(path), "uriBaseId": ROOT}
 
 
-def _quoted(path: str) -> str:
-    """A path as part of an address: bytes that are no UTF-8 are kept as they are on disk."""
+def _quote(path: str) -> str:
+    """Return a path as part of an address. Bytes that are not UTF-8 stay as they are on disk."""
     from urllib.parse import quote  # only this format needs it
 
     try:
@@ -177,14 +200,14 @@ def _quoted(path: str) -> str:
     return quote(data)
 
 
-def _hashes(report: Report) -> dict[tuple[str, int], str]:
-    """The fingerprint of each line that has a finding."""
+def _hash_lines(report: Report) -> dict[tuple[str, int], str]:
+    """Return the fingerprint of each line that has a finding."""
     lines: dict[str, set[int]] = {}
     for finding in report.findings:
         lines.setdefault(finding.file, set()).add(finding.span.line)
     return {
-        (file, line): found
-        for file, wanted in lines.items()
+        (file, line): fingerprint
+        for file, numbers in lines.items()
         if file in report.sources
-        for line, found in line_hashes(report.sources[file].text, wanted).items()
+        for line, fingerprint in hash_lines(report.sources[file].text, numbers).items()
     }

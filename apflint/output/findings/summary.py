@@ -1,4 +1,4 @@
-"""What a run looked at, what it passed over and why, and how many findings each rule has."""
+"""What a run checked, what it skipped and why, and how many findings each rule has."""
 
 from __future__ import annotations
 
@@ -9,139 +9,154 @@ from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.finding import SEVERITIES
 from apflint.output.console import Painter, count_cells, indent_lines, wrap
 from apflint.output.sanitize import sanitize, sanitize_path
+from apflint.record import NamedTuple
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from apflint.finding import Report, Severity, Skipped
     from apflint.output.console import Style
 
-REASONS: dict[str, tuple[str, str]] = {
-    "template or patch, not a manifest yet": (
+
+class _Reason(NamedTuple):
+    """How to report what was skipped for one reason."""
+
+    one: str
+    several: str
+    """`{}` stands for the number."""
+    is_path: bool = False
+    """A whole file or directory was skipped, not a document in a file."""
+    verbose_only: bool = False
+    """Printed with `-v` only: nobody expects such directories to be read."""
+
+
+_REASONS = {
+    "template or patch, not a manifest yet": _Reason(
         "1 template or patch, not a manifest yet (APF003 says how to render it)",
         "{} templates or patches, not manifests yet (APF003 says how to render them)",
     ),
-    "unreadable, but nothing of API Priority and Fairness in it": (
-        "1 document that is no YAML or JSON, without anything of API Priority and Fairness in it",
-        "{} documents that are no YAML or JSON, without anything of API Priority and Fairness in them",
+    "unreadable, but nothing of API Priority and Fairness in it": _Reason(
+        "1 document that is neither YAML nor JSON and contains nothing of API Priority and Fairness",
+        "{} documents that are neither YAML nor JSON and contain nothing of API Priority and Fairness",
     ),
-    "no Kubernetes object": ("1 document that is no Kubernetes object", "{} documents that are no Kubernetes objects"),
-    "other kinds": ("1 document of another kind", "{} documents of other kinds"),
-    "patch listed in a kustomization": (
-        "1 patch listed in a kustomization (check what it makes: kustomize build DIR | apflint check -)",
-        "{} patches listed in kustomizations (check what these make: kustomize build DIR | apflint check -)",
+    "no Kubernetes object": _Reason(
+        "1 document that is not a Kubernetes object", "{} documents that are not Kubernetes objects"
     ),
-    "context": ("1 file of the context", "{} files of the context"),
-    "upper-case suffix, which kubectl does not read": (
+    "other kinds": _Reason("1 document of another kind", "{} documents of other kinds"),
+    "patch listed in a kustomization": _Reason(
+        "1 patch listed in a kustomization (check the result: kustomize build DIR | apflint check -)",
+        "{} patches listed in kustomizations (check the result: kustomize build DIR | apflint check -)",
+        is_path=True,
+    ),
+    "context": _Reason("1 file of the context", "{} files of the context", is_path=True),
+    "upper-case suffix, which kubectl does not read": _Reason(
         "1 file with an upper-case suffix, which kubectl does not read",
         "{} files with an upper-case suffix, which kubectl does not read",
+        is_path=True,
     ),
-    "hidden directory": ("1 hidden directory", "{} hidden directories"),
-    "directory of installed packages": ("1 directory of installed packages", "{} directories of installed packages"),
+    "hidden directory": _Reason("1 hidden directory", "{} hidden directories", is_path=True, verbose_only=True),
+    "directory of installed packages": _Reason(
+        "1 directory of installed packages", "{} directories of installed packages", is_path=True, verbose_only=True
+    ),
 }
-"""Why something was not checked -> one of it, several of it; in the order of the lines. Others are shown as they are."""
+"""In the order of the lines; other reasons follow."""
 
 
-_PATHS = frozenset([*REASONS][-5:])
-"""Reasons to leave out a file or a directory as a whole, not a document in a file."""
-_VERBOSE = frozenset([*REASONS][-2:])
-"""Reasons that are only listed with `-v`: nobody expects such directories to be read."""
+def count_by_severity(counts: Counter[Severity], paint: Painter) -> str:
+    """Return `2 errors, 1 warning`: the severities that occur, errors first."""
+    return ", ".join(
+        paint(pluralize(counts[severity], severity), severity) for severity in SEVERITIES if counts[severity]
+    )
 
 
-def counts(per_severity: Mapping[Severity, int], paint: Painter) -> str:
-    """`2 errors, 1 warning, 3 infos`: those that there are, from the worst."""
-    present = [(severity, per_severity[severity]) for severity in SEVERITIES if per_severity[severity]]
-    return ", ".join(paint(pluralize(count, severity), severity) for severity, count in present)
-
-
-def summary(report: Report, style: Style, paint: Painter, *, fixes: str = "apflint fix") -> str:
-    """One line on the findings, one on those that the command `fixes` mends, and one for each reason why something was not checked."""
-    lines = _verdict(report, style, paint)
+def render_summary(report: Report, style: Style, paint: Painter, *, fixes: str = "apflint fix") -> str:
+    """Render a line on the findings, a line on the command that `fixes` them (if any), and a line per reason to skip something."""
+    lines = [*_outcome(report, style, paint)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
-    reasons: dict[str, list[Skipped]] = {reason: [] for reason in REASONS}
+    by_reason: dict[str, list[Skipped]] = {reason: [] for reason in _REASONS}
     for skipped in report.skipped:
-        reasons.setdefault(_reason(skipped), []).append(skipped)
-    for reason, passed_over in reasons.items():
-        if not passed_over or (reason in _VERBOSE and not style.verbose):
-            continue
-        first, *rest = wrap(f"Not checked: {_passed_over(reason, passed_over)}", style.width, 0, 2)
-        lines += [first, *indent_lines(rest, "  ")]
-        if style.verbose and (len(passed_over) > 1 or reason not in _PATHS):
-            lines += [
-                f"  {sanitize_path(s.file)}: {'' if reason in _PATHS else f'{s.documents} '}{sanitize(s.reason)}"
-                for s in passed_over
-            ]
-    return "\n".join(lines)
+        # The loader names the kind (`Pod objects`), which would be a line for each kind in a repository.
+        reason = "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
+        by_reason.setdefault(reason, []).append(skipped)
+    for reason, group in by_reason.items():
+        lines += _skipped(reason, group, style)
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _reason(skipped: Skipped) -> str:
-    """The loader names the kind (`Pod objects`), which would be a line for each kind in a repository."""
-    return "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
-
-
-def _verdict(report: Report, style: Style, paint: Painter) -> list[str]:
+def _outcome(report: Report, style: Style, paint: Painter) -> Iterator[str]:
     files, objects = pluralize(report.files, "file"), pluralize(report.objects, "object")
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
     suppressed += f" {report.baselined} in the baseline." if report.baselined else ""
-    per_severity = {severity: report.count(severity) for severity in SEVERITIES}
     release = sanitize(report.kubernetes)
     if report.findings:
-        found = f"Found {counts(per_severity, Painter())}"
-        colored = f"Found {counts(per_severity, paint)}"
+        counts = Counter({severity: report.count(severity) for severity in SEVERITIES})
+        start, painted = (f"Found {count_by_severity(counts, painter)}" for painter in (Painter(), paint))
         where = f"{objects} of {files}" if report.objects else files
         text = f" in {where}, for Kubernetes {release}.{suppressed}"
-        if left_out := report.left_out:
-            text += f" {left_out:,} of them or more are left out: a file has more than {MAX_FINDINGS_PER_RULE:,} findings of one rule."
+        if report.left_out:
+            text += (
+                f" At least {report.left_out:,} of them are not printed: a file has more than"
+                f" {MAX_FINDINGS_PER_RULE:,} findings of one rule."
+            )
     elif report.objects:
-        found, colored = "All good:", paint("All good:", "good")
+        start, painted = "All good:", paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
     elif not report.files:
-        found = colored = "Nothing to check:"
-        text = " no file named *.yaml, *.yml or *.json was found. For example, check what a cluster has:"
-        text += " kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -"
+        start = painted = "Nothing to check:"
+        text = (
+            " there is no file named *.yaml, *.yml or *.json. To check the objects of a cluster:"
+            " kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -"
+        )
     else:
-        found = colored = "Nothing to check:"
+        start = painted = "Nothing to check:"
         text = f" no FlowSchema and no PriorityLevelConfiguration in {files}.{suppressed}"
-    first, *rest = wrap(text, style.width, count_cells(found))
-    return [colored + first, *rest]
+    first, *rest = wrap(text, style.width, count_cells(start))
+    yield painted + first
+    yield from rest
 
 
 def _fixable(report: Report, command: str) -> str:
-    """How many findings the command mends: `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`."""
+    """Return `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`, or nothing."""
     fixes = [finding.fix for finding in report.findings if finding.fix is not None]
     safe = sum(fix.safe for fix in fixes)
     if not fixes:
         return ""
     more = f" ({len(fixes) - safe} more with --unsafe-fixes)" if 0 < safe < len(fixes) else ""
-    which = "It" if len(report.findings) == 1 else f"{safe or len(fixes)} of them"
-    return f"{which} can be fixed: {command}{'' if safe else ' --unsafe-fixes'}{more}"
+    subject = "It" if len(report.findings) == 1 else f"{safe or len(fixes)} of them"
+    return f"{subject} can be fixed: {command}{'' if safe else ' --unsafe-fixes'}{more}"
 
 
-def _passed_over(reason: str, skipped: list[Skipped]) -> str:
-    """`3 documents of other kinds in 2 files`, `1 document of another kind in pod.yaml`."""
-    count, files = sum(s.documents for s in skipped), {s.file for s in skipped}
-    default = f"1 document ({sanitize(reason)})", f"{{}} documents ({sanitize(reason)})"
-    one, several = REASONS.get(reason, default)
-    text = one if count == 1 else several.replace("{}", str(count), 1)
-    if reason in _PATHS:
-        return text if count > 1 else f"{text}: {sanitize(skipped[0].file)}"
-    where = pluralize(len(files), "file") if len(files) > 1 else sanitize(skipped[0].file)
-    return f"{text} in {where}"
+def _skipped(reason: str, group: list[Skipped], style: Style) -> Iterator[str]:
+    """Yield `Not checked: 3 documents of other kinds in 2 files`; with `-v` also the files."""
+    text = _REASONS.get(reason, _Reason(f"1 document ({sanitize(reason)})", f"{{}} documents ({sanitize(reason)})"))
+    if not group or (text.verbose_only and not style.verbose):
+        return
+    count, files = sum(skipped.documents for skipped in group), {skipped.file for skipped in group}
+    line = f"Not checked: {text.one if count == 1 else text.several.replace('{}', str(count), 1)}"
+    only_file = sanitize(group[0].file)
+    if not text.is_path:
+        line += f" in {pluralize(len(files), 'file') if len(files) > 1 else only_file}"
+    elif count == 1:
+        line += f": {only_file}"
+    first, *rest = wrap(line, style.width, 0, 2)
+    yield first
+    yield from indent_lines(rest, "  ")
+    if style.verbose and (len(group) > 1 or not text.is_path):
+        for skipped in group:
+            documents = "" if text.is_path else f"{skipped.documents} "
+            yield f"  {sanitize_path(skipped.file)}: {documents}{sanitize(skipped.reason)}"
 
 
-def statistics(report: Report, paint: Painter) -> list[str]:
-    """A table: how many findings each rule has, the most frequent first; nothing for a clean run."""
-    rows: Counter[tuple[Severity, str, str]] = Counter()
-    for f in report.findings:
-        rows[f.severity, f.rule, f.name] += 1 + f.more
-    if not rows:
-        return []
-    width = len(str(max(rows.values())))
-    ordered = sorted(rows.items(), key=lambda row: (-row[1], row[0][1], SEVERITIES.index(row[0][0]), row[0][2]))
-    table = [
-        f"{count:>{width}}  {sanitize(rule)}  {paint(severity, severity)}{' ' * (7 - len(severity))}  {sanitize(name)}"
-        for (severity, rule, name), count in ordered
-    ]
-    return ["\n".join(table)]
+def render_statistics(report: Report, paint: Painter) -> str:
+    """Render how many findings each rule has, the most frequent rule first; nothing for a clean run."""
+    counts: Counter[tuple[Severity, str, str]] = Counter()
+    for finding in report.findings:
+        counts[finding.severity, finding.rule, finding.name] += 1 + finding.more
+    width = len(str(max(counts.values(), default=0)))
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0][1], SEVERITIES.index(row[0][0]), row[0][2]))
+    return "".join(
+        f"{count:>{width}}  {sanitize(rule)}  {paint(severity, severity)}{' ' * (7 - len(severity))}  {sanitize(name)}\n"
+        for (severity, rule, name), count in rows
+    )

@@ -1,134 +1,111 @@
-"""Findings for people: by file, with the line they are about, and a summary of what was looked at."""
+"""Findings for people: each with its message, its place, the line of source, notes and help."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.finding import SEVERITIES
 from apflint.output.console import Painter, count_cells, indent_lines, wrap
-from apflint.output.findings.snippet import UNWRAPPED, snippet
-from apflint.output.findings.summary import counts, statistics, summary
-from apflint.output.sanitize import sanitize, sanitize_path
+from apflint.output.findings.notes import describe_fix, list_notes, list_related
+from apflint.output.findings.snippet import UNWRAPPED_WIDTH, cut_snippet
+from apflint.output.findings.summary import render_statistics, render_summary
+from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.finding import Finding, Report, Severity
-    from apflint.load.source import Source
-    from apflint.location import Span
-    from apflint.output.console import Style
+    from collections.abc import Iterator
 
-PROSE = 100
-"""Cells of a line of prose at most: longer ones are hard to read, however wide the terminal."""
+    from apflint.finding import Finding, Report
+    from apflint.load.source import Source
+    from apflint.output.console import Style
 
 
 def render(report: Report, style: Style) -> str:
-    """The findings (or how many of each rule), then the summary unless `style` is quiet."""
+    """Render the findings, or the number of findings of each rule; then the summary, unless `style` is quiet."""
     paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
-    blocks = statistics(report, paint) if style.statistics else _findings(report, style, paint)
+    if style.statistics:
+        blocks = [table] if (table := render_statistics(report, paint)) else []
+    else:
+        blocks = [
+            _Block(finding, report.sources.get(finding.file), style, paint).render() for finding in report.findings
+        ]
     if not style.quiet:
-        blocks = [*blocks, summary(report, style, paint)]
-    return "\n\n".join(blocks) + "\n" if blocks else ""
-
-
-def _findings(report: Report, style: Style, paint: Painter) -> list[str]:
-    """One block of lines for each file's heading and each finding."""
-    files: dict[str, list[Finding]] = {}
-    for finding in report.findings:
-        files.setdefault(finding.file, []).append(finding)
-    blocks = []
-    for file, findings in files.items():
-        per_severity = {
-            severity: sum(1 + f.more for f in findings if f.severity == severity) for severity in SEVERITIES
-        }
-        blocks.append(f"{paint(sanitize_path(file), 'bold')}: {counts(per_severity, paint)}")
-        blocks += ["\n".join(_Block(finding, report, style, paint).lines()) for finding in findings]
-    return blocks
+        blocks.append(render_summary(report, style, paint))
+    return "\n".join(blocks)
 
 
 class _Block(NamedTuple):
-    """One finding and what its lines need."""
+    """One finding, and what its lines need."""
 
     finding: Finding
-    report: Report
+    source: Source | None
     style: Style
     paint: Painter
 
-    @property
-    def gutter(self) -> int:
-        """Cells for line numbers: the same for all snippets of the finding, and at least as wide as the arrow."""
-        finding = self.finding
-        return max(3, *(len(str(span.line)) for span in (finding.span, *(r.span for r in finding.related))))
+    def render(self) -> str:
+        lines = [*self._message(), *self._place(), *self._snippet(), *self._notes()]
+        return "".join(f"{line}\n" for line in lines)
 
     @property
-    def prose(self) -> int | None:
-        """Cells of a line of prose."""
-        return self.style.width and min(self.style.width, PROSE)
+    def _margin(self) -> str:
+        """Spaces below the line number."""
+        return " " * len(str(self.finding.span.line))
 
-    def lines(self) -> list[str]:
-        """The message; the place, with its line; other places; the server's view; the fix."""
-        finding = self.finding
-        lines = self._message()
-        lines += self._place("-->", finding.file, finding.span, self._object())
-        lines += self._snippet(finding.file, finding.span, "^", finding.severity)
-        for related in finding.related:
-            lines += self._place("see", related.file, related.span, sanitize(related.message))
-            lines += self._snippet(related.file, related.span, "-", None)
-        if finding.apiserver and finding.rejected:
-            at = "" if finding.apiserver.field == finding.field else f" at {sanitize(finding.apiserver.field)}"
-            lines += self._note("kube-apiserver", f" rejects this object: {sanitize(finding.apiserver.reason)}{at}")
-        if finding.fix:
-            safety = "safe" if finding.fix.safe else "unsafe: --unsafe-fixes"
-            lines += self._note("fix", f": {sanitize(finding.fix.title)} ({safety})", "good")
-        return lines
-
-    def _message(self) -> list[str]:
+    def _message(self) -> Iterator[str]:
         finding, paint = self.finding, self.paint
-        rule, name = sanitize(finding.rule), sanitize(finding.name)
-        taken = count_cells(f"{finding.severity} {rule} {name}: ")
-        first, *rest = wrap(sanitize(finding.message), self.prose, taken, 2)
-        head = (
-            f"{paint(finding.severity, finding.severity)} {paint.link(paint(rule, 'bold'), finding.url)}"
-            f" {paint(name, 'bold')}: {first}"
-        )
-        return [head.rstrip(" "), *indent_lines(rest, "  ")]
+        taken = count_cells(f"{finding.severity}[{finding.rule}]: ")
+        first, *rest = wrap(sanitize(finding.message), self.style.prose_width, taken, 2)
+        rule = paint.link(paint(f"[{sanitize(finding.rule)}]", finding.severity), finding.url)
+        yield f"{paint(finding.severity, finding.severity)}{rule}: {paint(first, 'bold')}".rstrip(" ")
+        yield from indent_lines((paint(line, "bold") for line in rest), "  ")
 
-    def _object(self) -> str:
-        """Which object, so that the reader of a long file need not scroll up; with `-v` also which field."""
+    def _place(self) -> Iterator[str]:
+        """`file:line:column` is never broken, because terminals and editors make a link of it; the object follows if it fits."""
         finding = self.finding
-        parts = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
-        parts += [finding.field] if finding.field and self.style.verbose else []
-        return sanitize(", ".join(parts))
+        named = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
+        named += [finding.field] if finding.field and self.style.verbose else []
+        about = sanitize(", ".join(named))
+        arrow = f"{self._margin}--> "
+        place = f"{sanitize(finding.file)}:{finding.span.line}:{finding.span.column}"
+        width = self.style.prose_width
+        below: list[str] = []
+        if about and width is not None and len(arrow) + count_cells(place) + 2 + count_cells(about) > width:
+            below = indent_lines(wrap(about, width, len(arrow), len(arrow)), " " * len(arrow))
+        elif about:
+            place = f"{place}  {about}"
+        yield f"{self.paint(arrow, 'gutter')}{place}"
+        yield from below
 
-    def _place(self, arrow: str, file: str, span: Span, text: str) -> list[str]:
-        """`file:line:column`, never broken, because terminals and editors make a link of it; `text` follows if it fits."""
-        arrow = f"  {arrow.rjust(self.gutter)} "
-        place = f"{sanitize(file)}:{span.line}:{span.column}"
-        indent = len(arrow)
-        if text and self.prose is not None and indent + count_cells(place) + 2 + count_cells(text) > self.prose:
-            below = indent_lines(wrap(text, self.prose, indent, indent), " " * indent)
-        else:
-            place, below = f"{place}  {text}".rstrip(" "), []
-        return [f"{self.paint(arrow, 'gutter')}{place}", *below]
-
-    def _snippet(self, file: str, span: Span, mark: str, severity: Severity | None) -> list[str]:
-        source: Source | None = self.report.sources.get(file)
-        width = UNWRAPPED if self.style.width is None else self.style.width
-        edge = 2 + self.gutter + len(" | ")
-        cut = snippet(source, span, max(20, width - edge)) if source else None
-        if cut is None:
-            return []
-        number = f"  {str(span.line).rjust(self.gutter)} |"
-        blank = f"  {' ' * self.gutter} |"
-        below = self.paint(mark * cut.marks, severity or "gutter")
+    def _snippet(self) -> Iterator[str]:
+        span, paint = self.finding.span, self.paint
+        width = self.style.width or UNWRAPPED_WIDTH
+        edge = len(self._margin) + len(" | ")
+        snippet = cut_snippet(self.source, span, max(20, width - edge)) if self.source else None
+        if snippet is None:
+            return
+        marks = paint("^" * snippet.marks, self.finding.severity)
         end = span.end_line if span.end_column > 1 else span.end_line - 1
-        note = f" to line {end}"
-        if end > span.line and edge + cut.indent + cut.marks + len(note) <= width:
-            below += note
-        return [
-            f"{self.paint(number, 'gutter')} {cut.text}".rstrip(" "),
-            f"{self.paint(blank, 'gutter')} {' ' * cut.indent}{below}",
-        ]
+        remark = f" to line {end}"
+        if end > span.line and edge + snippet.indent + snippet.marks + len(remark) <= width:
+            marks += remark
+        yield paint(f"{self._margin} |", "gutter")
+        yield f"{paint(f'{span.line} |', 'gutter')} {snippet.text}".rstrip(" ")
+        yield f"{paint(f'{self._margin} |', 'gutter')} {' ' * snippet.indent}{marks}"
 
-    def _note(self, label: str, text: str, code: str = "bold") -> list[str]:
-        first, *rest = wrap(f"{label}{text}", self.prose, 2, 4)
-        return [f"  {self.paint(label, code)}{first.removeprefix(label)}", *indent_lines(rest, "    ")]
+    def _notes(self) -> Iterator[str]:
+        finding = self.finding
+        for note in (*list_notes(finding), *list_related(finding)):
+            yield from self._labelled("note", note)
+        if finding.help:
+            yield from self._labelled("help", finding.help)
+        if finding.fix:
+            yield from self._labelled("fix", describe_fix(finding.fix))
+        if finding.example:
+            yield from self._labelled("example", finding.example, whole=True)
+
+    def _labelled(self, label: str, text: str, *, whole: bool = False) -> Iterator[str]:
+        """Yield a line `= note: ...`. A command stays on one line, so that it can be copied."""
+        indent = len(f"{self._margin} = {label}: ")
+        first, *rest = wrap(sanitize(text), None if whole else self.style.prose_width, indent, indent)
+        equals = self.paint(f"{self._margin} =", "gutter")
+        yield f"{equals} {self.paint(label, 'good' if label == 'fix' else 'bold')}: {first}".rstrip(" ")
+        yield from indent_lines(rest, " " * indent)

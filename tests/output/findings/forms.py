@@ -74,6 +74,26 @@ RESULT = record(
     },
     {
         "relatedLocations": listed(record({"id": COUNT, "physicalLocation": PLACE, "message": MESSAGE}), 1),
+        "fixes": listed(
+            record(
+                {
+                    "description": MESSAGE,
+                    "artifactChanges": listed(
+                        record(
+                            {
+                                "artifactLocation": ARTIFACT,
+                                "replacements": listed(
+                                    record({"deletedRegion": REGION, "insertedContent": MESSAGE}), 1
+                                ),
+                            }
+                        ),
+                        1,
+                    ),
+                }
+            ),
+            1,
+        )
+        | {"maxItems": 1},
         "partialFingerprints": record(
             {"primaryLocationLineHash": {"type": "string", "pattern": "^[0-9a-f]{1,16}:[1-9][0-9]*$"}}
         ),

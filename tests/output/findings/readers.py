@@ -20,7 +20,8 @@ from xml.etree import ElementTree as ET
 
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
-from report_forms import GITLAB, JUNIT, SARIF
+
+from output.findings.forms import GITLAB, JUNIT, SARIF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,13 +58,15 @@ def shown(text: str) -> str:
 
 def read_json(text: str) -> Iterator[Shown]:
     for found in json.loads(text)["findings"]:
+        more = [note for note in found["notes"] if note.startswith("At least ") and note.endswith(" not reported.")]
+        message = f"{found['message']} (help: {found['help']})" if found["help"] else found["message"]
         yield Shown(
             f"{found['rule']} {found['name']}",
             found["severity"],
             found["file"],
             found["line"],
             found["column"],
-            found["message"],
+            f"{message}. {more[0]}" if more else message,
         )
 
 
@@ -111,7 +114,9 @@ def read_junit(text: str) -> Iterator[Shown]:
             (told,) = case
             first, message, *_ = (told.text or "").split("\n")
             severity = told.attrib["type"] if told.tag == "failure" else "info"
-            assert told.get("message") == (message if told.tag == "failure" else None)
+            assert (told.tag == "failure") == ("message" in told.attrib)
+            message = told.get("message", message)
+            assert (told.text or "").split("\n")[1] in message
             assert first == f"{case.get('classname')}:{named[2]}:{named[3]}: {severity} {named[1]}"
             yield Shown(named[1], severity, case.attrib["classname"], int(named[2]), int(named[3]), message)
 

@@ -18,11 +18,11 @@ import pytest
 import xmlschema
 from hostile_manifests import FILES
 from hypothesis import given, settings
-from test_reports_read_back import LAWS, in_process
 
 from apflint.engine import Options, check
 from apflint.output.console import Style
 from apflint.output.findings import render
+from output.findings.test_read_back import LAWS, in_process
 
 if TYPE_CHECKING:
     from pathlib import Path

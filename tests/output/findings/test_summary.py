@@ -33,7 +33,7 @@ def test_no_objects_are_not_counted(folder: Path, capsys: pytest.CaptureFixture[
 def test_an_empty_directory(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check"]) == 0
     told = capsys.readouterr().err
-    assert told.startswith("Nothing to check: no file named *.yaml, *.yml or *.json was found.")
+    assert told.startswith("Nothing to check: there is no file named *.yaml, *.yml or *.json.")
     assert told.endswith("kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -\n")
 
 

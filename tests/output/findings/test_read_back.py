@@ -17,9 +17,9 @@ import pytest
 from hostile_manifests import FILES, ODD_NAMES, texts
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from report_readers import FORMATS, PEOPLE, compared, expected, read_command, read_json, read_markdown
 
 from apflint.cli.app import run
+from output.findings.readers import FORMATS, PEOPLE, compared, expected, read_command, read_json, read_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

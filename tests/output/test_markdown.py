@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.output.findings.markdown import prose
+from apflint.output.markdown import format_prose
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ from apflint.output.findings.markdown import prose
     ],
 )
 def test_prose(message: str, shown: str) -> None:
-    assert prose(message) == shown
+    assert format_prose(message) == shown

@@ -1,0 +1,55 @@
+"""The edits of a finding's fix as lines and columns, for formats that tools apply fixes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_EDIT_NEIGHBORS, MAX_PROVEN_EDIT_CHARACTERS
+from apflint.location import Span
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding, Report
+
+
+class TextEdit(NamedTuple):
+    """Replaces `span` of the finding's file by `text`."""
+
+    span: Span
+    text: str
+
+
+class EditLocator:
+    """Locates the edits of the findings of one report, within bounds for the whole report."""
+
+    def __init__(self, report: Report) -> None:
+        self._sources = report.sources
+        self._characters_left: int = MAX_PROVEN_EDIT_CHARACTERS
+        self._neighbors_left: int = MAX_EDIT_NEIGHBORS
+
+    def locate(self, finding: Finding) -> list[TextEdit] | None:
+        """Return the edits that make the fix of a finding alone, or None if the text or a bound does not allow that."""
+        source = finding.document.source if finding.document else self._sources.get(finding.file)
+        if source is None:
+            return None
+        if "&" in source.text:  # a YAML anchor: the edits are proved by reading the text again
+            self._characters_left -= len(source.text)
+        self._neighbors_left -= _count_neighbors(finding)
+        if self._characters_left < 0 or self._neighbors_left < 0:
+            return None
+        from apflint.edit.fix import edits_of  # imported only for a report with fixes
+
+        try:
+            edits = sorted(edits_of(finding))
+        except ValueError:
+            return None
+        return [TextEdit(Span(*source.position(edit.start), *source.position(edit.end)), edit.new) for edit in edits]
+
+
+def _count_neighbors(finding: Finding) -> int:
+    """Count the entries beside those that a fix edits: to remove one of them, all are compared."""
+    if finding.document is None or finding.fix is None:
+        return 0
+    owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)
+    return sum(len(owner) for owner in owners if isinstance(owner, Sized))

@@ -1,0 +1,61 @@
+"""JUnit: the form of the report, and that manifests stay data in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from hypothesis import example, given
+from test_cli_check import GOOD
+
+from apflint.load.source import Source
+from apflint.output.findings import render
+from apflint.output.sanitize import sanitize
+from output.findings.forms import JUNIT
+from output.findings.reports import EVERY_HOSTILE_TEXT, GOLDEN, HOSTILE_REPORTS, LAWS, describe_in_one_line
+
+if TYPE_CHECKING:
+    from apflint.finding import Report
+
+
+def junit_tree(report: Report) -> ET.Element:
+    text = render(report, "junit")
+    assert text.isascii()
+    root = ET.fromstring(text)
+    for element in root.iter():
+        must, may, children = JUNIT[element.tag]
+        assert must <= set(element.attrib) <= must | may, element.tag
+        assert {child.tag for child in element} <= children
+    for suite in root:
+        assert suite.get("tests") == str(len(suite))
+        assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
+    assert root.get("tests") == str(len(root.findall(".//testcase")))
+    assert root.get("failures") == str(len(root.findall(".//failure")))
+    return root
+
+
+@given(HOSTILE_REPORTS)
+@example(EVERY_HOSTILE_TEXT)
+@LAWS
+def test_junit_reads_back(report: Report) -> None:
+    root = junit_tree(report)
+    text = [(case.get("classname"), "".join(case.itertext())) for case in root.findall(".//testcase") if len(case)]
+    assert len(text) == len(report.findings)
+    for found in report.findings:
+        assert any(
+            file == sanitize(found.file) and f" {found.rule} {found.name}\n{sanitize(found.message)}\n" in story
+            for file, story in text
+        )
+    # Of control characters only line ends are left, and those are ours.
+    assert all(char.isprintable() or char == "\n" for char in "".join(root.itertext()))
+    assert Counter(case.get("message") for case in root.iter("failure")) == Counter(
+        sanitize(describe_in_one_line(found)) for found in report.findings if found.severity != "info"
+    )
+
+
+def test_a_clean_file_is_one_case_that_passed() -> None:
+    report = GOLDEN._replace(sources={**GOLDEN.sources, "clean.yaml": Source("clean.yaml", GOOD)})
+    suites = {suite.get("name"): suite for suite in junit_tree(report)}
+    assert [len(case) for case in suites["clean.yaml"]] == [0]
+    assert list(suites) == sorted(suites, key=str)
