@@ -93,13 +93,3 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 listed, several = join_words, join_some
-
-
-def placeholder_hint(value: str) -> str:
-    """Return a sentence, after a space, for a value that a template should have filled in."""
-    from apflint.load import templates
-
-    found = templates.in_name(value)
-    return (
-        f" {quote(found)} looks like a placeholder: render the file before it is checked or applied." if found else ""
-    )

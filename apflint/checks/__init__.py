@@ -37,7 +37,7 @@ from apflint.checks import (
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
     from apflint.effective import Effective
     from apflint.finding import Problem
@@ -178,14 +178,3 @@ def rules_of(phase: Phase) -> frozenset[str]:
 def rules_with(tag: str) -> frozenset[str]:
     """Return the ids of the rules with a tag."""
     return frozenset(rule for rule, check in CHECKS.items() if tag in check.tags)
-
-
-def is_explained(effective: Effective, rule: str, problem: Problem, rules: Collection[str]) -> bool:
-    """Whether a finding is about the requests of a FlowSchema that APF501 reports as unreachable.
-
-    `effective` has only accepted objects, `rules` are those that run. Without such a finding nothing is proved.
-    """
-    if ABOUT_CAPTURED_REQUESTS not in CHECKS[rule].tags or "APF501" not in rules or problem.place.document is None:
-        return False
-    document = problem.place.document
-    return document.kind == "FlowSchema" and document in effective.unreachable_documents

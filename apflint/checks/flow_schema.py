@@ -8,8 +8,9 @@ from apflint import builtin, formats
 from apflint.checks.comparison import differences
 from apflint.finding import Cause, Problem
 from apflint.fixes import suggestions
+from apflint.load.templates import placeholder_hint
 from apflint.location import Place
-from apflint.wording import placeholder_hint, quote, suggest
+from apflint.wording import quote, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -75,7 +75,9 @@ def check(request: Request, flags: Flags) -> int:
         _tell(outcome, flags)
         return status(report, request.printing.fail_on, failed=bool(outcome.failures) or failed)
     printing = request.printing._replace(fixes="")
-    result = show(engine.limited(report), printing, wanted, outcome.failures, require_objects=flags.require_objects)
+    result = show(
+        engine.limit_findings(report), printing, wanted, outcome.failures, require_objects=flags.require_objects
+    )
     _tell(outcome, flags)
     return result
 

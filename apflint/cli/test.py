@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
-from apflint.engine import STDIN
 from apflint.inputs import files
 from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.load.source import STDIN
 from apflint.location import Span
 from apflint.policy.reading import Mistake, read
 from apflint.policy.results import FileResult, Run

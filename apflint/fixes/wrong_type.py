@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.fix import Fix, Set, Wrap
 from apflint.fixes.yaml_values import scalar_text, write_literal, write_string
-from apflint.wording import placeholder_hint, quote
+from apflint.load.templates import placeholder_hint
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from apflint.fix import Value

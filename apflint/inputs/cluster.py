@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import rules_of
 from apflint.effective import Assumptions, Effective
-from apflint.engine import STDIN, load_inputs, report
+from apflint.engine import Options, load_inputs, report
 from apflint.errors import UserError
 from apflint.inputs import files
 from apflint.inputs.patches import Patches
+from apflint.load.source import STDIN
 from apflint.releases import release
 from apflint.settings import resolve_settings
 from apflint.workspace import build_workspace
@@ -90,7 +91,7 @@ def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -
     """Warn about manifests that no cluster can have, and say whether the answer includes them."""
     if not known.workspace.manifests and not known.workspace.troubles:
         return
-    findings = report(loaded, known, [*rules_of("validation"), _DUPLICATE]).findings
+    findings = report(loaded, known, Options(rules=(*rules_of("validation"), _DUPLICATE), suppressions=False)).findings
     if any(finding.rule == "APF003" for finding in findings):
         warn("templates among the manifests are not used: render them first")
     too_large = [finding for finding in findings if finding.rule == "APF004" and not finding.apiserver]

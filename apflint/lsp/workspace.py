@@ -257,10 +257,7 @@ class DirectoryChecker:
         self, loaded: list[Loaded], context: list[Loaded], options: Options, notes: list[str]
     ) -> DirectoryResult:
         known = Effective(build_workspace(loaded, options.kubernetes, context), options.assumptions)
-        report = engine.report(loaded, known, options.rules, suppressions=options.suppressions)
-        if options.adjust is not None:
-            adjusted = (options.adjust(finding) for finding in report.findings)
-            report = report._replace(findings=tuple(finding for finding in adjusted if finding is not None))
+        report = engine.report(loaded, known, options)
         sources = {part.source.name: part.source for part in (*context, *loaded)}
         return DirectoryResult(self.directory, report, known, sources, tuple(notes))
 

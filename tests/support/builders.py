@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.checks import CHECKS
 from apflint.effective import Assumptions, Effective
-from apflint.engine import load_inputs, report
+from apflint.engine import Options, load_inputs, report
 from apflint.releases import NEWEST, release
 from apflint.workspace import build_workspace
 
@@ -114,7 +114,11 @@ def findings(
 ) -> list[Finding]:
     """Return what all rules find, or those whose ids start with `only`."""
     server = effective(*manifests, context=context, assumptions=assumptions, kubernetes=kubernetes)
-    return [finding for finding in report([], server, CHECKS).findings if finding.rule.startswith(only)]
+    return [
+        finding
+        for finding in report([], server, Options(rules=tuple(CHECKS), suppressions=False)).findings
+        if finding.rule.startswith(only)
+    ]
 
 
 def rule_ids(found: list[Finding]) -> list[str]:
