@@ -248,4 +248,5 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         notes=problem.notes,
         help=problem.help,
         example=problem.example,
+        is_template=problem.is_template,
     )
