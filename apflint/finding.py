@@ -1,6 +1,7 @@
-"""The results of a run: problems from checks, the findings that the engine makes of them, and the report of all findings.
+"""What checks say (Problem), what the engine makes of it (Finding), and the whole answer of a run (Report).
 
-All are immutable values.
+All are plain frozen values. A check knows the place of its problem as a field path; only the engine turns that into
+lines and columns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-"""From the highest to the lowest."""
+"""From the worst to the mildest."""
 
 ObjectKey = tuple[str, str]
 """Kind and name of an object."""
@@ -45,14 +46,17 @@ class Cause(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """A related place of a problem, and what is there."""
+    """Another place that a problem is about, and what to see there."""
 
     place: Location
     message: str
 
 
 class Problem(NamedTuple):
-    """A mistake that a check found at a place. The engine adds the rule, the severity and the position."""
+    """What a check found: a message about a place. The engine adds rule, severity and line.
+
+    `place` is a field of an object, or (for text that is no object) offsets into a source, in code points.
+    """
 
     place: Location
     message: str
@@ -60,19 +64,17 @@ class Problem(NamedTuple):
     related: tuple[Elsewhere, ...] = ()
     fix: Fix | None = None
     severity: Severity | None = None
-    """The severity, if it differs from that of the rule."""
+    """Where it differs from the severity on the rule's page."""
     covered: bool = False
-    """Whether another problem of the rule covers this one, so that only `fix` needs it."""
+    """Whether another problem of the rule reports this one, too. It is left out then unless all are to be fixed."""
     involves: tuple[ObjectKey, ...] | None = None
-    """The other objects involved, including built-in ones, or None if they are unknown."""
+    """The other objects that this one is about, built-in ones included; None if they are not known."""
     notes: tuple[str, ...] = ()
     """What the API server does and why it matters, in full sentences."""
     help: str | None = None
     """What to do, in the imperative, without a final period."""
     example: str | None = None
-    """A command that demonstrates the problem."""
-    is_template: bool = False
-    """Whether the text is a template that a tool renders. The API server rejects it only as it is."""
+    """A command that shows it."""
 
 
 def reject(
@@ -94,7 +96,7 @@ def reject(
 
 
 class ObjectRef(NamedTuple):
-    """The object of a finding."""
+    """Which object a finding is about."""
 
     api_version: str
     kind: str
@@ -102,7 +104,7 @@ class ObjectRef(NamedTuple):
 
 
 class Related(NamedTuple):
-    """A related place of a finding, and what is there."""
+    """Another place that a finding is about, with what to see there."""
 
     file: str
     span: Span
@@ -110,7 +112,7 @@ class Related(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A problem as it is reported."""
+    """One finding as reporters print it."""
 
     rule: str
     name: str
@@ -125,24 +127,31 @@ class Finding(NamedTuple):
     fix: Fix | None
     url: str
     document: Document | None = None
-    """The manifest of the object, or None if the finding is not about an object. The fields below are those of `Problem`."""
+    """The object's manifest; None where the finding is about text that is no object."""
     covered: bool = False
+    """`Problem.covered`."""
     involves: tuple[ObjectKey, ...] | None = None
+    """`Problem.involves`."""
     notes: tuple[str, ...] = ()
+    """`Problem.notes`."""
     help: str | None = None
+    """`Problem.help`."""
     example: str | None = None
-    is_template: bool = False
+    """`Problem.example`."""
     more: int = 0
     """Minimum number of further findings of the rule in the file, which are not reported one by one."""
 
     @property
-    def is_rejected(self) -> bool:
-        """Whether the API server rejects the manifest, whatever severity the settings give the rule."""
-        return self.apiserver is not None and not self.is_template
+    def rejected(self) -> bool:
+        """Whether the API server rejects the object, however severe the settings take that to be.
+
+        A template (APF003) is no mistake, though a server could not read it as it stands.
+        """
+        return self.apiserver is not None and self.rule != "APF003"
 
 
 class Skipped(NamedTuple):
-    """Documents of a file that were not checked, and the reason."""
+    """Something that was not checked, and why: so many documents of it in `file`."""
 
     file: str
     reason: str
@@ -150,27 +159,26 @@ class Skipped(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The result of a run."""
+    """The answer of one run. `sources` gives reporters the text to quote, by file name."""
 
     kubernetes: str
     findings: tuple[Finding, ...]
     files: int
-    """Number of files that were read."""
+    """Files that were read."""
     objects: int
-    """Number of FlowSchemas and PriorityLevelConfigurations."""
+    """FlowSchemas and PriorityLevelConfigurations that were seen."""
     skipped: tuple[Skipped, ...]
     suppressed: int
-    """Number of findings that comments and annotations suppress."""
+    """Findings that comments and annotations suppress."""
     sources: Mapping[str, Source]
-    """The text of each file, by its name."""
     baselined: int = 0
-    """Number of findings that the baseline contains."""
+    """Findings that a baseline has."""
 
     def count(self, severity: Severity) -> int:
-        """Return the number of findings of a severity, including those that are left out."""
+        """How many findings have this severity, with those that are left out."""
         return sum(1 + finding.more for finding in self.findings if finding.severity == severity)
 
     @property
     def left_out(self) -> int:
-        """Minimum number of findings that are left out because of `MAX_FINDINGS_PER_RULE`."""
+        """How many findings are left out, at least: a file has so many of one rule that nobody would read them all."""
         return sum(finding.more for finding in self.findings)

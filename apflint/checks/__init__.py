@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint.checks import (
     capacity,
+    decoding,
     discovery,
     exemption,
     exports,
@@ -27,10 +28,9 @@ from apflint.checks import (
     references,
     requests,
     seats,
-    structure,
     subjects,
+    syntax,
     system_traffic,
-    text,
     unlisted_subjects,
     versions,
 )
@@ -90,13 +90,13 @@ def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Chec
 
 
 CHECKS: dict[str, Check] = {
-    "APF001": validation(text.syntax_error),
-    "APF002": validation(structure.duplicate_key, DECODING),
-    "APF003": validation(text.unrendered_template),
-    "APF004": validation(text.unsafe_document),
-    "APF005": validation(text.not_an_apf_object),
-    "APF101": validation(structure.unknown_field, DECODING),
-    "APF102": validation(structure.wrong_type, DECODING),
+    "APF001": validation(syntax.syntax_error),
+    "APF002": validation(decoding.duplicate_key, DECODING),
+    "APF003": validation(syntax.unrendered_template),
+    "APF004": validation(syntax.unsafe_document),
+    "APF005": validation(syntax.not_an_apf_object),
+    "APF101": validation(decoding.unknown_field, DECODING),
+    "APF102": validation(decoding.wrong_type, DECODING),
     "APF103": validation(metadata.invalid_metadata),
     "APF104": validation(metadata.namespace_on_cluster_scoped),
     "APF105": validation(exports.server_populated_field, UNNECESSARY),
@@ -161,12 +161,12 @@ CHECKS: dict[str, Check] = {
     "APF607": analysis(capacity.oversized_queues, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
     "APF701": consistency(versions.removed_api_version, DEPRECATED),
     "APF702": consistency(versions.deprecated_api_version, DEPRECATED),
-    "APF703": validation(structure.renamed_field, DECODING, DEPRECATED),
+    "APF703": validation(decoding.renamed_field, DECODING, DEPRECATED),
     "APF704": consistency(versions.share_default_differs),
     "APF705": consistency(references.default_object_gone),
-    "APF901": consistency(text.about_suppressions, DEPENDS_ON_OTHERS, UNNECESSARY),
-    "APF902": consistency(text.about_suppressions),
-    "APF903": consistency(text.about_suppressions, OFF),
+    "APF901": consistency(syntax.about_suppressions, DEPENDS_ON_OTHERS, UNNECESSARY),
+    "APF902": consistency(syntax.about_suppressions),
+    "APF903": consistency(syntax.about_suppressions, OFF),
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.fix import Fix, Set, Wrap
 from apflint.fixes.yaml_values import scalar_text, write_literal, write_string
-from apflint.load.templates import placeholder_hint
+from apflint.load.templates import suggest_rendering
 from apflint.wording import quote
 
 if TYPE_CHECKING:
@@ -36,21 +36,21 @@ _ONLY_FIELD = {"distinguisherMethod": "type", "priorityLevelConfiguration": "nam
 """Mappings of a FlowSchema with a single field, and that field."""
 
 
-def describe_wrong_type(document: Document, violation: Violation) -> tuple[str, str]:
-    """Return a message about a value of a wrong type, and what to do about it, which may be empty."""
+def describe_wrong_type(document: Document, violation: Violation) -> tuple[str, str | None]:
+    """Return message and help for a value of a wrong type."""
     got, expected = violation.got, violation.expected
     written = document.text(violation.path)
     shown = written if "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH else ""
     bounds = f" from {-_INT32_END:,} to {_INT32_END - 1:,}" if violation.what == "range" else ""
     problem = f"expected {_TYPES.get(expected, expected)}{bounds} {_describe_place(document, violation)}"
     if isinstance(got, float) and not math.isfinite(got):
-        return describe_not_finite(written), ""
+        return describe_not_finite(written), None
     if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
         message = f"{problem}, but YAML parses {shown or 'it'} as {_describe_value(got)}"
         return message, f'quote it: "{shown}"' if shown else "quote it"
     message = f"{problem}, got {_describe_value(got)}"
-    if isinstance(got, str) and (hint := placeholder_hint(got)):
-        return message, hint.strip()
+    if isinstance(got, str) and (question := suggest_rendering(got)):
+        return message, question
     if isinstance(got, str) and expected in ("int32", "int64", "boolean"):
         return message, _advise_removing_quotes(got, expected, shown)
     if expected == "list" and isinstance(got, dict):
@@ -59,7 +59,7 @@ def describe_wrong_type(document: Document, violation: Violation) -> tuple[str, 
         return message, _advise_list(document, violation)
     if expected == "object" and isinstance(got, str):
         return message, _advise_mapping(document, violation, got)
-    return message, ""
+    return message, None
 
 
 def describe_not_finite(written: str) -> str:
@@ -83,7 +83,7 @@ def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
     if expected == "list" and path[-1] in _STRING_LISTS:
         string = got if isinstance(got, str) else scalar_text(document, path)
         return _set_list(path, string) if got == "" or string else None
-    if expected == "object" and isinstance(got, str) and got and not placeholder_hint(got):
+    if expected == "object" and isinstance(got, str) and got and not suggest_rendering(got):
         field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
         if field and "\n" not in got and not got.startswith(f"{field}:"):
             return Fix(f"write {{{field}: {quote(got)}}}", True, (Wrap(path, field),))
@@ -121,14 +121,14 @@ def _describe_value(value: Any) -> str:
     return "a list" if isinstance(value, list) else "a mapping"
 
 
-def _advise_removing_quotes(value: str, expected: str, written: str) -> str:
+def _advise_removing_quotes(value: str, expected: str, written: str) -> str | None:
     if not written.startswith(("'", '"')):
-        return ""
+        return None
     if expected == "boolean":
         unquoted = value.lower() if value.lower() in ("true", "false") else ""
     else:
         unquoted = _integer_text(value, expected)
-    return f"remove the quotes: {unquoted}" if unquoted else ""
+    return f"remove the quotes: {unquoted}" if unquoted else None
 
 
 def _integer_text(value: str, expected: str) -> str:
@@ -150,10 +150,10 @@ def _advise_list(document: Document, violation: Violation) -> str:
     return f"write a list: [{written}]" if is_shown else "write a list in brackets"
 
 
-def _advise_mapping(document: Document, violation: Violation, got: str) -> str:
+def _advise_mapping(document: Document, violation: Violation, got: str) -> str | None:
     key, colon, rest = got.partition(":")
     name = str(violation.path[-1]) if violation.path else ""
     field = _ONLY_FIELD.get(name) if document.kind == "FlowSchema" else None
     if colon and rest and (key == field if field else key.isidentifier()):
         return "is a space missing after the colon?"
-    return f"write {{{field}: {got.strip()}}}" if field else ""
+    return f"write {{{field}: {got.strip()}}}" if field else None

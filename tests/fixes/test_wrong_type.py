@@ -1,10 +1,10 @@
-"""What a finding about a wrong type says of the value as it is written."""
+"""APF102: help that shows how to write a value."""
 
 from __future__ import annotations
 
 import pytest
+from support.builders import findings_in_text
 
-from apflint.engine import check
 from apflint.fixes.wrong_type import _advise_removing_quotes
 
 FLOW = """\
@@ -23,14 +23,10 @@ spec:
 """
 
 
-def _said(written: str) -> list[str]:
-    return [found.message for found in check([("a.yaml", FLOW.replace("HERE", written).encode())]).findings]
-
-
 @pytest.mark.parametrize(
-    ("written", "advice"),
+    ("written", "shown"),
     [
-        ("y", '["y"]'),  # a boolean to YAML
+        ("y", '["y"]'),  # a boolean in YAML
         ("&x no", '["no"]'),
         ("5", '["5"]'),
         ("team", "[team]"),
@@ -39,64 +35,58 @@ def _said(written: str) -> list[str]:
         ("'team, *'", '[team, "*"]'),
     ],
 )
-def test_a_list_that_a_message_advises_is_one_of_texts(written: str, advice: str) -> None:
-    [message] = _said(written)
-    assert message.endswith(f": {advice}")
-    assert not any("expected" in other for other in _said(advice))
+def test_list_in_help_has_strings_as_items(written: str, shown: str) -> None:
+    (finding,) = findings_in_text(FLOW.replace("HERE", written))
+    assert finding.help == f"write a list: {shown}"
+    assert not findings_in_text(FLOW.replace("HERE", shown), only="APF102")
 
 
 @pytest.mark.parametrize(
-    ("name", "quoted"), [("yes", '"yes"'), ("&x 2.10", '"2.10"'), ("no", '"no"'), ("0", '"0"'), ("", '"..."')]
-)
-def test_a_name_beside_its_kind_is_advised_as_it_is_written(name: str, quoted: str) -> None:
-    text = FLOW.replace("HERE", "[team]").replace("group: {name: g}", f"name: {name}")
-    [message] = [found.message for found in check([("a.yaml", text.encode())]).findings if found.rule == "APF101"]
-    assert message.endswith(f"`kind: Group` with `group: {{name: {quoted}}}`")
-
-
-@pytest.mark.parametrize(
-    ("there", "key", "value", "advice"),
+    ("original", "key", "value", "help_text"),
     [
-        ("metadata: {name: a}", "metadata", "name:a", ". Is a space missing after the colon?"),
-        ("metadata: {name: a}", "metadata", "my name:a", ""),
-        ("metadata: {name: a}", "metadata", "a", ""),
-        ("group: {name: g}", "group", "name:g", ". Is a space missing after the colon?"),
-        ("group: {name: g}", "group", "sso:g", ". Write {name: sso:g}"),
+        ("metadata: {name: a}", "metadata", "name:a", "is a space missing after the colon?"),
+        ("metadata: {name: a}", "metadata", "my name:a", None),
+        ("metadata: {name: a}", "metadata", "a", None),
+        ("group: {name: g}", "group", "name:g", "is a space missing after the colon?"),
+        ("group: {name: g}", "group", "sso:g", "write {name: sso:g}"),
     ],
 )
-def test_a_text_where_a_mapping_is_due(there: str, key: str, value: str, advice: str) -> None:
-    text = FLOW.replace("HERE", "[team]").replace(there, f"{key}: {value}")
-    [message] = [found.message for found in check([("a.yaml", text.encode())]).findings if found.rule == "APF102"]
-    assert message == f'expected a mapping for "{key}", got the string "{value}"{advice}'
+def test_help_for_a_string_in_place_of_a_mapping(original: str, key: str, value: str, help_text: str | None) -> None:
+    text = FLOW.replace("HERE", "[team]").replace(original, f"{key}: {value}")
+    (finding,) = findings_in_text(text, only="APF102")
+    assert finding.message == f'expected a mapping for "{key}", got the string "{value}"'
+    assert finding.help == help_text
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "shown", "number", "help_text"),
     [
-        ("2.10", 'YAML parses 2.10 as the number 2.1. Quote it: "2.10"'),
-        ("1" * 40, f'YAML parses {"1" * 40} as the number {float("1" * 40)}. Quote it: "{"1" * 40}"'),
-        # What is too long to show is not shown as what it was read as: that is another text.
-        ("1" * 41, "YAML parses it as the number 1.111111111111111e+40. Quote it"),
+        ("2.10", "2.10", "2.1", 'quote it: "2.10"'),
+        ("1" * 40, "1" * 40, str(float("1" * 40)), f'quote it: "{"1" * 40}"'),
+        ("1" * 41, "it", "1.111111111111111e+40", "quote it"),  # too long to show
     ],
 )
-def test_a_text_that_was_read_as_a_number_is_advised_as_it_is_written(name: str, said: str) -> None:
+def test_string_that_yaml_parses_as_a_number_is_shown_as_written(
+    name: str, shown: str, number: str, help_text: str
+) -> None:
     text = FLOW.replace("HERE", "[team]").replace("metadata: {name: a}", f"metadata: {{name: {name}}}")
-    [message] = [found.message for found in check([("a.yaml", text.encode())]).findings if found.rule == "APF102"]
-    assert message == f'expected a string for "name", but {said}'
+    (finding,) = findings_in_text(text, only="APF102")
+    assert finding.message == f'expected a string for "name", but YAML parses {shown} as the number {number}'
+    assert finding.help == help_text
 
 
 @pytest.mark.parametrize(
-    ("text", "written", "advice"),
+    ("text", "written", "help_text"),
     [
         ("5", '"5"', "remove the quotes: 5"),
         ("-5", "'-5'", "remove the quotes: -5"),
-        ("five", '"five"', ""),
-        ("0500", '"0500"', ""),  # YAML reads 320 in it
-        ("99999999999", '"99999999999"', ""),  # more than the field takes
-        ("\uff15", '"\uff15"', ""),  # a digit to Python, and a text to YAML
-        ("5", "!!str 5", ""),
-        ("9" * 400, "", ""),  # a number too large to be one has no quotes; what is too long to show is given as ""
+        ("five", '"five"', None),
+        ("0500", '"0500"', None),  # YAML parses it as 320
+        ("99999999999", '"99999999999"', None),  # does not fit into the field
+        ("\uff15", '"\uff15"', None),  # a digit for Python, a string for YAML
+        ("5", "!!str 5", None),
+        ("9" * 400, "", None),  # too long to show
     ],
 )
-def test_quotes_are_only_to_be_left_out_where_they_are(text: str, written: str, advice: str) -> None:
-    assert _advise_removing_quotes(text, "int32", written) == advice
+def test_help_removes_only_quotes_that_are_present(text: str, written: str, help_text: str | None) -> None:
+    assert _advise_removing_quotes(text, "int32", written) == help_text

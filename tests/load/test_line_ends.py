@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from support.rule_examples import parse_examples
 
 from apflint import catalogue
 from apflint.checks import CHECKS
@@ -43,7 +42,7 @@ def places(text: str) -> list[tuple[object, ...]]:
 
 
 def texts() -> list[str]:
-    examples = [example.text for rule in catalogue.read_rules() for example in parse_examples(rule)]
+    examples = [example.text for rule in catalogue.rules() for example in catalogue.examples(rule)]
     return [ITEMS, *dict.fromkeys(text for text in examples if "\r" not in text)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.checks import CHECKS
 from apflint.effective import Assumptions, Effective
-from apflint.engine import Options, load_inputs, report
+from apflint.engine import Options, check, load_inputs, report
 from apflint.releases import NEWEST, release
 from apflint.workspace import build_workspace
 
@@ -41,6 +41,16 @@ def user(name: str) -> dict[str, Any]:
 def group(name: str) -> dict[str, Any]:
     """Return a subject."""
     return {"kind": "Group", "group": {"name": name}}
+
+
+def manifest(kind: str, spec: dict[str, Any], *, version: str = "v1", **metadata: Any) -> dict[str, Any]:
+    """Return a manifest with any spec."""
+    return {
+        "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
+        "kind": kind,
+        "metadata": {"name": "x", **metadata},
+        "spec": spec,
+    }
 
 
 def flow_schema(
@@ -119,6 +129,14 @@ def findings(
         for finding in report([], server, Options(rules=tuple(CHECKS), suppressions=False)).findings
         if finding.rule.startswith(only)
     ]
+
+
+def findings_in_text(
+    text: str, *, only: str = "", name: str = "a.yaml", kubernetes: str = NEWEST.name
+) -> list[Finding]:
+    """Return what all rules find in a file, or those whose ids start with `only`."""
+    answer = check([(name, text.encode())], Options(kubernetes=release(kubernetes)))
+    return [finding for finding in answer.findings if finding.rule.startswith(only)]
 
 
 def rule_ids(found: list[Finding]) -> list[str]:

@@ -1,0 +1,217 @@
+"""APF002, APF101, APF102, APF703: what the API server cannot decode. It answers 400 and validates nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from apflint.finding import Elsewhere, Problem, reject
+from apflint.fixes.unknown_field import (
+    RBAC_ROLE_FIELDS,
+    RBAC_SUBJECT_FIELDS,
+    find_intended_kind,
+    find_owner_of_fields,
+    find_owners,
+    find_synonym,
+    fix_unknown_field,
+    is_subject_field,
+    rename_field,
+)
+from apflint.fixes.wrong_type import describe_not_finite, describe_wrong_type, fix_wrong_type
+from apflint.fixes.yaml_values import scalar_text
+from apflint.location import Path, Place, TextRange, field_path
+from apflint.model import SUBJECT_FIELDS, shares_field
+from apflint.releases import BORROWING, EXEMPT_FIELD
+from apflint.schema import find_field_paths
+from apflint.wording import did_you_mean, join_words, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.fix import Fix
+    from apflint.load.document import Document
+    from apflint.releases import Release
+    from apflint.schema import Violation
+    from apflint.workspace import Workspace
+
+_FIELD_SINCE = {"exempt": EXEMPT_FIELD, "lendablePercent": BORROWING, "borrowingLimitPercent": BORROWING}
+_SHARES = ("assuredConcurrencyShares", "nominalConcurrencyShares")
+MAX_NAMED_PLACES = 3
+
+
+def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
+    """APF002."""
+    release = workspace.release
+    for manifest in workspace.manifests:
+        document = manifest.document
+        for duplicate in document.duplicates:
+            key = quote(duplicate.path[-1])
+            message, notes = f"duplicate key {key}", tuple[str, ...]()
+            if duplicate.merged:
+                message = f"duplicate key {key}, merged by <<"
+                notes = ("The API server treats the override of a merged key as a duplicate.",)
+            reader = "kubectl" if release.strict_decoding else f"Kubernetes {release.name}"
+            yield _reject_if_strict(
+                Place(document, duplicate.path, key=True, known_offsets=(duplicate.key.start, duplicate.key.end)),
+                release,
+                message,
+                field=field_path(duplicate.path),
+                notes=(*notes, f"{reader} silently keeps the last value."),
+                help="remove one of them",
+                related=(
+                    Elsewhere(TextRange(document.source, duplicate.first.start, duplicate.first.end), "the first one"),
+                ),
+            )
+
+
+def _reject_if_strict(
+    place: Place,
+    release: Release,
+    message: str,
+    *,
+    field: str,
+    notes: tuple[str, ...] = (),
+    help: str | None = None,  # noqa: A002
+    fix: Fix | None = None,
+    related: tuple[Elsewhere, ...] = (),
+) -> Problem:
+    """Return a problem for which servers from 1.25 on reject the object. Earlier servers accept it silently."""
+    if release.strict_decoding:
+        return reject(place, "BadRequest", message, field=field, notes=notes, help=help, fix=fix, related=related)
+    return Problem(place, message, related=related, fix=fix, severity="warning", notes=notes, help=help)
+
+
+def unknown_field(workspace: Workspace) -> Iterator[Problem]:
+    """APF101."""
+    release = workspace.release
+    for document, violation in _unknown_fields(workspace):
+        if not _is_renamed(violation):
+            notes, suggestion = _explain(document, violation, release)
+            if not release.strict_decoding:
+                notes = (*notes, f"Kubernetes {release.name} silently drops the field. kubectl rejects the manifest.")
+            place = field_path(violation.path[:-1]) or document.kind
+            message = f"unknown field {quote(violation.path[-1])} in {place}"
+            fix = fix_unknown_field(document, violation, release)
+            yield _reject_field(document, violation, release, message, notes, suggestion, fix)
+
+
+def renamed_field(workspace: Workspace) -> Iterator[Problem]:
+    """APF703."""
+    release = workspace.release
+    for document, violation in _unknown_fields(workspace):
+        if _is_renamed(violation):
+            name = shares_field(document.version)
+            message = f"field {quote(violation.path[-1])} is named {quote(name)} in {document.version}"
+            if release.strict_decoding:
+                effect = (
+                    "For clients without strict validation, the server drops the field and the level gets 30 shares."
+                )
+            else:
+                effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
+            # 0 meant 30 shares under the old name and means none under the new one: only the author knows the intention.
+            fix = rename_field(document, violation.path, name, safe=violation.got != 0)
+            yield _reject_field(document, violation, release, message, (effect,), f"rename it to {quote(name)}", fix)
+
+
+def _unknown_fields(workspace: Workspace) -> Iterator[tuple[Document, Violation]]:
+    for manifest in workspace.manifests:
+        for violation in manifest.violations:
+            if violation.what == "unknown":
+                yield manifest.document, violation
+
+
+def _is_renamed(violation: Violation) -> bool:
+    return violation.path[:2] == ("spec", "limited") and len(violation.path) == 3 and violation.path[-1] in _SHARES
+
+
+def _reject_field(
+    document: Document,
+    violation: Violation,
+    release: Release,
+    message: str,
+    notes: tuple[str, ...],
+    suggestion: str | None,
+    fix: Fix | None,
+) -> Problem:
+    # The server puts a dot before an unknown field, whatever its characters.
+    parent, name = field_path(violation.path[:-1]), violation.path[-1]
+    field = f"{parent}.{name}" if parent else str(name)
+    place = Place(document, violation.path, key=True)
+    return _reject_if_strict(place, release, message, field=field, notes=notes, help=suggestion, fix=fix)
+
+
+def _explain(document: Document, violation: Violation, release: Release) -> tuple[tuple[str, ...], str | None]:
+    """Return notes and help for an unknown field."""
+    path, name = violation.path, str(violation.path[-1])
+    if release.minor < _FIELD_SINCE.get(name, 0):
+        return (f"The field was added in Kubernetes 1.{_FIELD_SINCE[name]}.",), None
+    if is_subject_field(document, path):
+        if name in RBAC_SUBJECT_FIELDS:
+            return ("Only subjects of RBAC have this field.",), "remove it"
+        if help_text := _suggest_nested_subject(document, path):
+            return (), help_text
+    if name in RBAC_ROLE_FIELDS:
+        return ("Only roles and bindings of RBAC have this field.",), "remove it"
+    if name.startswith("x-"):
+        return ("Kubernetes has no extension fields.",), "define the YAML anchor where it is first used"
+    if "\u00a0" in name:
+        return ("YAML reads no-break spaces (U+00A0) as part of the key.",), "indent the line with spaces"
+    if synonym := find_synonym(name, document.at(*path), document.version):
+        if synonym in violation.known:
+            return (), f"did you mean {quote(synonym)}?"
+        if owners := sorted(find_owners(synonym, document, release)):
+            return (), f"did you mean {quote(synonym)} in {join_words(owners)}?"
+    if question := did_you_mean(name, violation.known):
+        return (), question
+    if paths := find_field_paths(name, document.kind, document.version, release)[:MAX_NAMED_PLACES]:
+        owners = [owner.rpartition(".")[0] or f"the {document.kind}" for owner in paths]
+        return (), f"does it belong in {join_words(owners)}?"
+    if owner := find_owner_of_fields(document, violation, release):
+        parent, _, owner_name = owner.rpartition(".")
+        if parent == field_path(path[:-1]) and not document.has(*path[:-1], owner_name):
+            return (), f"did you mean {quote(owner_name)}?"
+        return (), f"do its fields belong in {owner}?"
+    return (f"Known fields are {join_words(violation.known, 'and')}.",), None
+
+
+def _suggest_nested_subject(document: Document, path: Path) -> str | None:
+    """Show how to write a subject that has its name beside the kind as in RBAC, the most frequent cause of APF101."""
+    subject = document.at(*path[:-1])
+    kind = find_intended_kind(subject)
+    if path[-1] not in ("name", "namespace") or kind is None or not isinstance(subject, dict):
+        return None
+    if path[-1] == "namespace" and "name" in subject:
+        return f"move it to {quote(SUBJECT_FIELDS[kind])} with the name" if kind == "ServiceAccount" else None
+    names = ("namespace", "name") if kind == "ServiceAccount" else ("name",)
+    values: list[str] = []
+    for name in names:
+        value = subject.get(name)
+        if isinstance(value, bool | int | float):
+            value = scalar_text(document, (*path[:-1], name))
+        values.append(f"{name}: {json.dumps(value if isinstance(value, str) and value else '...')}")
+    return f"unlike in RBAC, subjects are nested: {SUBJECT_FIELDS[kind]}: {{{', '.join(values)}}}"
+
+
+def wrong_type(workspace: Workspace) -> Iterator[Problem]:
+    """APF102."""
+    for manifest in workspace.manifests:
+        document = manifest.document
+        seen: set[Path] = set()
+        for violation in manifest.violations:
+            if violation.what != "unknown":
+                path = violation.path
+                seen.add(path)
+                message, suggestion = describe_wrong_type(document, violation)
+                # The server reports the map of labels or annotations, not the key.
+                is_in_map = path[:2] in (("metadata", "labels"), ("metadata", "annotations"))
+                yield reject(
+                    Place(document, path),
+                    "BadRequest",
+                    message,
+                    field=field_path(path[:2] if is_in_map else path),
+                    help=suggestion,
+                    fix=fix_wrong_type(document, violation),
+                )
+        for path in document.not_finite:
+            if path not in seen:
+                yield reject(Place(document, path), "BadRequest", describe_not_finite(document.text(path)))

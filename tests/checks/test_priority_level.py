@@ -1,0 +1,103 @@
+"""APF301 to APF304, APF310: the spec of a priority level."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.builders import findings, findings_in_text, manifest, priority_level
+
+KIND = "PriorityLevelConfiguration"
+LIMITED = {"limitResponse": {"type": "Reject"}}
+BOTH = {"limited": LIMITED, "exempt": {"lendablePercent": 5}}
+
+
+@pytest.mark.parametrize(
+    ("name", "level_type", "message", "required"),
+    [
+        ("exempt", "X", 'unknown priority level type "X"', "Exempt"),
+        ("exempt", "", "priority level has no type", "Exempt"),
+        ("x", "X", 'unknown priority level type "X"', "Limited"),
+    ],
+)
+def test_help_for_an_unknown_type_depends_on_the_name(name: str, level_type: str, message: str, required: str) -> None:
+    (finding,) = findings(manifest(KIND, {"type": level_type}, name=name), only="APF302")
+    assert finding.message == message
+    assert str(finding.help).startswith(f"use type {required}")
+
+
+@pytest.mark.parametrize(("level_type", "has_fix"), [("Exe", False), ("Exem", True), ("empt", True), ("Limit", False)])
+def test_misspelled_type_is_corrected_if_the_name_allows_it(level_type: str, has_fix: bool) -> None:
+    (finding,) = findings(manifest(KIND, {"type": level_type}, name="exempt"), only="APF302")
+    assert (finding.fix is not None) is has_fix
+
+
+@pytest.mark.parametrize(
+    ("name", "level_type", "field", "help_text", "title"),
+    [
+        ("x", "Limited", "spec.exempt", 'remove "exempt"', 'remove "exempt"'),
+        ("exempt", "Exempt", "spec.limited", 'remove "limited"', 'remove "limited"'),
+        ("x", "Exempt", "spec.limited", "change the type to Limited", 'change "Exempt" to "Limited"'),
+    ],
+)
+def test_field_of_the_other_type_is_fixed_unsafely(
+    name: str, level_type: str, field: str, help_text: str, title: str
+) -> None:
+    text = json.dumps(manifest(KIND, {"type": level_type, **BOTH}, name=name))
+    (finding,) = findings_in_text(text, only="APF302")
+    key = field.removeprefix("spec.")
+    assert finding.message == f'field "{key}" is not allowed in a priority level of type {level_type}'
+    assert finding.help == help_text
+    assert finding.field == field
+    assert finding.fix is not None
+    assert (finding.fix.title, finding.fix.safe) == (title, False)
+    assert text[finding.span.column - 1 : finding.span.end_column - 1] == f'"{key}"'
+
+
+def test_exempt_level_with_limits_is_changed_to_limited() -> None:
+    level = manifest(KIND, {"type": "Exempt", "limited": LIMITED})
+    fixes = [finding.fix for finding in findings(level, only="APF30")]
+    assert [fix and fix.title for fix in fixes] == ['change "Exempt" to "Limited"'] * 2
+
+
+def test_field_of_the_other_type_is_not_validated() -> None:
+    wrong = {"nominalConcurrencyShares": -1, "lendablePercent": 200}
+    for level in (
+        manifest(KIND, {"type": "Limited", "limited": LIMITED, "exempt": wrong}),
+        manifest(KIND, {"type": "Exempt", "limited": wrong}, name="exempt"),
+    ):
+        assert [finding.rule for finding in findings(level, only="APF302")] == ["APF302"]
+        assert not findings(level, only="APF304")
+        assert not findings(level, only="APF310")
+
+
+@pytest.mark.parametrize(
+    ("field", "percent", "is_accepted"),
+    [
+        *(("lendablePercent", percent, 0 <= percent <= 100) for percent in (0, 1, 100, 101, 2**31 - 1, -1)),
+        *(("borrowingLimitPercent", percent, percent >= 0) for percent in (0, 1, 100, 101, 2**31 - 1, -1)),
+    ],
+)
+def test_percentages(field: str, percent: int, is_accepted: bool) -> None:
+    limited: dict[str, Any] = {field: percent}
+    found = findings(priority_level("x", **limited), only="APF310")
+    assert [finding.field for finding in found] == [f"spec.limited.{field}"] * (not is_accepted)
+
+
+@pytest.mark.parametrize(("level_type", "fields"), [("Exempt", ["spec.exempt.lendablePercent"]), ("Limited", [])])
+def test_percentages_of_exempt_count_for_the_type_exempt(level_type: str, fields: list[str]) -> None:
+    spec = {"type": level_type, "limited": LIMITED, "exempt": {"lendablePercent": 200}}
+    assert [finding.field for finding in findings(manifest(KIND, spec, name="exempt"), only="APF310")] == fields
+
+
+def test_shares_are_named_as_in_the_version() -> None:
+    for version, kubernetes, field in (
+        ("v1", "1.30", "nominalConcurrencyShares"),
+        ("v1beta3", "1.30", "nominalConcurrencyShares"),
+        ("v1beta2", "1.28", "assuredConcurrencyShares"),
+    ):
+        level = manifest(KIND, {"type": "Limited", "limited": {field: -1, **LIMITED}}, version=version)
+        (finding,) = findings(level, only="APF304", kubernetes=kubernetes)
+        assert finding.field == f"spec.limited.{field}"
+        assert finding.message.startswith(f"{field} -1 is less than ")

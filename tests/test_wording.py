@@ -1,0 +1,53 @@
+"""Quoted values, lists, counts, and suggestions."""
+
+from __future__ import annotations
+
+import pytest
+
+from apflint.wording import did_you_mean, find_similar, join_some, join_words, pluralize, quote, suggest, write_sentence
+
+
+def test_long_values_are_cut() -> None:
+    assert quote("x" * 78) == f'"{"x" * 78}"'
+    assert quote("x" * 79) == f'"{"x" * 77}…"'
+    assert quote(["x" * 76]) == f'["{"x" * 76}"]'
+    assert quote(["x" * 77]) == f'["{"x" * 77}…'
+
+
+def test_words_are_joined() -> None:
+    assert [join_words(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a or b", "a, b or c"]
+
+
+def test_words_beyond_the_maximum_are_counted() -> None:
+    assert join_some(["a"], 4) == "a"
+    assert join_some(["a", "b", "c", "d"], 4) == "a, b, c and d"
+    assert join_some(["a", "b", "c", "d", "e"], 4) == "a, b, c and 2 more"
+
+
+def test_nouns_have_a_plural() -> None:
+    assert [pluralize(count, "seat") for count in (0, 1, 2)] == ["0 seats", "1 seat", "2 seats"]
+
+
+def test_sentence_keeps_the_case_of_names() -> None:
+    assert write_sentence("it must be v1beta3 or FlowSchema") == "It must be v1beta3 or FlowSchema."
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "question"),
+    [
+        ("byuser", ("ByUser", "ByNamespace"), 'did you mean "ByUser"?'),
+        ("server_concurrency", ("server-concurrency",), 'did you mean "server-concurrency"?'),
+        ("batch", ("batch-jobs",), 'did you mean "batch-jobs"?'),
+        ("read", ("get", "create"), None),
+        ("ByUser", ("ByUser",), None),
+        ("x" * 401, ("x" * 400,), None),
+        ("", ("a",), None),
+    ],
+)
+def test_similar_words_are_suggested(word: str, known: tuple[str, ...], question: str | None) -> None:
+    assert did_you_mean(word, known) == question
+    assert suggest(word, known) == (f" D{question[1:]}" if question else "")
+
+
+def test_most_similar_words_come_first() -> None:
+    assert find_similar("resource", ("sources", "resources", "verbs"), 2) == ("resources", "sources")
