@@ -226,7 +226,7 @@ def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
 
 def _finding(rule_id: str, problem: Problem) -> Finding:
     """Return a problem as a finding, its place as lines and columns."""
-    rule = catalogue.rule(rule_id)
+    rule = catalogue.read_rule(rule_id)
     place = problem.place
     document = place.document
     return Finding(
@@ -248,4 +248,5 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         notes=problem.notes,
         help=problem.help,
         example=problem.example,
+        is_template=problem.is_template,
     )

@@ -1,7 +1,6 @@
-"""What checks say (Problem), what the engine makes of it (Finding), and the whole answer of a run (Report).
+"""The results of a run: problems from checks, the findings that the engine makes of them, and the report of all findings.
 
-All are plain frozen values. A check knows the place of its problem as a field path; only the engine turns that into
-lines and columns.
+All are immutable values.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-"""From the worst to the mildest."""
+"""From the highest to the lowest."""
 
 ObjectKey = tuple[str, str]
 """Kind and name of an object."""
@@ -46,17 +45,14 @@ class Cause(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """Another place that a problem is about, and what to see there."""
+    """A related place of a problem, and what is there."""
 
     place: Location
     message: str
 
 
 class Problem(NamedTuple):
-    """What a check found: a message about a place. The engine adds rule, severity and line.
-
-    `place` is a field of an object, or (for text that is no object) offsets into a source, in code points.
-    """
+    """A mistake that a check found at a place. The engine adds the rule, the severity and the position."""
 
     place: Location
     message: str
@@ -64,17 +60,19 @@ class Problem(NamedTuple):
     related: tuple[Elsewhere, ...] = ()
     fix: Fix | None = None
     severity: Severity | None = None
-    """Where it differs from the severity on the rule's page."""
+    """The severity, if it differs from that of the rule."""
     covered: bool = False
-    """Whether another problem of the rule reports this one, too. It is left out then unless all are to be fixed."""
+    """Whether another problem of the rule covers this one, so that only `fix` needs it."""
     involves: tuple[ObjectKey, ...] | None = None
-    """The other objects that this one is about, built-in ones included; None if they are not known."""
+    """The other objects involved, including built-in ones, or None if they are unknown."""
     notes: tuple[str, ...] = ()
     """What the API server does and why it matters, in full sentences."""
     help: str | None = None
     """What to do, in the imperative, without a final period."""
     example: str | None = None
-    """A command that shows it."""
+    """A command that demonstrates the problem."""
+    is_template: bool = False
+    """Whether the text is a template that a tool renders. The API server rejects it only as it is."""
 
 
 def reject(
@@ -96,7 +94,7 @@ def reject(
 
 
 class ObjectRef(NamedTuple):
-    """Which object a finding is about."""
+    """The object of a finding."""
 
     api_version: str
     kind: str
@@ -104,7 +102,7 @@ class ObjectRef(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another place that a finding is about, with what to see there."""
+    """A related place of a finding, and what is there."""
 
     file: str
     span: Span
@@ -112,7 +110,7 @@ class Related(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One finding as reporters print it."""
+    """A problem as it is reported."""
 
     rule: str
     name: str
@@ -127,31 +125,24 @@ class Finding(NamedTuple):
     fix: Fix | None
     url: str
     document: Document | None = None
-    """The object's manifest; None where the finding is about text that is no object."""
+    """The manifest of the object, or None if the finding is not about an object. The fields below are those of `Problem`."""
     covered: bool = False
-    """`Problem.covered`."""
     involves: tuple[ObjectKey, ...] | None = None
-    """`Problem.involves`."""
     notes: tuple[str, ...] = ()
-    """`Problem.notes`."""
     help: str | None = None
-    """`Problem.help`."""
     example: str | None = None
-    """`Problem.example`."""
+    is_template: bool = False
     more: int = 0
     """Minimum number of further findings of the rule in the file, which are not reported one by one."""
 
     @property
-    def rejected(self) -> bool:
-        """Whether the API server rejects the object, however severe the settings take that to be.
-
-        A template (APF003) is no mistake, though a server could not read it as it stands.
-        """
-        return self.apiserver is not None and self.rule != "APF003"
+    def is_rejected(self) -> bool:
+        """Whether the API server rejects the manifest, whatever severity the settings give the rule."""
+        return self.apiserver is not None and not self.is_template
 
 
 class Skipped(NamedTuple):
-    """Something that was not checked, and why: so many documents of it in `file`."""
+    """Documents of a file that were not checked, and the reason."""
 
     file: str
     reason: str
@@ -159,26 +150,27 @@ class Skipped(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The answer of one run. `sources` gives reporters the text to quote, by file name."""
+    """The result of a run."""
 
     kubernetes: str
     findings: tuple[Finding, ...]
     files: int
-    """Files that were read."""
+    """Number of files that were read."""
     objects: int
-    """FlowSchemas and PriorityLevelConfigurations that were seen."""
+    """Number of FlowSchemas and PriorityLevelConfigurations."""
     skipped: tuple[Skipped, ...]
     suppressed: int
-    """Findings that comments and annotations suppress."""
+    """Number of findings that comments and annotations suppress."""
     sources: Mapping[str, Source]
+    """The text of each file, by its name."""
     baselined: int = 0
-    """Findings that a baseline has."""
+    """Number of findings that the baseline contains."""
 
     def count(self, severity: Severity) -> int:
-        """How many findings have this severity, with those that are left out."""
+        """Return the number of findings of a severity, including those that are left out."""
         return sum(1 + finding.more for finding in self.findings if finding.severity == severity)
 
     @property
     def left_out(self) -> int:
-        """How many findings are left out, at least: a file has so many of one rule that nobody would read them all."""
+        """Minimum number of findings that are left out because of `MAX_FINDINGS_PER_RULE`."""
         return sum(finding.more for finding in self.findings)

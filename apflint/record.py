@@ -1,7 +1,7 @@
-"""`NamedTuple` as of `typing`, less what a start cannot afford.
+"""`typing.NamedTuple` without its cost at start.
 
-`typing.NamedTuple` compiles each annotation, only to know that it could be one: of the 400 fields that one `apflint check`
-meets that is a tenth of its time. Type checkers see the class of `typing`.
+`typing.NamedTuple` compiles every annotation to check it. For the 400 fields that one `apflint check` loads, that is a tenth of
+its time. Type checkers see the class of `typing`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    class _Making(type):
-        """What is derived from `NamedTuple` is a tuple of the fields that its body names, with the methods there."""
+    class _NamedTupleMeta(type):
+        """Makes subclasses of `NamedTuple` tuples of the annotated fields, with the methods of the class body."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
             if not bases:
                 return super().__new__(cls, name, bases, body)
             fields = body.get("__annotations__", {})
             defaults = [body[field] for field in fields if field in body]
-            made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024  # without types: that is the point
+            made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024  # untyped on purpose
             for key, value in body.items():
                 if key not in fields:
                     setattr(made, key, value)
             return made
 
-    class NamedTuple(metaclass=_Making):
+    class NamedTuple(metaclass=_NamedTupleMeta):
         """See `typing.NamedTuple`."""

@@ -21,7 +21,7 @@ class RuleSelector(NamedTuple):
 
 def parse_selector(text: str) -> RuleSelector:
     """Parse a selector. Raises UserError, with similar ids or names, if it selects no rule."""
-    return RuleSelector(text, catalogue.matching(text))
+    return RuleSelector(text, catalogue.select_ids(text))
 
 
 def select_rules(

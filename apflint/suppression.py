@@ -221,7 +221,7 @@ def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | _Mista
                 from apflint.suppression_mistakes import no_names
 
                 yield partial(no_names, place, f'{_ANNOTATION}.APF203: "reason"')
-            elif (rule := catalogue.known(written)) is None:
+            elif (rule := catalogue.find_id(written)) is None:
                 from apflint.suppression_mistakes import no_rule
 
                 yield partial(no_rule, written, place, f"{_ANNOTATION}.")
@@ -254,7 +254,7 @@ def _comments(source: Source) -> Iterator[Suppression | _Mistake]:
         )
         for number, (start, end) in enumerate(rules):
             written, here = source.text[start:end], TextRange(source, start, end)
-            if (rule := catalogue.known(written)) is None:
+            if (rule := catalogue.find_id(written)) is None:
                 from apflint.suppression_mistakes import no_rule
 
                 yield partial(no_rule, written, here, "")

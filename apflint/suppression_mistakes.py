@@ -46,7 +46,7 @@ def no_rule(written: str, place: Location, prefix: str, *, hints: bool) -> Probl
     if not hints:
         return Problem(place, f'Unknown rule "{clipped(written)}". {_NOTHING}')
     try:
-        catalogue.find(written)
+        catalogue.find_rule(written)
     except ValueError as error:
         said = str(error).removesuffix(" `apflint rule` lists them all.")
         near = _meant(written)
@@ -62,8 +62,8 @@ def no_names(place: Place, form: str, *, hints: bool) -> Problem:  # noqa: ARG00
 def _meant(written: str) -> str | None:
     """The rule that a misspelt one must be. Of ids only the letters may be wrong: any other number is another rule."""
     if number := re.fullmatch(r"[APFapf]{0,3}[-_ ]?([0-9]{3})", written):
-        return f"APF{number[1]}" if f"APF{number[1]}" in catalogue.ids() else None
-    return suggestions.find_intended(written, catalogue.names())
+        return f"APF{number[1]}" if f"APF{number[1]}" in catalogue.list_ids() else None
+    return suggestions.find_intended(written, catalogue.ids_by_name())
 
 
 def _replaced(place: Location, old: str, new: str, prefix: str = "") -> Fix:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.rule_examples import Example, parse_examples
 
 from apflint import catalogue
 from apflint.output import rule_page as command
@@ -101,12 +102,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _forget() -> None:
-    for cached in (catalogue.ids, catalogue.rule, catalogue.names):
+    for cached in (catalogue.list_ids, catalogue.read_rule, catalogue.ids_by_name):
         cached.cache_clear()
 
 
 def test_a_page_is_read() -> None:
-    found = catalogue.parse(PAGE, "page")
+    found = catalogue.parse_page(PAGE)
     assert found[:7] == (
         "APF305",
         "hand-larger-than-deck",
@@ -120,43 +121,15 @@ def test_a_page_is_read() -> None:
         ),
     )
     assert found.fix is None
-    assert catalogue.parse(edited("since:", "fix: unsafe\nsince:"), "page").fix == "unsafe"
+    assert catalogue.parse_page(edited("since:", "fix: unsafe\nsince:")).fix == "unsafe"
     assert found.body.startswith("## Why\n")
     assert PAGE.split("\n")[found.body_line - 1] == "## Why"
     assert found.url == "https://github.com/apflint/apflint/blob/main/rules/APF305.md"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("---\nid", "--\nid", "page:1: a page starts with front matter"),
-        ("id: APF305", "id: APF35", 'page:2: "APF35" has not the form of id.'),
-        ("name: hand", "name: Hand", "page:3: .* has not the form of name"),
-        ("name: hand", "nmae: hand", 'page:3: "nmae: hand-larger-than-deck" is not one of id, name'),
-        ("since: 0.1.0", "since: 0.1", "page:6: .* has not the form of since"),
-        ("since: 0.1.0\n", "", "page:10: the front matter lacks since."),
-        ("since: 0.1.0", "id: APF305", "page:6: .* each once"),
-        ("severity: error", "severity: fatal", 'page:4: the severity "fatal" is none of error, warning, info, off.'),
-        ("stage: validation", "stage: late", "page:5: the stage"),
-        ("since: 0.1.0", "fix: yes", 'page:6: the fix "yes" is none of safe, unsafe.'),
-        ('"A hand', "A hand", "page:7: .* needs quotes"),
-        ('`queues`."', '`queues`."x', "page:7: .* is no plain text"),
-        ("  - https", "- https", "page:9: .* is not one of"),
-    ],
-)
-def test_a_wrong_page_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        catalogue.parse(edited(old, new), "page")
-
-
-def test_a_page_without_references_is_an_error() -> None:
-    with pytest.raises(ValueError, match="page:9: the front matter lacks a reference"):
-        catalogue.parse(re.sub("  - .*\n", "", PAGE), "page")
-
-
 def test_examples() -> None:
-    bad, bad_json, good = catalogue.examples(catalogue.parse(FINE, "page"))
-    assert bad == catalogue.Example(
+    bad, bad_json, good = parse_examples(catalogue.parse_page(FINE))
+    assert bad == Example(
         kind="bad",
         text="spec:\n  queues: 8      # why not\n  handSize: 12\n  text: |\n",
         file="level.yaml",
@@ -166,7 +139,7 @@ def test_examples() -> None:
     )
     assert bad_json.text == '{\n"queues": 8,\n"handSize": 12\n}\n'
     assert bad_json.expected == (("APF305", 2), ("APF001", 3), ("APF305", 3))
-    assert good == catalogue.Example("good", '{"queues": 16}\n', "example.json", None, (), 43)
+    assert good == Example("good", '{"queues": 16}\n', "example.json", None, (), 43)
     for example in (bad, bad_json, good):
         assert FINE.split("\n")[example.page_line - 1].startswith("```")
 
@@ -174,33 +147,35 @@ def test_examples() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("# ~ APF305\n", "# ~APF305\n", "APF305.md:24: .*misspelt"),
-        ("# ~ APF305\n", "# ~ APF305,APF101\n", "misspelt"),
-        ("# ~ APF305\n", "# ~ APF35\n", "misspelt"),
-        ("# ~v APF002", "# ~v APF2", "misspelt"),
+        ("# ~ APF305\n", "# ~APF305\n", "APF305.md:24: .*misspelled"),
+        ("# ~ APF305\n", "# ~ APF305,APF101\n", "misspelled"),
+        ("# ~ APF305\n", "# ~ APF35\n", "misspelled"),
+        ("# ~v APF002", "# ~v APF2", "misspelled"),
         ('{"queues": 16}', '{"queues": 16} # ~ APF305', "APF305.md:43: a bad example marks"),
-        ("kubernetes=1.28", "kubernets=1.28", '"kubernets" is no option'),
+        ("kubernetes=1.28", "kubernets=1.28", '"kubernets" is not an option'),
         ("````\n\n## Good", "```\n\n## Good", "APF305.md:32: the fence that starts here is not closed"),
     ],
 )
 def test_a_wrong_example_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
     assert old in FINE
     with pytest.raises(ValueError, match=message):
-        catalogue.examples(catalogue.parse(FINE.replace(old, new, 1), "page"))
+        parse_examples(catalogue.parse_page(FINE.replace(old, new, 1)))
 
 
 def test_a_bad_example_without_a_marker_is_an_error() -> None:
     with pytest.raises(ValueError, match="a bad example marks its findings"):
-        catalogue.examples(catalogue.parse(re.sub("# ~.*", "", FINE), "page"))
+        parse_examples(catalogue.parse_page(re.sub("# ~.*", "", FINE)))
 
 
 @pytest.mark.usefixtures("folder")
 def test_finding_a_rule() -> None:
-    assert catalogue.ids() == ("APF203", "APF305", "APF903")
-    assert [found.id for found in catalogue.rules()] == ["APF203", "APF305", "APF903"]
-    assert catalogue.find("APF305") is catalogue.find("apf305") is catalogue.find("hand-larger-than-deck")
-    assert catalogue.matching("APF") == ("APF203", "APF305", "APF903")
-    assert catalogue.matching("APF2") == catalogue.matching("unknown-distinguisher") == ("APF203",)
+    assert catalogue.list_ids() == ("APF203", "APF305", "APF903")
+    assert [found.id for found in catalogue.read_rules()] == ["APF203", "APF305", "APF903"]
+    assert (
+        catalogue.find_rule("APF305") is catalogue.find_rule("apf305") is catalogue.find_rule("hand-larger-than-deck")
+    )
+    assert catalogue.select_ids("APF") == ("APF203", "APF305", "APF903")
+    assert catalogue.select_ids("APF2") == catalogue.select_ids("unknown-distinguisher") == ("APF203",)
 
 
 @pytest.mark.usefixtures("folder")
@@ -217,11 +192,11 @@ def test_finding_a_rule() -> None:
 )
 def test_an_unknown_rule_names_the_nearest(text: str, near: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f'Unknown rule "{text}".{near}')):
-        catalogue.find(text)
+        catalogue.find_rule(text)
     with pytest.raises(ValueError, match=re.escape(f'"{text}".{near}')):
-        catalogue.matching(text)
+        catalogue.select_ids(text)
     with pytest.raises(KeyError):
-        catalogue.rule(text)
+        catalogue.read_rule(text)
 
 
 @pytest.mark.usefixtures("folder")
@@ -234,18 +209,12 @@ def test_reading_one_page_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
         return real(file, *args, **options)
 
     monkeypatch.setattr(builtins, "open", counting)
-    assert catalogue.ids()
-    assert catalogue.matching("APF3") == ("APF305",)
-    assert catalogue.url("APF305").endswith("/rules/APF305.md")
+    assert catalogue.list_ids()
+    assert catalogue.select_ids("APF3") == ("APF305",)
+    assert catalogue.page_url("APF305").endswith("/rules/APF305.md")
     assert opened == []
-    assert catalogue.find("APF305").id == "APF305"
+    assert catalogue.find_rule("APF305").id == "APF305"
     assert [Path(file).name for file in opened] == ["APF305.md"]
-
-
-def test_a_page_under_the_name_of_another_is_an_error(folder: Path) -> None:
-    (folder / "APF204.md").write_text(PAGE, "utf-8")
-    with pytest.raises(ValueError, match=r'rules/APF204\.md:2: the id is "APF305"'):
-        catalogue.rule("APF204")
 
 
 STYLES = {
@@ -282,7 +251,7 @@ def test_a_page_on_a_terminal(width: int) -> None:
     assert not any(line.endswith(" ") for line in lines)
     assert "   handSize: 12   # <- APF305\n" in shown
     assert all(len(line) <= min(width, command.WIDTH) for line in lines if "https://" not in line)
-    for reference in catalogue.rule("APF305").references:
+    for reference in catalogue.read_rule("APF305").references:
         assert f"  {reference}\n" in shown
 
 
@@ -293,7 +262,7 @@ def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = re.findall(r"\x1b\[([0-9;]*)m", shown)
     # No background: it would be a dark box on a light terminal. 16 colors: those that the terminal itself has chosen.
     assert not [code for code in codes for part in code.split(";") if 40 <= int(part) <= 49 or int(part) in (38, 48)]
-    assert f"\x1b]8;;{catalogue.url('APF305')}\x1b\\" in shown
+    assert f"\x1b]8;;{catalogue.page_url('APF305')}\x1b\\" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)
     assert re.sub(r" +\n", "\n", plain) == command.show("hand-larger-than-deck", "text", Style(width=80))
     # The style decides, not what rich finds in the environment.
@@ -311,7 +280,7 @@ def test_the_command_in_json() -> None:
         ("APF903", "off"),
     ]
     page = json.loads(command.show("APF305", "json", Style()))
-    assert page["url"] == catalogue.url("APF305")
+    assert page["url"] == catalogue.page_url("APF305")
     assert [rule["fix"] for rule in listed["rules"]] == [None, "safe", None]
     assert {**listed["rules"][1], "schema": 1, "body": page["body"]} == page
 
@@ -325,6 +294,6 @@ def test_the_command_refuses_what_it_does_not_know() -> None:
 
 
 def test_readable_markers() -> None:
-    assert catalogue.readable("```yaml file=x.yaml\n# ~v APF001 APF002\na: 1  # ~ APF305\n```\n") == (
+    assert catalogue.explain_markers("```yaml file=x.yaml\n# ~v APF001 APF002\na: 1  # ~ APF305\n```\n") == (
         "```yaml\n# APF001 APF002: the next line\na: 1  # <- APF305\n```\n"
     )

@@ -527,7 +527,7 @@ def replies(*pieces: bytes) -> list[dict[str, Any]]:
 
 
 def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_answers, "MEMORY", 2)
+    monkeypatch.setattr(known_answers, "MAX_REMEMBERED", 2)
     records = [GET | {"user": user, "name": name} for user in "abcde" for name in "xyz"]
     lines = [json.dumps(record).encode() + b"\n" for record in [*records, *records]]
     assert replies(*lines) == [each for line in lines for each in replies(line)]

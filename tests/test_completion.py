@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shell import environment, prepare
 
-from apflint.catalogue import ids, rules
+from apflint.catalogue import list_ids, read_rules
 from apflint.cli import completion
 from apflint.cli.app import run
 from apflint.cli.commands import ALL
@@ -59,10 +59,10 @@ def test_options_of_a_command() -> None:
 
 
 def test_rules() -> None:
-    every = {*ids(), *(rule.name for rule in rules())}
+    every = {*list_ids(), *(rule.name for rule in read_rules())}
     for option in ("--select", "--ignore", "--extend-select"):
         assert candidates("check", option, "") == every
-    assert candidates("check", "--select", "APF30") == {one for one in ids() if one.startswith("APF30")}
+    assert candidates("check", "--select", "APF30") == {one for one in list_ids() if one.startswith("APF30")}
     assert candidates("check", "--select=APF301,hand-l") == {"--select=APF301,hand-larger-than-deck"}
     assert candidates("rule", "hand-l") == {"hand-larger-than-deck"}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from shell import ROOT, bash, prepare
+from support.rule_examples import parse_examples
 
 from apflint import catalogue, engine
 from apflint.releases import NEWEST, release
@@ -46,7 +47,7 @@ def test_the_diff_of_the_example_can_be_applied(tmp_path: Path) -> None:
 
 
 def test_the_table_has_the_rules_with_a_fix() -> None:
-    wanted = {rule.id: rule.name for rule in map(catalogue.rule, catalogue.ids()) if rule.fix}
+    wanted = {rule.id: rule.name for rule in map(catalogue.read_rule, catalogue.list_ids()) if rule.fix}
     assert {rule_id: name for rule_id, (name, _) in ROWS.items()} == wanted
     assert list(ROWS) == sorted(ROWS)
 
@@ -55,9 +56,9 @@ def test_the_table_has_the_rules_with_a_fix() -> None:
 def test_the_table_says_how_fixes_are(rule_id: str) -> None:
     how = ROWS[rule_id][1]
     assert how in ("safe", "unsafe", "safe or unsafe")
-    assert (catalogue.rule(rule_id).fix == "unsafe") == (how == "unsafe")
+    assert (catalogue.read_rule(rule_id).fix == "unsafe") == (how == "unsafe")
     found = set()
-    for example in catalogue.examples(catalogue.rule(rule_id)):
+    for example in parse_examples(catalogue.read_rule(rule_id)):
         options = engine.Options(kubernetes=release(example.kubernetes or NEWEST.name))
         findings = engine.check([(example.file, example.text.encode())], options).findings
         found |= {one.fix.safe for one in findings if one.fix and one.rule == rule_id}

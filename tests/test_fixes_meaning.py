@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rule_examples import parse_examples
 
 from apflint import catalogue, engine
 from apflint.checks.requests import VERBS
@@ -552,14 +553,14 @@ def test_a_word_is_meant_where_nothing_else_is(word: str, verb: str | None) -> N
 # Laws.
 
 
-@pytest.mark.parametrize("rule_id", catalogue.ids())
+@pytest.mark.parametrize("rule_id", catalogue.list_ids())
 def test_pages_say_which_fixes_there_are(rule_id: str) -> None:
-    rule = catalogue.rule(rule_id)
-    for example in catalogue.examples(rule):
+    rule = catalogue.read_rule(rule_id)
+    for example in parse_examples(rule):
         options = engine.Options(kubernetes=release(example.kubernetes or NEWEST.name))
         for found in engine.check([(example.file, example.text.encode())], options).findings:
             if found.fix is not None:
-                marked = catalogue.rule(found.rule).fix
+                marked = catalogue.read_rule(found.rule).fix
                 assert marked == "safe" if found.fix.safe else marked is not None, found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.rule_examples import parse_examples
 
 from apflint import catalogue
 from apflint.checks import CHECKS
@@ -43,10 +44,10 @@ def _said(finding: Finding) -> Iterator[str]:
             )
 
 
-@pytest.mark.parametrize("rule_id", catalogue.ids())
+@pytest.mark.parametrize("rule_id", catalogue.list_ids())
 def test_messages(rule_id: str, snapshot: SnapshotAssertion) -> None:
     said = []
-    for number, example in enumerate(catalogue.examples(catalogue.rule(rule_id)), 1):
+    for number, example in enumerate(parse_examples(catalogue.read_rule(rule_id)), 1):
         if example.kind == "bad":
             options = Options(rules=tuple(CHECKS))
             if example.kubernetes is not None:

@@ -5,17 +5,13 @@ But what the server rejects is in no cluster: rules about what objects do there 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from support.rule_examples import Example, parse_examples
 
 from apflint import catalogue
 from apflint.checks import CHECKS, SINGLE_VALUE, rules_with
 from apflint.engine import Options, check
 from apflint.releases import release
-
-if TYPE_CHECKING:
-    from apflint.catalogue import Example
 
 COMPANY = """\
 apiVersion: flowcontrol.apiserver.k8s.io/{version}
@@ -88,8 +84,8 @@ TOGETHER = {"APF603": "who loses seats", "APF606": "how many seats a share is"}
 
 EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.id}-{example.page_line}")
-    for rule in catalogue.rules()
-    for example in catalogue.examples(rule)
+    for rule in catalogue.read_rules()
+    for example in parse_examples(rule)
     if example.kind == "bad" and rule.id not in TOGETHER
 ]
 
@@ -127,8 +123,8 @@ def test_a_fix_is_safe_or_it_is_not(rule: catalogue.Rule, example: Example) -> N
 
 ANALYSED = [
     pytest.param(rule, example, id=f"{rule.id}-{example.page_line}")
-    for rule in catalogue.rules()
-    for example in catalogue.examples(rule)
+    for rule in catalogue.read_rules()
+    for example in parse_examples(rule)
     if example.kind == "bad" and rule.id.startswith(("APF5", "APF6"))
 ]
 

@@ -224,9 +224,9 @@ def _values(parameter: Any, last: str, *, first: bool = True) -> list[Candidate]
 
 
 def _rules() -> list[Candidate]:
-    from apflint.catalogue import rules
+    from apflint.catalogue import read_rules
 
-    found = list(rules())
+    found = list(read_rules())
     return [
         *(Candidate(one.id, one.name) for one in found),
         *(Candidate(one.name, one.id) for one in found),

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.cli.outcome import note
-from apflint.graph.picture import picture, shadows
+from apflint.graph.build import build_picture, find_unreachable
 from apflint.inputs.cluster import read_cluster, read_configuration
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def run(paths: tuple[str, ...], cluster: ClusterOptions, output: str) -> int:
     A single path may be `defaults:1.33`. ValueError, fit to be shown, for a release or a path that is none.
     """
     known = read_configuration(paths[0], cluster, note) if len(paths) == 1 else read_cluster(paths, cluster, note)
-    drawn = picture(known, shadows(known.configuration))
+    drawn = build_picture(known, find_unreachable(known.configuration))
     # Each writer is loaded only where it is asked for.
     if output == "dot":
         from apflint.graph.dot import render
@@ -28,10 +28,10 @@ def run(paths: tuple[str, ...], cluster: ClusterOptions, output: str) -> int:
     elif output == "html":
         from apflint.graph.page import render
     else:
-        from apflint.graph.mermaid import render, too_large
+        from apflint.graph.mermaid import is_too_large, render
 
         text = render(drawn)
-        if too_large(text):
+        if is_too_large(text):
             sys.stderr.write(
                 "apflint: GitHub and others draw no Mermaid diagram of this size. Take --format html, svg or dot\n"
             )

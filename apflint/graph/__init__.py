@@ -1,5 +1,5 @@
-"""The configuration as a picture: who is tried in which order, which level takes whom, and what is shadowed.
+"""The configuration as a drawing: the matching order, the priority level of each FlowSchema, and what is unreachable.
 
-`picture` works it out once; each writer (`mermaid`, `dot`, `svg`, `page`) is a function `Picture -> str` that gives
-printable ASCII, so it does not matter how a pipe encodes text. Text from manifests is data in all of them.
+`build` works out the `Picture`; each writer (`mermaid`, `dot`, `svg`, `page`) is a function `render(picture) -> str`
+that returns printable ASCII, so the encoding of a pipe does not matter. Text from manifests is data in all of them.
 """

@@ -1,231 +1,267 @@
-"""The picture as one SVG: no script, no font, no image from elsewhere. Text can be selected, and searched in a browser."""
+"""The picture as one SVG without scripts, fonts or images from elsewhere. Its text can be selected and searched."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.graph.layout import BETWEEN, LEVEL_WIDTH, MARGIN, SCHEMA_WIDTH, TOP, Box, layout
-from apflint.graph.markup import cut, escape
-from apflint.graph.style import HUES, style
-from apflint.graph.words import (
-    ORIGINS,
-    about,
-    about_level,
-    level_trouble,
-    queues,
-    remark,
-    seats,
-    title,
-    trouble,
-)
-from apflint.wording import join_words
+from apflint.graph.picture import ORIGINS, format_facts
+from apflint.graph.svg_style import HUES, render_style
+from apflint.output.console import count_cells
+from apflint.output.xml import escape_printable, escape_xml
+from apflint.record import NamedTuple
+from apflint.wording import join_some, join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from apflint.graph.layout import Layout
+    from apflint.evaluate.limits import LevelLimits
     from apflint.graph.picture import LevelNode, Picture, SchemaNode
 
-_NAME, _TEXT = 7.9, 6.5
-"""Pixels of a character of a name (13 px, monospaced) and, about, of other text (12 px)."""
-_BAR = LEVEL_WIDTH - 28
-_PRECEDENCE = 76
-"""Width of the column of precedences in a card."""
+# Lengths in CSS pixels. FlowSchemas are in a column at the left, levels at the right.
+TOP, MARGIN = 104, 20
+"""Room above the columns, for title, legend and headings, and around them."""
+SCHEMA_WIDTH, SCHEMA_HEIGHT, MIN_SCHEMA_GAP, MAX_SCHEMA_GAP = 580, 48, 8, 40
+LEVEL_WIDTH, LEVEL_HEIGHT, MISSING_HEIGHT, LEVEL_GAP = 330, 84, 48, 12
+COLUMN_GAP = 180
+_BLOCKER_GUTTER = 56
+"""Room at the left for arrows from unreachable FlowSchemas to those that capture their requests."""
+_PORT_GAP = 9
+"""Maximum distance between the ends of arrows at a level."""
+_NAME_WIDTH, _TEXT_WIDTH = 7.9, 6.5
+"""Width of a character: of a name (13 px, monospaced), and about that of other text (12 px)."""
+_BAR_WIDTH = LEVEL_WIDTH - 28
+_PRECEDENCE_WIDTH = 76
+LEGEND = {
+    "built-in": "built-in",
+    "own": "yours",
+    "unreachable": "unreachable",
+    "dangling": "skipped, or does not exist",
+}
+"""What the looks of cards mean."""
 
 
-def render(drawn: Picture) -> str:
-    """The SVG document, ending in a newline."""
-    return "\n".join(_lines(drawn)) + "\n"
+class Box(NamedTuple):
+    """A rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def middle(self) -> float:
+        """The y of its middle."""
+        return self.y + self.height / 2
 
 
-def _lines(drawn: Picture) -> Iterator[str]:
-    placed = layout(drawn)
-    width, height = f"{placed.width:g}", f"{placed.height:g}"
+class Layout(NamedTuple):
+    """Where everything stands; boxes and arrow ends in the order of the picture."""
+
+    width: float
+    height: float
+    schemas: tuple[Box, ...]
+    levels: tuple[Box, ...]
+    arrow_ends: tuple[float, ...]
+    """For each FlowSchema, the y at which its arrow ends at its level."""
+
+
+def lay_out(picture: Picture) -> Layout:
+    """Place the picture: each level at the middle of its FlowSchemas, as near as the other levels allow."""
+    count = len(picture.schemas)  # at least two: the mandatory ones
+    has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
+    left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
+    right = left + SCHEMA_WIDTH + COLUMN_GAP
+    heights = [MISSING_HEIGHT if level.limits is None else LEVEL_HEIGHT for level in picture.levels]
+    # Few FlowSchemas stand further apart, so that both columns end at about the same height.
+    space = sum(heights) + LEVEL_GAP * (len(heights) - 1) - SCHEMA_HEIGHT * count
+    gap = max(MIN_SCHEMA_GAP, min(space / (count - 1), MAX_SCHEMA_GAP))
+    schemas = tuple(Box(left, TOP + at * (SCHEMA_HEIGHT + gap), SCHEMA_WIDTH, SCHEMA_HEIGHT) for at in range(count))
+    bottom = schemas[-1].y + SCHEMA_HEIGHT
+    middles = [
+        sum(schemas[at].middle for at in level.schemas) / len(level.schemas) if level.schemas else bottom
+        for level in picture.levels
+    ]
+    tops = _spread(middles, heights, bottom)
+    levels = tuple(Box(right, top, LEVEL_WIDTH, height) for top, height in zip(tops, heights, strict=True))
+    ends = [0.0] * count
+    for level, box in zip(picture.levels, levels, strict=True):
+        steps = len(level.schemas) - 1
+        step = min(_PORT_GAP, (box.height - 24) / steps) if steps > 0 else 0
+        for at, schema in enumerate(level.schemas):
+            ends[schema] = box.middle + step * (at - steps / 2)
+    lowest = max(bottom, *(box.y + box.height for box in levels))
+    return Layout(right + LEVEL_WIDTH + MARGIN, lowest + MARGIN, schemas, levels, tuple(ends))
+
+
+def _spread(middles: Sequence[float], heights: Sequence[float], bottom: float) -> list[float]:
+    """Return the tops of boxes without overlap, their middles near `middles`, within the column if they fit."""
+    tops: list[float] = []
+    lowest = float(TOP)
+    for middle, height in zip(middles, heights, strict=True):
+        tops.append(max(lowest, middle - height / 2))
+        lowest = tops[-1] + height + LEVEL_GAP
+    highest = max(bottom, TOP + sum(heights) + LEVEL_GAP * (len(heights) - 1))
+    for at in reversed(range(len(tops))):
+        tops[at] = min(tops[at], highest - heights[at])
+        highest = tops[at] - LEVEL_GAP
+    return tops
+
+
+def render(picture: Picture) -> str:
+    """Render the SVG document."""
+    return "".join(f"{line}\n" for line in _lines(picture))
+
+
+def _lines(picture: Picture) -> Iterator[str]:
+    layout = lay_out(picture)
+    size = f'width="{layout.width:g}" height="{layout.height:g}"'
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="apf" role="graphics-document" aria-labelledby="apf-t apf-d"'
-        f' width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f' {size} viewBox="0 0 {layout.width:g} {layout.height:g}">'
     )
-    yield f'<title id="apf-t">{escape(title(drawn))}</title>'
-    yield f'<desc id="apf-d">{escape(_description(drawn))}</desc>'
-    yield f"<style>\n{style(len(drawn.levels))}</style>"
-    yield f"<defs>{''.join(_markers())}{''.join(_clips(placed))}</defs>"
-    yield f'<rect class="paper" width="{width}" height="{height}"/>'
-    yield from _head(drawn, placed)
-    for at, node in enumerate(drawn.schemas):
-        yield from _schema(drawn, placed, at, node)
-    # After all FlowSchemas, so that tabbing and reading go down one column and then the other.
-    longest = max((_reach(level) for level in drawn.levels), default=0)
-    for at, level in enumerate(drawn.levels):
-        yield from _level(drawn, placed.levels[at], at, level, longest)
+    yield f'<title id="apf-t">{escape_xml(picture.title)}</title>'
+    yield f'<desc id="apf-d">{escape_xml(_description(picture))}</desc>'
+    yield f"<style>\n{render_style(len(picture.levels))}</style>"
+    yield f"<defs>{''.join(_definitions())}</defs>"
+    yield f'<rect class="paper" {size}/>'
+    yield _text(MARGIN, 32, picture.title, "title")
+    yield from _legend(picture)
+    left, right = layout.schemas[0].x + _PRECEDENCE_WIDTH, layout.levels[0].x
+    yield _text(left, TOP - 12, "Precedence", "heading dim end")
+    yield _text(left + 20, TOP - 12, "FlowSchema: the first one that matches captures the request", "heading dim")
+    yield _text(right + 14, TOP - 12, "Priority level", "heading dim")
+    for at, node in enumerate(picture.schemas):
+        yield from _schema(layout, at, node)
+    # After all FlowSchemas, so that the tab key and screen readers go down one column and then the other.
+    bars = [level.limits for level in picture.levels if level.limits is not None and level.limits.type != "Exempt"]
+    longest = max((max(limits.nominal, limits.attainable) for limits in bars), default=0)
+    for at, level in enumerate(picture.levels):
+        yield from _level(layout.levels[at], at, level, longest)
     yield "</svg>"
 
 
-def _description(drawn: Picture) -> str:
-    dead = [f'"{node.name}"' for node in drawn.schemas if node.state == "unreachable"]
-    gone = [f'"{node.name}"' for node in drawn.schemas if node.state == "dangling"]
-    said = (
-        f"{len(drawn.schemas)} FlowSchemas in the order in which the server tries them, at the left,"
-        f" with arrows to {len(drawn.levels)} priority levels at the right."
+def _description(picture: Picture) -> str:
+    text = (
+        f"{len(picture.schemas)} FlowSchemas in the order in which the server tries them, at the left,"
+        f" with arrows to {len(picture.levels)} priority levels at the right."
     )
-    said += f" Never reached: {join_words(dead, 'and')}." if dead else ""
-    return said + (f" Skipped by the server: {join_words(gone, 'and')}." if gone else "")
+    for state, label in (("unreachable", "Unreachable"), ("dangling", "Skipped by the server")):
+        if names := [f'"{node.name}"' for node in picture.schemas if node.state == state]:
+            text += f" {label}: {join_words(names, 'and')}."
+    return text
 
 
-def _markers() -> Iterator[str]:
-    kinds = [*((f"apf-m{hue}", f"tip{hue}") for hue in range(HUES)), ("apf-mg", "gone-tip"), ("apf-mt", "taken-tip")]
-    for name, kind in kinds:
+def _definitions() -> Iterator[str]:
+    """Yield the tips of arrows, and clips that keep text inside its card, however wide a font is."""
+    tips = [(f"apf-m{hue}", f"tip{hue}") for hue in range(HUES)]
+    for name, kind in (*tips, ("apf-mg", "dangling-tip"), ("apf-mt", "captured-tip")):
         yield (
             f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"'
             f' markerUnits="userSpaceOnUse" orient="auto"><path class="{kind}" d="M0 0L8 4L0 8z"/></marker>'
         )
+    for name, width, height in (("s", SCHEMA_WIDTH, SCHEMA_HEIGHT), ("l", LEVEL_WIDTH, LEVEL_HEIGHT)):
+        yield f'<clipPath id="apf-c{name}"><rect width="{width}" height="{height}"/></clipPath>'
 
 
-def _clips(placed: Layout) -> Iterator[str]:
-    """However wide a font is, text stays inside its card."""
-    schema = placed.schemas[0]
-    for name, width, height in (("s", schema.width, schema.height), ("l", LEVEL_WIDTH, 400)):
-        yield f'<clipPath id="apf-c{name}"><rect width="{width:g}" height="{height:g}"/></clipPath>'
-
-
-def _head(drawn: Picture, placed: Layout) -> Iterator[str]:
-    yield _text(MARGIN, 32, title(drawn), "title")
-    yield from _legend(drawn)
-    left, right = placed.schemas[0].x, placed.levels[0].x
-    yield _text(left + _PRECEDENCE, TOP - 12, "Precedence", "heading dim end")
-    yield _text(
-        left + _PRECEDENCE + 20, TOP - 12, "FlowSchema: the first that matches takes the request", "heading dim"
-    )
-    yield _text(right + 14, TOP - 12, "Priority level", "heading dim")
-
-
-def _legend(drawn: Picture) -> Iterator[str]:
-    origins = {node.origin for node in drawn.schemas} | {level.origin for level in drawn.levels}
-    states = {node.state for node in drawn.schemas}
-    samples = [("", "built-in")]
-    if origins & {"own", "changed"}:
-        samples.append(("own", "yours"))
-    if "unreachable" in states:
-        samples.append(("dead", "never reached"))
-    if "dangling" in states or origins & {"missing", "broken"}:
-        samples.append(("gone", "skipped, or does not exist"))
+def _legend(picture: Picture) -> Iterator[str]:
     x = float(MARGIN)
-    for kind, said in samples:
-        yield (
-            f'<g class="{kind}"><rect class="card" x="{x:g}" y="48" width="22" height="14" rx="3"/></g>'
-            + _text(x + 28, 59, said, "dim")
-        )
-        x += 28 + len(said) * _TEXT + 20
-    bar = "Bar: seats that it keeps, pale: seats that it may lend, line: its reach while all others are idle"
-    yield _text(x + 12, 59, bar if drawn.borrowing else "Bar: the seats of the level (ACV)", "dim")
+    looks = {node.look for node in picture.schemas} | {level.look for level in picture.levels}
+    for look, label in LEGEND.items():
+        if look in looks:
+            card = f'<rect class="card" x="{x:g}" y="48" width="22" height="14" rx="3"/>'
+            yield f'<g class="{look}">{card}</g>{_text(x + 28, 59, label, "dim")}'
+            x += 28 + len(label) * _TEXT_WIDTH + 20
+    has_borrowing = any(level.has_borrowing for level in picture.levels)
+    bar = "Bar: min, pale: up to nominal, line: up to attainable" if has_borrowing else "Bar: nominal"
+    yield _text(x + 12, 59, bar, "dim")
 
 
-def _schema(drawn: Picture, placed: Layout, at: int, node: SchemaNode) -> Iterator[str]:
-    box, level = placed.schemas[at], drawn.levels[node.level]
-    hue = node.level % HUES
-    kind = {"unreachable": " dead", "dangling": " gone", "reserve": " spare"}.get(node.state) or _own(node)
-    yield f'<g id="apf-s{at}" class="flow to{node.level} h{hue}{kind}">'
-    yield f"<title>{escape(chr(10).join(about(node, drawn)))}</title>"
-    tip = "apf-mg" if node.state == "dangling" else "apf-mt" if node.state == "unreachable" else f"apf-m{hue}"
-    yield f'<path class="arrow" marker-end="url(#{tip})" d="{_curve(box, placed.ends[at])}"/>'
-    for taker in node.takers if node.state == "unreachable" else ():
-        yield f'<path class="taken" marker-end="url(#apf-mt)" d="{_loop(box, placed.schemas[taker])}"/>'
-    yield f'<g transform="translate({box.x:g} {box.y:g})"><rect class="card" {_size(box)} rx="6"/><g clip-path="url(#apf-cs)">'
-    yield from _compact(node, level) if placed.compact else _full(drawn, node, level)
+def _schema(layout: Layout, at: int, node: SchemaNode) -> Iterator[str]:
+    box, hue = layout.schemas[at], node.level % HUES
+    tip = {"dangling": "apf-mg", "unreachable": "apf-mt"}.get(node.state, f"apf-m{hue}")
+    yield f'<g id="apf-s{at}" class="flow to{node.level} h{hue} {node.look} {node.state.replace(" ", "-")}">{_tooltip(node)}'
+    yield f'<path class="arrow" marker-end="url(#{tip})" d="{_curve(box, layout.arrow_ends[at])}"/>'
+    for blocker in node.blockers if node.state == "unreachable" else ():
+        yield f'<path class="captured" marker-end="url(#apf-mt)" d="{_loop(box, layout.schemas[blocker])}"/>'
+    yield f"{_card(box)}" + '<g clip-path="url(#apf-cs)">'
+    left, right, origin = _PRECEDENCE_WIDTH + 20, SCHEMA_WIDTH - 12, ORIGINS[node.origin]
+    yield _text(_PRECEDENCE_WIDTH, 29, str(node.precedence), "number end")
+    yield _text(left, 20, shorten(node.name, (right - left - 10 - len(origin) * _TEXT_WIDTH) / _NAME_WIDTH), "name")
+    yield _text(right, 20, origin, "badge dim end")
+    level = f"\u2192 {shorten(node.level_name, 26)}"
+    room = (right - left - 18) / _TEXT_WIDTH - len(level)
+    yield _text(
+        left,
+        38,
+        shorten(node.problem or join_some(node.subjects, 2) or "no subjects", room),
+        "problem" if node.problem else "dim",
+    )
+    # The name of the level again, as a link to it: the arrow may be longer than the screen.
+    yield f'<a href="#apf-l{node.level}">{_text(right, 38, level, "dim end")}</a>'
     yield "</g></g></g>"
 
 
-def _full(drawn: Picture, node: SchemaNode, level: LevelNode) -> Iterator[str]:
-    badge = ORIGINS[node.origin]
-    yield _text(_PRECEDENCE, 29, str(node.precedence), "number end")
-    yield _text(
-        _PRECEDENCE + 20, 20, cut(node.name, (SCHEMA_WIDTH - _PRECEDENCE - 42 - len(badge) * _TEXT) / _NAME), "name"
-    )
-    yield _text(SCHEMA_WIDTH - 12, 20, badge, "badge dim end")
-    to = cut(level.name, 26)
-    room = (SCHEMA_WIDTH - _PRECEDENCE - 50 - (len(to) + 2) * _TEXT) / _TEXT
-    yield _text(_PRECEDENCE + 20, 38, cut(remark(drawn, node), room), "said" if trouble(drawn, node) else "dim")
-    yield _link(SCHEMA_WIDTH - 12, 38, to, node.level)
-
-
-def _compact(node: SchemaNode, level: LevelNode) -> Iterator[str]:
-    badge = {"unreachable": "never reached", "dangling": "skipped", "reserve": "last resort"}.get(node.state) or (
-        "built-in" if node.origin in ("built-in", "imagined") else "yours"
-    )
-    yield _text(_PRECEDENCE, 17, str(node.precedence), "number end")
-    yield _text(_PRECEDENCE + 20, 17, cut(node.name, 30), "name")
-    yield _text(SCHEMA_WIDTH - 238, 17, badge, "dim" if node.state in ("live", "reserve") else "said")
-    yield _link(SCHEMA_WIDTH - 12, 17, cut(level.name, 20), node.level)
-
-
-def _link(x: float, y: float, name: str, level: int) -> str:
-    """The name of the level again, which leads there: the arrow may be longer than the screen."""
-    return f'<a href="#apf-l{level}">{_text(x, y, f"{chr(0x2192)} {name}", "dim end")}</a>'
-
-
-def _level(drawn: Picture, box: Box, at: int, level: LevelNode, longest: int) -> Iterator[str]:
-    kind = " gone" if level.limits is None else _own(level)
-    yield f'<g id="apf-l{at}" class="level h{at % HUES}{kind}" transform="translate({box.x:g} {box.y:g})">'
-    yield f"<title>{escape(chr(10).join(about_level(level, drawn)))}</title>"
-    yield f'<rect class="card" {_size(box)} rx="6"/><g clip-path="url(#apf-cl)">'
-    badge = ORIGINS[level.origin]
-    yield _text(14, 20, cut(level.name, (LEVEL_WIDTH - 40 - len(badge) * _TEXT) / _NAME), "name")
-    yield _text(LEVEL_WIDTH - 12, 20, badge, "badge dim end")
-    said = level_trouble(drawn, level)
+def _level(box: Box, at: int, level: LevelNode, longest: int) -> Iterator[str]:
+    origin = ORIGINS[level.origin]
+    yield f'<g id="apf-l{at}" class="level h{at % HUES} {level.look}">{_tooltip(level)}'
+    yield f"{_card(box)}" + '<g clip-path="url(#apf-cl)">'
+    yield _text(14, 20, shorten(level.name, (LEVEL_WIDTH - 40 - len(origin) * _TEXT_WIDTH) / _NAME_WIDTH), "name")
+    yield _text(LEVEL_WIDTH - 12, 20, origin, "badge dim end")
     if level.limits is None:
-        yield _text(14, 38, cut(said, _BAR / _TEXT), "said")
+        yield _text(14, 38, shorten(level.problem, _BAR_WIDTH / _TEXT_WIDTH), "problem")
     else:
         yield f'<path class="strip" d="M2 6V{box.height - 6:g}"/>'
         if level.limits.type != "Exempt":
-            yield from _bar(level, longest)
-            if drawn.borrowing:
-                yield _text(LEVEL_WIDTH - 12, 55, f"reach {level.limits.attainable}", "number dim end")
-        yield _text(14, 55, seats(level, drawn), "number")
-        yield _text(14, 73, cut(said or queues(level), _BAR / _TEXT), "said" if said else "dim")
-    yield "</g></g>"
+            yield from _bar(level.limits, longest)
+        yield _text(14, 55, level.seats, "number")
+        remark = shorten(level.problem or level.queues, _BAR_WIDTH / _TEXT_WIDTH)
+        yield _text(14, 73, remark, "problem" if level.problem else "dim")
+    yield "</g></g></g>"
 
 
-def _reach(level: LevelNode) -> int:
-    """The end of its bar, in seats."""
-    limits = level.limits
-    if limits is None:
-        return 0
-    return 0 if limits.type == "Exempt" else max(limits.nominal, limits.attainable)
+def _bar(limits: LevelLimits, longest: int) -> Iterator[str]:
+    """Yield the seats of a level as a bar; the longest of all fills the card."""
+    figures = limits.minimum, limits.nominal, limits.attainable
+    minimum, nominal, attainable = (round(_BAR_WIDTH * seats / longest, 1) if longest else 0 for seats in figures)
+    yield f'<rect class="track" x="14" y="29" width="{_BAR_WIDTH}" height="10" rx="2"/>'
+    yield f'<rect class="bar lent" x="14" y="29" width="{nominal:g}" height="10" rx="2"/>'
+    yield f'<rect class="bar" x="14" y="29" width="{minimum:g}" height="10" rx="2"/>'
+    if attainable > nominal:
+        yield f'<path class="attainable" d="M{14 + nominal:g} 34H{14 + attainable:g}M{14 + attainable:g} 30V38"/>'
 
 
-def _bar(level: LevelNode, longest: int) -> Iterator[str]:
-    """The seats of a level as a bar; the longest of all fills the card."""
-    assert level.limits is not None
-    keeps, own, most = (
-        round(_BAR * seats / longest, 1) if longest else 0
-        for seats in (level.limits.minimum, level.limits.nominal, _reach(level))
-    )
-    yield f'<rect class="track" x="14" y="29" width="{_BAR}" height="10" rx="2"/>'
-    yield f'<rect class="bar lent" x="14" y="29" width="{own:g}" height="10" rx="2"/>'
-    yield f'<rect class="bar" x="14" y="29" width="{keeps:g}" height="10" rx="2"/>'
-    if most > own:
-        yield f'<path class="reach" d="M{14 + own:g} 34H{14 + most:g}M{14 + most:g} 30V38"/>'
-
-
-def _own(node: SchemaNode | LevelNode) -> str:
-    return " own" if node.origin in ("own", "changed") else ""
-
-
-def _size(box: Box) -> str:
-    return f'width="{box.width:g}" height="{box.height:g}"'
+def _card(box: Box) -> str:
+    """Open the group of a card, whose content has coordinates of its own, and draw the card."""
+    size = f'width="{box.width:g}" height="{box.height:g}"'
+    return f'<g transform="translate({box.x:g} {box.y:g})"><rect class="card" {size} rx="6"/>'
 
 
 def _curve(box: Box, end: float) -> str:
-    """From the right side of a FlowSchema to the left side of its level."""
-    start, stop, bend = box.x + box.width, box.x + box.width + BETWEEN - 1, BETWEEN * 0.55
+    """Return a path from the right side of a FlowSchema to the left side of its level."""
+    start, stop, bend = box.x + box.width, box.x + box.width + COLUMN_GAP - 1, COLUMN_GAP * 0.55
     return f"M{start:g} {box.middle:g}C{start + bend:g} {box.middle:g} {stop - bend:g} {end:g} {stop:g} {end:g}"
 
 
-def _loop(dead: Box, taker: Box) -> str:
-    """From the left side of a FlowSchema that is never reached up to one that takes its requests."""
-    out = min(50, 14 + (dead.y - taker.y) / 12)
-    start, stop = dead.y + dead.height * 0.4, taker.y + taker.height * 0.6
-    return f"M{dead.x:g} {start:g}C{dead.x - out:g} {start:g} {taker.x - out:g} {stop:g} {taker.x - 2:g} {stop:g}"
+def _loop(box: Box, blocker: Box) -> str:
+    """Return a path from the left side of an unreachable FlowSchema up to one that captures its requests."""
+    out = min(50, 14 + (box.y - blocker.y) / 12)
+    start, stop = box.y + box.height * 0.4, blocker.y + blocker.height * 0.6
+    return f"M{box.x:g} {start:g}C{box.x - out:g} {start:g} {blocker.x - out:g} {stop:g} {blocker.x - 2:g} {stop:g}"
+
+
+def _tooltip(node: SchemaNode | LevelNode) -> str:
+    return f"<title>{escape_printable(chr(10).join(format_facts(node)))}</title>"
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(text)}</text>'
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape_xml(text)}</text>'
+
+
+def shorten(text: str, room: float) -> str:
+    """Cut `text` to at most `room` cells (a wide character has two), with an ellipsis if anything is cut off."""
+    if count_cells(text) <= room:
+        return text
+    kept = text
+    while kept and count_cells(kept) + 1 > room:
+        kept = kept[: max(0, min(len(kept) - 1, int(room)))]
+    return f"{kept}\u2026"

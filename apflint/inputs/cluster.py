@@ -92,12 +92,12 @@ def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -
     if not known.workspace.manifests and not known.workspace.troubles:
         return
     findings = report(loaded, known, Options(rules=(*rules_of("validation"), _DUPLICATE), suppressions=False)).findings
-    if any(finding.rule == "APF003" for finding in findings):
+    if any(finding.is_template for finding in findings):
         warn("templates among the manifests are not used: render them first")
     too_large = [finding for finding in findings if finding.rule == "APF004" and not finding.apiserver]
     rejected: dict[object, Finding] = {}
     for finding in findings:
-        if finding.rejected:
+        if finding.is_rejected:
             rejected.setdefault((finding.file, finding.object or finding.span), finding)
     duplicates = [finding for finding in findings if finding.rule == _DUPLICATE]
     warnings = (_describe_too_large(too_large), _describe_rejected([*rejected.values()], known), _describe(duplicates))

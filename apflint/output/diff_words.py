@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.evaluate.change import MOST, is_changed, tells_flows_apart
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.explanation import explain_match
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER, starvation
-from apflint.evaluate.why import consider
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def covers(resolution: Resolution, example: Example) -> str | None:
     """The part of the FlowSchema that decides about the request, in words; None where none does (see `classify`)."""
     if resolution.matched_by is None:
         return None
-    return consider(resolution.flow_schema, example.witness.digest).because.removeprefix("it takes ")
+    return explain_match(resolution.flow_schema, example.witness.digest).because.removeprefix("it matches ")
 
 
 def change_of(name: str, found: Difference) -> ObjectChange | None:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import builtin
-from apflint.evaluate import flows, why
+from apflint.evaluate import explanation, flows
 from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
 from apflint.evaluate.deadline import deadline
 from apflint.evaluate.requestinfo import long_running
@@ -58,13 +58,13 @@ class Explanation(NamedTuple):
     resolution: Resolution
     flow: flows.Flow
     level: LevelLimits
-    considered: tuple[why.Considered, ...]
+    considered: tuple[explanation.Verdict, ...]
     unseen: str | None
     """Why API Priority and Fairness does not classify the request at all; None if it does."""
     wait_seconds: float
     """How long it may wait in a queue."""
     basis: Basis
-    skipped: tuple[why.Skipped, ...]
+    skipped: tuple[explanation.Skipped, ...]
     """FlowSchemas that match no request because their priority level does not exist, in matching order."""
 
 
@@ -76,7 +76,7 @@ class Explainer:
         self.configuration = known.configuration
         self.limits = known.limits
         self.basis = basis(known)
-        self.skipped = tuple(why.skipped(self.configuration))
+        self.skipped = tuple(explanation.explain_skipped(self.configuration))
         """FlowSchemas that dangle, in matching order."""
         self._levels = {level.name: level for level in self.limits.levels}
         self._classify: Callable[[RequestDigest], Resolution] = Classifier(self.configuration)
@@ -86,7 +86,7 @@ class Explainer:
         """The answer; without `reasons` the FlowSchemas that were tried are not gone through again."""
         resolution = self._classify(request.digest)
         asked = deadline(request.url, request.info)
-        considered = why.considered(self.configuration, request.digest, resolution) if reasons else ()
+        considered = explanation.explain_resolution(self.configuration, request.digest, resolution) if reasons else ()
         return Explanation(
             request,
             resolution,
@@ -224,7 +224,7 @@ def reasons_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     }
 
 
-def _considered_json(tried: why.Considered) -> dict[str, Any]:
+def _considered_json(tried: explanation.Verdict) -> dict[str, Any]:
     schema = tried.flow_schema
     user_own = not builtin.is_built_in(schema.document)
     return {

@@ -44,17 +44,19 @@ def show(text: str | None, name: str, style: Style) -> str:
     if name not in FORMATS:
         raise ValueError(f'"{name}" is no format of `apflint rule`. The formats are: {", ".join(FORMATS)}.')
     if text is None:
-        return _as_json({"rules": [_facts(rule) for rule in catalogue.rules()]}) if name == "json" else listing(style)
-    rule = catalogue.find(text)
+        return (
+            _as_json({"rules": [_facts(rule) for rule in catalogue.read_rules()]}) if name == "json" else listing(style)
+        )
+    rule = catalogue.find_rule(text)
     if name == "json":
-        return _as_json({**_facts(rule), "body": catalogue.readable(rule.body)})
+        return _as_json({**_facts(rule), "body": catalogue.explain_markers(rule.body)})
     return markdown(rule) if style.width is None else page(rule, style)
 
 
 def listing(style: Style) -> str:
     """All rules by family: id, default severity, whether there are fixes, name, summary."""
     paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
-    rules = catalogue.rules()
+    rules = catalogue.read_rules()
     longest = max((count_cells(rule.name) for rule in rules), default=0)
     blocks = []
     for prefix in sorted({rule.id[:4] for rule in rules}):
@@ -89,7 +91,7 @@ def markdown(rule: Rule) -> str:
 
 
 def _prose(rule: Rule) -> str:
-    body = catalogue.readable(rule.body)
+    body = catalogue.explain_markers(rule.body)
     return f"# {rule.id} {rule.name}\n\n{rule.summary}\n\n{_severity(rule)} Since apflint {rule.since}.{_fix(rule)}\n\n{body}"
 
 

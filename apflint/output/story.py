@@ -6,7 +6,7 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.evaluate import flows, why
+from apflint.evaluate import explanation, flows
 from apflint.evaluate.configuration import matching_order
 from apflint.evaluate.request import COLLECTION_VERBS
 from apflint.evaluate.resources import lookup
@@ -66,7 +66,7 @@ def _answer(answer: Explanation, style: Style, paint: Painter) -> Iterator[str]:
         yield from indent_lines(parts[1:], "  ")
     else:
         yield " ".join(parts)
-    if fallback := why.fallback_in_words(answer.resolution):
+    if fallback := explanation.describe_fallback(answer.resolution):
         yield from wrap(sanitize(fallback), style.width)
 
 
@@ -171,9 +171,11 @@ def _seats_of_one_request(level: LevelLimits, info: RequestInfo, explainer: Expl
     return f"; one {info.verb} up to {seats}" if seats > 1 else ""
 
 
-def _in_order(answer: Explanation) -> list[why.Considered]:
+def _in_order(answer: Explanation) -> list[explanation.Verdict]:
     """The FlowSchemas that were tried, and those that the server skips at their place in the matching order."""
-    skipped = (why.Considered(one.flow_schema, False, f"skipped: {one.because}", one.path) for one in answer.skipped)
+    skipped = (
+        explanation.Verdict(one.flow_schema, False, f"skipped: {one.because}", one.path) for one in answer.skipped
+    )
     return list(merge(answer.considered, skipped, key=lambda row: matching_order(row.flow_schema)))
 
 
@@ -189,7 +191,7 @@ def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
         schema = one.flow_schema
         name = sanitize(schema.name)
         row = f"{schema.spec.matching_precedence:>{digits}}  {name}"
-        because = f"matches: {one.because.removeprefix('it takes ')}" if one.matched else one.because
+        because = f"matches: {one.because.removeprefix('it matches ')}" if one.matched else one.because
         built_in = builtin.is_built_in(schema.document)
         if not one.matched and not built_in:
             because += f" ({schema.document.source.name}:{schema.document.span(one.path).line})"
@@ -201,10 +203,10 @@ def _tried(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
             continue
         row += " " * max(column - count_cells(name), 0) + "  "
         first, *rest = wrap(sanitize(because), style.width, count_cells(row), hanging)
-        if rest and built_in and one.misses and one.misses[0].condition == "subject":
+        if rest and built_in and one.mismatches and one.mismatches[0].condition == "subject":
             # Which subjects the server's own objects have is the least of what is asked here.
             first, *rest = wrap(sanitize(because.partition(": ")[0]), style.width, count_cells(row), hanging)
         yield (paint(row, color) if color else row) + first
         yield from indent_lines(rest, " " * hanging)
-    for sentence in why.order_in_words(explainer.configuration):
+    for sentence in explanation.describe_imagined(explainer.configuration):
         yield from _labelled("", sentence, style, paint)

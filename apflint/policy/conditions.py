@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.evaluate.explanation import describe_subject, quote_list
 from apflint.evaluate.match import ALL
-from apflint.evaluate.misses import quoted, subject_in_words
 from apflint.evaluate.request import VERBS, infer_resource
 from apflint.evaluate.resources import named
 from apflint.formats import check_dns_label, check_dns_subdomain
@@ -194,7 +194,7 @@ def in_words(rule: PolicyRulesWithSubjects) -> str:
     """Such requests, as the end of a sentence: `request of group "dev" for resources ["pods"]`."""
     text = "request"
     if rule.subjects != (EVERYBODY,):
-        text += f" of {' or '.join(subject_in_words(subject) for subject in rule.subjects)}"
+        text += f" of {' or '.join(describe_subject(subject) for subject in rule.subjects)}"
     if rule.resource_rules and rule.non_resource_rules and rule.non_resource_rules[0].non_resource_urls == (ALL,):
         return text + _verbs(rule.resource_rules[0].verbs)
     parts = [_resources_in_words(each) for each in rule.resource_rules]
@@ -206,13 +206,13 @@ def in_words(rule: PolicyRulesWithSubjects) -> str:
 
 def _resources_in_words(rule: ResourcePolicyRule) -> str:
     if rule.resources == (ALL,):
-        groups = "" if rule.api_groups == (ALL,) else f" in API groups {quoted(rule.api_groups)}"
+        groups = "" if rule.api_groups == (ALL,) else f" in API groups {quote_list(rule.api_groups)}"
         resources = f"any resource{groups}"
     elif len(rule.api_groups) == 1 and rule.api_groups != (ALL,):
         (group,) = rule.api_groups
         resources = " or ".join(f"{name}.{group}" if group else name for name in rule.resources)
     else:
-        where = "any API group" if rule.api_groups == (ALL,) else f"API groups {quoted(rule.api_groups)}"
+        where = "any API group" if rule.api_groups == (ALL,) else f"API groups {quote_list(rule.api_groups)}"
         resources = f"{' or '.join(rule.resources)} in {where}"
     scopes = []
     if rule.namespaces == (ALL,) and not rule.cluster_scope:

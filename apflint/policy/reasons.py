@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.evaluate import why
+from apflint.evaluate import explanation
 from apflint.policy.destinations import is_named, mismatches
 from apflint.wording import pluralize
 
@@ -35,7 +35,7 @@ def why_there(
     if wanted is not None and named and is_named(taker, wanted):
         yield from _figures(configuration, goes, wanted)
         return
-    took = why.consider(taker, digest)
+    took = explanation.explain_match(taker, digest)
     if not took.matched:
         yield f'No FlowSchema matches it, so the server falls back to "{taker.name}".'
         return
@@ -44,14 +44,14 @@ def why_there(
         return
     if named:
         meant = [schema for schema in configuration.order if is_named(schema, wanted)]
-        yield from _why_not_these(taker, [why.consider(schema, digest) for schema in meant])
-    for skipped in why.skipped(configuration):
+        yield from _why_not_these(taker, [explanation.explain_match(schema, digest) for schema in meant])
+    for skipped in explanation.explain_skipped(configuration):
         if skipped.flow_schema.name in wanted.flow_schemas:
             yield _skipped(skipped)
     yield from _figures(configuration, goes, wanted)
 
 
-def _why_not_these(taker: FlowSchema, tried: Sequence[why.Considered]) -> Iterator[str]:
+def _why_not_these(taker: FlowSchema, tried: Sequence[explanation.Verdict]) -> Iterator[str]:
     """Why none of the FlowSchemas that were meant took the request."""
     for each in tried:
         if not each.matched:
@@ -61,7 +61,7 @@ def _why_not_these(taker: FlowSchema, tried: Sequence[why.Considered]) -> Iterat
         yield f'FlowSchema "{each.flow_schema.name}"{_file(each.flow_schema)} matches it too, but later: {order}.'
     if tried and not any(each.matched for each in tried):
         # The closest is one that is for this user, then the one with the fewest conditions that fail.
-        close = min(tried, key=lambda each: (_not_for_user(each), len(each.misses)))
+        close = min(tried, key=lambda each: (_not_for_user(each), len(each.mismatches)))
         name, place = close.flow_schema.name, _file(close.flow_schema, close.path)
         yield f'FlowSchema "{name}"{place} does not match it: {close.because}.'
 
@@ -86,7 +86,7 @@ def _figures(configuration: Configuration, goes: Place, wanted: Destination) -> 
 
 def why_nothing(analysis: Analysis, level: str | None, name: str, schemas: Sequence[FlowSchema]) -> Iterator[str]:
     """Why no request reaches these FlowSchemas: those of the name, or of the level of that name."""
-    for skipped in why.skipped(analysis.configuration):
+    for skipped in explanation.explain_skipped(analysis.configuration):
         schema = skipped.flow_schema
         if name == (schema.name if level is None else schema.spec.priority_level_configuration):
             yield _skipped(skipped)
@@ -102,13 +102,13 @@ def why_nothing(analysis: Analysis, level: str | None, name: str, schemas: Seque
             yield f'"{schema.name}" matches no request.'
 
 
-def _skipped(skipped: why.Skipped) -> str:
+def _skipped(skipped: explanation.Skipped) -> str:
     schema = skipped.flow_schema
     return f'The server skips "{schema.name}"{_file(schema, skipped.path)}: {skipped.because}.'
 
 
-def _not_for_user(tried: why.Considered) -> bool:
-    return any(miss.condition == "subject" for miss in tried.misses)
+def _not_for_user(tried: explanation.Verdict) -> bool:
+    return any(miss.condition == "subject" for miss in tried.mismatches)
 
 
 def _file(schema: FlowSchema, path: Path = ("metadata", "name")) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.rule_examples import parse_examples
 
 from apflint import catalogue
 from apflint.checks import CHECKS
@@ -42,7 +43,7 @@ def places(text: str) -> list[tuple[object, ...]]:
 
 
 def texts() -> list[str]:
-    examples = [example.text for rule in catalogue.rules() for example in catalogue.examples(rule)]
+    examples = [example.text for rule in catalogue.read_rules() for example in parse_examples(rule)]
     return [ITEMS, *dict.fromkeys(text for text in examples if "\r" not in text)]
 
 

@@ -107,9 +107,9 @@ def _complete_comment(point: CommentInsertionPoint, rules: Collection[str]) -> I
                 comment, "comment", "apflint", "Suppresses findings of rules.", comment, point.start, point.end
             )
         return
-    candidates = (rule_id for rule_id in catalogue.ids() if rule_id not in point.rules)
+    candidates = (rule_id for rule_id in catalogue.list_ids() if rule_id not in point.rules)
     for rule_id in sorted(candidates, key=lambda rule_id: (rule_id not in rules, rule_id)):
-        rule = catalogue.rule(rule_id)
+        rule = catalogue.read_rule(rule_id)
         new = rule_id if point.is_closed else f"{rule_id}] "
         yield Proposal(rule_id, "rule", rule.name, escape_markdown(rule.summary), new, point.start, point.end)
 

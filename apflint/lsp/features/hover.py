@@ -70,7 +70,7 @@ def explain(
     explanation = _explain_comment(text, offset) if not json else None
     if explanation is None:
         explanation = _explain_field_or_level(text, offset, cluster, json=json)
-    summaries = "\n\n".join(_summarize_finding(catalogue.rule(rule)) for rule in dict.fromkeys(rules))
+    summaries = "\n\n".join(_summarize_finding(catalogue.read_rule(rule)) for rule in dict.fromkeys(rules))
     if explanation is None:
         return Explanation(summaries, offset, offset) if summaries else None
     if summaries:
@@ -83,7 +83,7 @@ def _explain_comment(text: str, offset: int) -> Explanation | None:
     if reference is None:
         return None
     try:
-        rule = catalogue.find(reference.selector)
+        rule = catalogue.find_rule(reference.selector)
     except ValueError:
         return None
     return Explanation(_describe_rule(rule), reference.start, reference.end)

@@ -50,7 +50,7 @@ def _path(file: str) -> str:
 
 def _severity(finding: Finding) -> str:
     """Return a severity of GitLab. A rejected object is a `blocker`: it stops the rollout, unless the settings lower its severity."""
-    if finding.rejected and finding.severity == "error":
+    if finding.is_rejected and finding.severity == "error":
         return "blocker"
     return {"error": "critical", "warning": "major", "info": "info"}[finding.severity]
 

@@ -35,7 +35,7 @@ def list_related(finding: Finding) -> list[str]:
 
 def describe_rejection(finding: Finding) -> str | None:
     """Return the field and the reason for which the API server rejects the object, or None if it accepts it."""
-    if finding.apiserver is None or not finding.rejected:
+    if finding.apiserver is None or not finding.is_rejected:
         return None
     field, reason = finding.apiserver.field, finding.apiserver.reason
     return f"kube-apiserver rejects this object: {f'{field}: ' if field else ''}{_REASONS.get(reason, reason)}"

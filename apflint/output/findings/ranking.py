@@ -21,7 +21,7 @@ def rank(findings: Sequence[Finding]) -> list[int]:
     counts: dict[tuple[str, bool], int] = {}
     keys = []
     for finding in findings:
-        kind = (finding.rule, finding.rejected)
+        kind = (finding.rule, finding.is_rejected)
         counts[kind] = counts.get(kind, 0) + 1
-        keys.append((SEVERITIES.index(finding.severity), not finding.rejected, counts[kind]))
+        keys.append((SEVERITIES.index(finding.severity), not finding.is_rejected, counts[kind]))
     return sorted(range(len(keys)), key=keys.__getitem__)

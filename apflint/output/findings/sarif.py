@@ -53,7 +53,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
                 "name": "apflint",
                 "informationUri": HOME,
                 "semanticVersion": __version__,
-                "rules": [_rule(catalogue.rule(rule)) for rule in rules],
+                "rules": [_rule(catalogue.read_rule(rule)) for rule in rules],
             }
         },
         "columnKind": "unicodeCodePoints",
@@ -86,7 +86,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "fullDescription": {"text": _shorten(first_paragraph or rule.summary)},
         "help": {
             "text": f"{rule.summary}\n\n{why}\n\n{rule.url}\n",
-            "markdown": f"{rule.summary}\n\n{catalogue.readable(rule.body)}\n## References\n\n{references}",
+            "markdown": f"{rule.summary}\n\n{catalogue.explain_markers(rule.body)}\n## References\n\n{references}",
         },
         "helpUri": rule.url,
         "defaultConfiguration": {

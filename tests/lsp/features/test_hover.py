@@ -116,7 +116,7 @@ def test_names_are_escaped() -> None:
 
 
 def test_rules_of_comments_and_findings() -> None:
-    rule = catalogue.rule("APF203")
+    rule = catalogue.read_rule("APF203")
     for comment in (
         "ignore[APF203|] why",
         "ignore[APF101, |APF203]",

@@ -69,11 +69,13 @@ def test_sarif_reads_back(report: Report) -> None:
 
 
 def test_every_rule_has_what_code_scanning_shows() -> None:
-    every = CLEAN._replace(findings=tuple(finding(rule, "x", "y", "a.yaml", (1, 1, 1, 1)) for rule in catalogue.ids()))
+    every = CLEAN._replace(
+        findings=tuple(finding(rule, "x", "y", "a.yaml", (1, 1, 1, 1)) for rule in catalogue.list_ids())
+    )
     rules = sarif_run(every)["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == list(catalogue.ids())
+    assert [rule["id"] for rule in rules] == list(catalogue.list_ids())
     for rule in rules:
-        page = catalogue.rule(rule["id"])
+        page = catalogue.read_rule(rule["id"])
         assert rule["name"] == page.name
         assert "## Bad" in rule["help"]["markdown"]
         assert "# ~" not in rule["help"]["markdown"]

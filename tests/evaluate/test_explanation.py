@@ -10,14 +10,20 @@ from hypothesis import given
 from apflint import builtin
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
+from apflint.evaluate.explanation import (
+    describe_fallback,
+    describe_imagined,
+    explain_match,
+    explain_resolution,
+    explain_skipped,
+)
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.why import consider, considered, fallback_in_words, order_in_words, skipped
 from apflint.location import field_path
 
 from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, Objects, digest, objects
 
 if TYPE_CHECKING:
-    from apflint.evaluate.why import Considered
+    from apflint.evaluate.explanation import Verdict
 
 ANYONE = {"kind": "Group", "group": {"name": "*"}}
 ALL_RESOURCES = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
@@ -26,10 +32,10 @@ ALL_PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 
 def tried(
     url: str, *rules: dict[str, Any], user: str = "alice", groups: tuple[str, ...] = ("dev",), method: str = "GET"
-) -> Considered:
+) -> Verdict:
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "rules": list(rules)}
     (schema,) = objects([{"kind": "FlowSchema", "name": "mine", "spec": spec}]).flow_schemas
-    return consider(schema, digest(user, list(groups), method, url))
+    return explain_match(schema, digest(user, list(groups), method, url))
 
 
 def subject(**named: Any) -> dict[str, Any]:
@@ -53,8 +59,8 @@ PODS = "/api/v1/namespaces/dev/pods"
         (
             [{"kind": "Group", "user": {"name": "alice"}}, {"kind": "User", "group": {"name": "dev"}}],
             (
-                'the user is none of the 2 subjects: a subject of kind "Group" that names nobody,'
-                ' a subject of kind "User" that names nobody'
+                'the user is none of the 2 subjects: a subject of kind "Group" without a name,'
+                ' a subject of kind "User" without a name'
             ),
             "subjects",
         ),
@@ -86,12 +92,12 @@ PODS = "/api/v1/namespaces/dev/pods"
         ),
         (
             [subject(user={"name": "ali*"})],
-            'the user is not "ali*"; "ali*" is taken literally, not as a pattern',
+            'the user is not "ali*"; "ali*" is matched literally, not as a pattern',
             "subjects[0]",
         ),
         (
             [subject(user={"name": "dev"})],
-            'the user is not "dev"; "dev" is one of the groups, but the subject is a user',
+            'the user is not "dev"; "dev" is a group of the user, but the subject is a user',
             "subjects[0]",
         ),
         (
@@ -116,23 +122,25 @@ PODS = "/api/v1/namespaces/dev/pods"
         ),
         (
             [{"kind": "Robot", "serviceAccount": {"namespace": "ci", "name": "a"}}],
-            'the user is not a subject of kind "Robot" that names nobody',
+            'the user is not a subject of kind "Robot" without a name',
             "subjects[0]",
         ),
         (
             [{"kind": "ServiceAccount"}],
-            'the user is not a subject of kind "ServiceAccount" that names nobody',
+            'the user is not a subject of kind "ServiceAccount" without a name',
             "subjects[0]",
         ),
         ([{"kind": "Group"}], 'the user is not in the group ""', "subjects[0]"),
         ([{"kind": "User"}], 'the user is not ""', "subjects[0]"),
-        ([{"kind": "Robot"}], 'the user is not a subject of kind "Robot" that names nobody', "subjects[0]"),
+        ([{"kind": "Robot"}], 'the user is not a subject of kind "Robot" without a name', "subjects[0]"),
     ],
 )
 def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> None:
     found = tried(PODS, {"subjects": subjects, "resourceRules": [ALL_RESOURCES]})
     assert (found.matched, found.because, field_path(found.path)) == (False, because, f"spec.rules[0].{field}")
-    assert [(miss.condition, miss.because, miss.path) for miss in found.misses] == [("subject", because, found.path)]
+    assert [(miss.condition, miss.because, miss.path) for miss in found.mismatches] == [
+        ("subject", because, found.path)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +150,7 @@ def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> N
         ({"namespace": "qa", "name": "runner"}, "the name is the same, the namespace differs"),
         (
             {"namespace": "ci", "name": "system:serviceaccount:ci:runner"},
-            "the name of a service account here is the part after the last colon",
+            "the name of a service account is the part of its user name after the last colon",
         ),
     ],
 )
@@ -167,26 +175,26 @@ def test_service_accounts_that_do_not_nearly_match(user: str) -> None:
         (
             PODS,
             {"verbs": ["*", "get"]},
-            'verb "list" is not among ["*", "get"]; "*" counts only when it stands alone',
+            'verb "list" is not among ["*", "get"]; "*" matches everything only if it is the only item',
             "verbs",
         ),
-        (PODS, {"verbs": []}, "the rule names no verbs", "verbs"),
+        (PODS, {"verbs": []}, "the rule has no verbs", "verbs"),
         (
             f"{PODS}/a/log",
             {"resources": ["pods"]},
-            'resource "pods/log" is not among ["pods"]; "pods" does not cover its subresources',
+            'resource "pods/log" is not among ["pods"]; "pods" does not match its subresources',
             "resources",
         ),
         (
             f"{PODS}/a/log",
             {"resources": ["pods/*"]},
-            'resource "pods/log" is not among ["pods/*"]; "pods/*" is taken literally, not as a pattern',
+            'resource "pods/log" is not among ["pods/*"]; "pods/*" is matched literally, not as a pattern',
             "resources",
         ),
         (
             PODS,
             {"resources": ["Pod"]},
-            'resource "pods" is not among ["Pod"]; "Pod" is no resource, it is called "pods"',
+            'resource "pods" is not among ["Pod"]; the name of "Pod" in requests is "pods"',
             "resources",
         ),
         (PODS, {"resources": ["jobs"]}, 'resource "pods" is not among ["jobs"]', "resources"),
@@ -200,7 +208,7 @@ def test_service_accounts_that_do_not_nearly_match(user: str) -> None:
         (
             "/apis/apps/v1/namespaces/dev/deployments",
             {"apiGroups": ["apps/v1"]},
-            'API group "apps" is not among ["apps/v1"]; "apps/v1" is a group and a version, and only the group belongs here',
+            'API group "apps" is not among ["apps/v1"]; "apps/v1" includes a version, which does not belong here',
             "apiGroups",
         ),
         (
@@ -223,7 +231,7 @@ def test_service_accounts_that_do_not_nearly_match(user: str) -> None:
         (
             PODS,
             {"namespaces": ["qa", "*"]},
-            'namespace "dev" is not among ["qa", "*"]; "*" counts only when it stands alone',
+            'namespace "dev" is not among ["qa", "*"]; "*" matches everything only if it is the only item',
             "namespaces",
         ),
         (
@@ -235,19 +243,19 @@ def test_service_accounts_that_do_not_nearly_match(user: str) -> None:
         (
             PODS,
             {"namespaces": ["d*"]},
-            'namespace "dev" is not among ["d*"]; "d*" is taken literally, not as a pattern',
+            'namespace "dev" is not among ["d*"]; "d*" is matched literally, not as a pattern',
             "namespaces",
         ),
         (
             PODS,
             {"namespaces": []},
-            'the rule names no namespaces, and the request is for namespace "dev"',
+            'the rule has no namespaces, and the request is for namespace "dev"',
             "namespaces",
         ),
         (
             "/api/v1/pods",
             {"clusterScope": False},
-            'no clusterScope: true, and the request is for all namespaces; namespaces: ["*"] does not cover that',
+            'no clusterScope: true, and the request is for all namespaces; namespaces: ["*"] does not match that',
             "clusterScope",
         ),
         (
@@ -259,7 +267,7 @@ def test_service_accounts_that_do_not_nearly_match(user: str) -> None:
         (
             "/apis/x.io/v1/things/t",
             {"clusterScope": False, "namespaces": []},
-            "no clusterScope: true, and the request is in no namespace",
+            "no clusterScope: true, and the request has no namespace",
             "clusterScope",
         ),
     ],
@@ -272,20 +280,20 @@ def test_resource_rules(url: str, change: dict[str, Any], because: str, field: s
         f"spec.rules[0].resourceRules[0].{field}",
     )
     conditions = {"verbs": "verb", "resources": "resource", "apiGroups": "group"}
-    (miss,) = found.misses
+    (miss,) = found.mismatches
     assert miss == (conditions.get(field, "namespace"), because, found.path)
 
 
 def test_an_unknown_resource_is_deleted_as_a_collection_in_all_namespaces() -> None:
     rule = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"clusterScope": False, "namespaces": []}]}
-    for method, what in (("DELETE", "for all namespaces"), ("POST", "in no namespace")):
+    for method, what in (("DELETE", "is for all namespaces"), ("POST", "has no namespace")):
         because = tried("/apis/x.io/v1/things", rule, method=method).because
-        assert because == f"no clusterScope: true, and the request is {what}"
+        assert because == f"no clusterScope: true, and the request {what}"
 
 
 def test_a_method_that_is_no_verb() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["get"]}]}, method="OPTIONS")
-    assert found.because == 'a method like this has no verb, so only a lone "*" covers it, not ["get"]'
+    assert found.because == 'this HTTP method maps to no verb, so only ["*"] matches it, not ["get"]'
 
 
 @pytest.mark.parametrize(
@@ -295,25 +303,25 @@ def test_a_method_that_is_no_verb() -> None:
         (
             "/healthz",
             {"nonResourceURLs": ["/healthz/*"]},
-            'path "/healthz" is not among ["/healthz/*"]; "/healthz/*" is what lies below "/healthz" only',
+            'path "/healthz" is not among ["/healthz/*"]; "/healthz/*" matches only paths below "/healthz"',
             "nonResourceURLs",
         ),
         (
             "/healthz",
             {"nonResourceURLs": ["/heal*"]},
-            'path "/healthz" is not among ["/heal*"]; "/heal*" covers whole segments of a path only',
+            'path "/healthz" is not among ["/heal*"]; "/heal*" matches only whole segments of a path',
             "nonResourceURLs",
         ),
         (
             "/ab",
             {"nonResourceURLs": ["/a"]},
-            'path "/ab" is not among ["/a"]; "/a" covers whole segments of a path only',
+            'path "/ab" is not among ["/a"]; "/a" matches only whole segments of a path',
             "nonResourceURLs",
         ),
         (
             "/healthz",
             {"verbs": ["list"]},
-            'verb "get" is not among ["list"]; the verb of a request for no resource is its HTTP method',
+            'verb "get" is not among ["list"]; the verb of a non-resource request is its HTTP method in lower case',
             "verbs",
         ),
     ],
@@ -325,12 +333,12 @@ def test_non_resource_rules(url: str, change: dict[str, Any], because: str, fiel
         because,
         f"spec.rules[0].nonResourceRules[0].{field}",
     )
-    (miss,) = found.misses
+    (miss,) = found.mismatches
     assert miss == ("verb" if field == "verbs" else "path", because, found.path)
 
 
 def test_only_of_requests_for_no_resource_the_verb_is_the_method() -> None:
-    hint = "; the verb of a request for no resource is its HTTP method"
+    hint = "; the verb of a non-resource request is its HTTP method in lower case"
     impersonate = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["impersonate"]}]}
     assert tried(PODS, impersonate).because == 'verb "list" is not among ["impersonate"]'
     for verb, said in (("post", ""), ("list", hint), ("impersonate", hint)):
@@ -340,21 +348,21 @@ def test_only_of_requests_for_no_resource_the_verb_is_the_method() -> None:
 
 def test_rules_of_the_other_type_and_no_rules_at_all() -> None:
     assert tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]}).because == (
-        "it has no resourceRules, and the request is for a resource"
+        "it has no resourceRules, and this is a resource request"
     )
     found = tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]})
-    assert {(miss.because, field_path(miss.path)) for miss in found.misses} == {
-        ("it has no resourceRules, and the request is for a resource", "spec.rules[0].resourceRules")
+    assert {(miss.because, field_path(miss.path)) for miss in found.mismatches} == {
+        ("it has no resourceRules, and this is a resource request", "spec.rules[0].resourceRules")
     }
     # Each condition counts: none of them can be met.
-    assert [miss.condition for miss in found.misses] == ["verb", "resource", "group", "namespace"]
+    assert [miss.condition for miss in found.mismatches] == ["verb", "resource", "group", "namespace"]
     found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
-    assert [miss.condition for miss in found.misses] == ["verb", "path"]
-    assert found.because == "it has no nonResourceRules, and the request is for no resource"
+    assert [miss.condition for miss in found.mismatches] == ["verb", "path"]
+    assert found.because == "it has no nonResourceRules, and this is a non-resource request"
     assert field_path(found.path) == "spec.rules[0].nonResourceRules"
     found = tried(PODS)
     assert found.because == "it has no rules, so it matches nothing"
-    assert (found.path, found.misses) == (("spec", "rules"), ())
+    assert (found.path, found.mismatches) == (("spec", "rules"), ())
 
 
 def test_the_rule_that_came_closest_is_the_one_explained() -> None:
@@ -371,27 +379,27 @@ def test_the_rule_that_came_closest_is_the_one_explained() -> None:
     }
     found = tried(PODS, far, near)
     assert field_path(found.path) == "spec.rules[1].resourceRules[1].resources"
-    assert [miss.condition for miss in found.misses] == ["resource"]
+    assert [miss.condition for miss in found.mismatches] == ["resource"]
     one_away = {"subjects": [subject(user={"name": "bob"})], "resourceRules": [ALL_RESOURCES]}
     assert field_path(tried(PODS, one_away, near).path) == "spec.rules[1].resourceRules[1].resources"
     # Between entries as near as each other it is the first, whatever they say.
     two = [ALL_RESOURCES | {"resources": ["jobs"]}, ALL_RESOURCES | {"verbs": ["get"]}]
     for entries in (two, two[::-1]):
-        (miss,) = tried(PODS, {"subjects": [ANYONE], "resourceRules": entries}).misses
+        (miss,) = tried(PODS, {"subjects": [ANYONE], "resourceRules": entries}).mismatches
         assert miss.path[:5] == ("spec", "rules", 0, "resourceRules", 0)
     missed_twice = ALL_RESOURCES | {"verbs": ["get"], "namespaces": ["qa"]}
     found = tried(
         PODS, {"subjects": [ANYONE], "resourceRules": [missed_twice, ALL_RESOURCES | {"resources": ["jobs"]}]}
     )
-    assert [miss.condition for miss in found.misses] == ["resource"]
+    assert [miss.condition for miss in found.mismatches] == ["resource"]
     assert field_path(tried(PODS, far, one_away).path) == "spec.rules[1].subjects[0]"
 
 
 def test_a_match_says_by_what() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
-    assert (found.matched, found.because) == (True, "it takes everybody, all verbs and resources")
+    assert (found.matched, found.because) == (True, "it matches everybody, all verbs and resources")
     assert field_path(found.path) == "spec.rules[0].resourceRules[0]"
-    assert found.misses == ()
+    assert found.mismatches == ()
     found = tried(
         "/version",
         {
@@ -399,12 +407,12 @@ def test_a_match_says_by_what() -> None:
             "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/version"]}],
         },
     )
-    assert found.because == 'it takes group "dev", verbs ["get"] on paths ["/version"]'
+    assert found.because == 'it matches group "dev", verbs ["get"] on paths ["/version"]'
     by_others = [{"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, ALL_PATHS]
     someone = {"subjects": [subject(user={"name": "bob"}), subject(user={"name": "*"})], "nonResourceRules": by_others}
     found = tried("/version", someone)
     assert (found.because, found.path) == (
-        "it takes everybody, all verbs and paths",
+        "it matches everybody, all verbs and paths",
         ("spec", "rules", 0, "nonResourceRules", 1),
     )
 
@@ -413,17 +421,17 @@ def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> No
     spec = {"priorityLevelConfiguration": {"name": "no-such"}}
     broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
-    told = {each.flow_schema.name: each.because for each in skipped(config)}
-    places = {each.path for each in skipped(config)}
+    told = {each.flow_schema.name: each.because for each in explain_skipped(config)}
+    places = {each.path for each in explain_skipped(config)}
     assert places == {("spec", "priorityLevelConfiguration", "name")}
     assert told["lost"] == 'the priority level "no-such" does not exist'
     assert told["probes"].startswith('the priority level "exempt" has type "Limited"')
     assert told["probes"].endswith("so it counts as absent")
-    assert list(order_in_words(config)) == [
+    assert list(describe_imagined(config)) == [
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
         'The priority level "exempt" is missing; the server imagines it.',
     ]
-    assert list(order_in_words(build_configuration(Objects(), BUILT_IN, defaults=False))) == [
+    assert list(describe_imagined(build_configuration(Objects(), BUILT_IN, defaults=False))) == [
         'The FlowSchema "catch-all" is missing or dangles; the server imagines it, after all others.',
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
         'The priority level "catch-all" is missing; the server imagines it.',
@@ -434,7 +442,7 @@ def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> No
 def test_the_places_lie_in_the_document() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     asked = digest("alice", ["system:authenticated"], "GET", "/api/v1/pods")
-    for each in considered(config, asked, classify(config, asked)):
+    for each in explain_resolution(config, asked, classify(config, asked)):
         span = each.flow_schema.document.span(each.path)
         assert each.flow_schema.document.source.line(span.line)
     assert builtin.is_built_in(config.order[0].document)
@@ -447,10 +455,10 @@ def test_a_reason_says_matched_exactly_when_the_matcher_does(
 ) -> None:
     config = build_configuration(objects(values), BUILT_IN)
     for each in (*config.order, *config.dangling):
-        found = consider(each, asked)
+        found = explain_match(each, asked)
         assert found.matched is matches_flow_schema(asked, each.spec)
         assert found.because
-        assert found.matched is (not found.misses) or not each.spec.rules
+        assert found.matched is (not found.mismatches) or not each.spec.rules
         assert found.path[:2] == ("spec", "rules")
 
 
@@ -458,8 +466,8 @@ def test_a_reason_says_matched_exactly_when_the_matcher_does(
 def test_the_last_one_considered_is_the_first_that_matches(values: list[dict[str, Any]], asked: RequestDigest) -> None:
     config = build_configuration(objects(values), BUILT_IN)
     resolution = classify(config, asked)
-    story = list(considered(config, asked, resolution))
-    if fallback_in_words(resolution) is None:
+    story = list(explain_resolution(config, asked, resolution))
+    if describe_fallback(resolution) is None:
         assert [each.matched for each in story] == [False] * resolution.position + [True]
         assert story[-1].flow_schema is resolution.flow_schema
     else:

@@ -1,0 +1,367 @@
+"""Why each FlowSchema matches a request or does not, in words, with the field that decides.
+
+`apflint.evaluate.match` decides; this module describes the conditions that fail in the rule that comes closest, with a
+hint if a condition nearly holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from apflint.evaluate.classify import matched_by
+from apflint.evaluate.configuration import EXEMPT
+from apflint.evaluate.match import (
+    ALL,
+    SERVICE_ACCOUNT_PREFIX,
+    match_policy_rule_api_group,
+    match_policy_rule_namespace,
+    match_policy_rule_non_resource_url,
+    match_policy_rule_resource,
+    match_policy_rule_verb,
+    matches_a_subject,
+    rs_join,
+)
+from apflint.evaluate.resources import lookup, named
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.evaluate.classify import MatchedBy, Resolution
+    from apflint.evaluate.configuration import Configuration
+    from apflint.evaluate.match import RequestDigest, UserInfo
+    from apflint.evaluate.requestinfo import RequestInfo
+    from apflint.location import Path
+    from apflint.model import (
+        FlowSchema,
+        NonResourcePolicyRule,
+        PolicyRulesWithSubjects,
+        ResourcePolicyRule,
+        Subject,
+    )
+
+Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]
+MAX_LISTED_VALUES = 4
+"""Values of a list that a sentence names."""
+_HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
+
+
+class Mismatch(NamedTuple):
+    """A condition of a rule that a request does not meet."""
+
+    condition: Condition
+    because: str
+    """A clause without a period."""
+    path: Path
+    """The field with the condition, or the field that would have it."""
+
+
+class Verdict(NamedTuple):
+    """Whether a FlowSchema matches a request, and why."""
+
+    flow_schema: FlowSchema
+    matched: bool
+    because: str
+    """A clause without a period: `verb "watch" is not among ["get", "list"]`, or `it matches group "dev", all verbs`."""
+    path: Path
+    """The field that decides."""
+    mismatches: tuple[Mismatch, ...] = ()
+    """All conditions that fail in the closest rule; `because` is the first. Empty if the FlowSchema matches."""
+
+
+class Skipped(NamedTuple):
+    """A FlowSchema that the server never tries."""
+
+    flow_schema: FlowSchema
+    because: str
+    path: Path
+
+
+def explain_resolution(
+    configuration: Configuration, digest: RequestDigest, resolution: Resolution
+) -> Iterator[Verdict]:
+    """Explain every FlowSchema that the server tries for a request, in matching order.
+
+    The last one matches, unless the resolution fell back to `catch-all`: then none of all FlowSchemas matches.
+    """
+    fell_back = resolution.matched_by is None
+    tried = configuration.order if fell_back else configuration.order[: resolution.position + 1]
+    for schema in tried:
+        yield explain_match(schema, digest)
+
+
+def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
+    """Explain whether one FlowSchema matches a request. `matched` is `matches_flow_schema(digest, schema.spec)`."""
+    matching_part = matched_by(digest, schema)
+    if matching_part is not None:
+        return Verdict(schema, True, *_describe_part(schema, matching_part))
+    rules = schema.spec.rules
+    if not rules:
+        return Verdict(schema, False, "it has no rules, so it matches nothing", ("spec", "rules"))
+    # The closest rule fails the fewest conditions; between equals it is one for this user, then the first.
+    mismatches = min(
+        (_find_mismatches(rule, ("spec", "rules", number), digest) for number, rule in enumerate(rules)),
+        key=lambda mismatches: (len(mismatches), mismatches[0].condition == "subject"),
+    )
+    return Verdict(schema, False, mismatches[0].because, mismatches[0].path, mismatches)
+
+
+def explain_skipped(configuration: Configuration) -> Iterator[Skipped]:
+    """Explain why the server skips FlowSchemas: what is wrong with the priority level of each dangling one."""
+    for schema in configuration.dangling:
+        name = schema.spec.priority_level_configuration
+        reason = configuration.unusable.get(name)
+        why = "does not exist" if reason is None else f"{reason}, so it counts as absent"
+        yield Skipped(schema, f'the priority level "{name}" {why}', ("spec", "priorityLevelConfiguration", "name"))
+
+
+def describe_fallback(resolution: Resolution) -> str | None:
+    """Explain why a request that no FlowSchema matches gets `catch-all`, or return None if one matches."""
+    if resolution.matched_by is not None:
+        return None
+    return (
+        f'No FlowSchema matches, so the server falls back to "{resolution.flow_schema.name}". A real user is always in the'
+        ' group "system:authenticated" or "system:unauthenticated".'
+    )
+
+
+def describe_imagined(configuration: Configuration) -> Iterator[str]:
+    """Yield a sentence for each missing mandatory object, which the server imagines."""
+    for kind, name in sorted(configuration.imagined):
+        if kind == "PriorityLevelConfiguration":
+            yield f'The priority level "{name}" is missing; the server imagines it.'
+        else:
+            place = "before all others" if name == EXEMPT else "after all others"
+            yield f'The FlowSchema "{name}" is missing or dangles; the server imagines it, {place}.'
+
+
+def describe_subject(subject: Subject) -> str:
+    """Return a subject as a noun: `group "dev"`, `service account "ci/runner"`, `a service account in "ci"`."""
+    account = subject.service_account
+    if subject.kind == "Group" and subject.group is not None:
+        return "everybody" if subject.group == ALL else f'group "{subject.group}"'
+    if subject.kind == "User" and subject.user is not None:
+        return "everybody" if subject.user == ALL else f'user "{subject.user}"'
+    if subject.kind == "ServiceAccount" and account is not None:
+        if account.name == ALL:
+            return f'a service account in "{account.namespace}"'
+        return f'service account "{account.namespace}/{account.name}"'
+    return f'a subject of kind "{subject.kind}" without a name'
+
+
+def quote_list(values: Sequence[str]) -> str:
+    """Return a list as YAML writes it, cut after a few values: `["get", "list"]`."""
+    shown = ", ".join(f'"{value}"' for value in values[:MAX_LISTED_VALUES])
+    return f"[{shown}, and {len(values) - MAX_LISTED_VALUES} more]" if len(values) > MAX_LISTED_VALUES else f"[{shown}]"
+
+
+def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
+    """Return which subject and which entry match, and the path of that entry."""
+    rule = schema.spec.rules[part.rule]
+    who = describe_subject(rule.subjects[part.subject])
+    path: Path = ("spec", "rules", part.rule)
+    if part.resource_rule is not None:
+        entry = rule.resource_rules[part.resource_rule]
+        field, number, verbs = "resourceRules", part.resource_rule, entry.verbs
+        what = "all resources" if entry.resources == (ALL,) else f"resources {quote_list(entry.resources)}"
+    else:
+        number = part.non_resource_rule or 0
+        urls = rule.non_resource_rules[number].non_resource_urls
+        field, verbs = "nonResourceRules", rule.non_resource_rules[number].verbs
+        what = "all paths" if ALL in urls else f"paths {quote_list(urls)}"
+    if verbs != (ALL,):
+        what = f"verbs {quote_list(verbs)} on {what}"
+    else:
+        what = f"all verbs and {what[4:]}" if what.startswith("all ") else f"all verbs on {what}"
+    return f"it matches {who}, {what}", (*path, field, number)
+
+
+def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
+    """Return what fails in a rule that does not match, the subject first; never empty."""
+    info, user = digest
+    mismatches = []
+    if not matches_a_subject(user, rule.subjects):
+        mismatches.append(_explain_subjects(user, rule.subjects, (*path, "subjects")))
+    field = "resourceRules" if info.is_resource_request else "nonResourceRules"
+    entries = (
+        [
+            _find_resource_mismatches(info, entry, (*path, field, number))
+            for number, entry in enumerate(rule.resource_rules)
+        ]
+        if info.is_resource_request
+        else [
+            _find_path_mismatches(info, entry, (*path, field, number))
+            for number, entry in enumerate(rule.non_resource_rules)
+        ]
+    )
+    if entries:
+        return (*mismatches, *min(entries, key=len))
+    # No condition can be met, so all of them count.
+    if info.is_resource_request:
+        conditions: tuple[Condition, ...] = ("verb", "resource", "group", "namespace")
+        because = "it has no resourceRules, and this is a resource request"
+    else:
+        conditions = ("verb", "path")
+        because = "it has no nonResourceRules, and this is a non-resource request"
+    return (*mismatches, *(Mismatch(condition, because, (*path, field)) for condition in conditions))
+
+
+def _find_resource_mismatches(info: RequestInfo, entry: ResourcePolicyRule, path: Path) -> tuple[Mismatch, ...]:
+    """Return what fails in an entry of `resourceRules`, in the order in which the server looks."""
+    mismatches = []
+    if not match_policy_rule_verb(entry.verbs, info.verb):
+        mismatches.append(Mismatch("verb", _explain_verb(info, entry.verbs), (*path, "verbs")))
+    if not match_policy_rule_resource(entry.resources, info.resource, info.subresource):
+        mismatches.append(Mismatch("resource", _explain_resource(info, entry.resources), (*path, "resources")))
+    if not match_policy_rule_api_group(entry.api_groups, info.api_group):
+        mismatches.append(Mismatch("group", _explain_api_group(info, entry.api_groups), (*path, "apiGroups")))
+    if not match_policy_rule_namespace(entry, info.namespace):
+        field = "namespaces" if info.namespace else "clusterScope"
+        because = _explain_namespace(info, entry.namespaces) if info.namespace else _explain_scope(info, entry)
+        mismatches.append(Mismatch("namespace", because, (*path, field)))
+    return tuple(mismatches)
+
+
+def _find_path_mismatches(info: RequestInfo, entry: NonResourcePolicyRule, path: Path) -> tuple[Mismatch, ...]:
+    """Return what fails in an entry of `nonResourceRules`, in the order in which the server looks."""
+    mismatches = []
+    if not match_policy_rule_verb(entry.verbs, info.verb):
+        mismatches.append(Mismatch("verb", _explain_verb(info, entry.verbs), (*path, "verbs")))
+    if not match_policy_rule_non_resource_url(entry.non_resource_urls, info.path):
+        because = _explain_path(info.path, entry.non_resource_urls)
+        mismatches.append(Mismatch("path", because, (*path, "nonResourceURLs")))
+    return tuple(mismatches)
+
+
+def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
+    """Explain why no subject is the user. The path is that of the only subject, of one that nearly is, or of the list."""
+    if not subjects:
+        return Mismatch("subject", "the rule has no subjects", path)
+    names = [describe_subject(subject) for subject in subjects]
+    shown = ", ".join(names[:MAX_LISTED_VALUES])
+    shown += f", and {len(names) - MAX_LISTED_VALUES} more" if len(names) > MAX_LISTED_VALUES else ""
+    kinds = {subject.kind for subject in subjects}
+    if kinds == {"Group"}:
+        groups = [subject.group or "" for subject in subjects]
+        single = f'the user is not in the group "{groups[0]}"'
+        several = f"the user is in none of the groups {quote_list(groups)}"
+    elif kinds == {"User"}:
+        users = [subject.user or "" for subject in subjects]
+        single, several = f'the user is not "{users[0]}"', f"the user is not among {quote_list(users)}"
+    else:
+        single = f"the user is not {shown}"
+        several = f"the user is none of the {len(subjects)} subjects: {shown}"
+    because = single if len(subjects) == 1 else several
+    for number, subject in enumerate(subjects):
+        if hint := _explain_near_subject(user, subject):
+            return Mismatch("subject", f"{because}; {hint}", (*path, number))
+    return Mismatch("subject", because, (*path, 0) if len(subjects) == 1 else path)
+
+
+def _explain_near_subject(user: UserInfo, subject: Subject) -> str:
+    """Return how a subject resembles the user, or an empty string."""
+    account = subject.service_account
+    if subject.kind == "ServiceAccount" and account is not None:
+        if user.name == account.name:
+            return "the name of a service account is the part of its user name after the last colon"
+        if user.name.startswith(f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:"):
+            return "the namespace is the same, the name differs"
+        same_name = user.name.startswith(SERVICE_ACCOUNT_PREFIX) and user.name.endswith(f":{account.name}")
+        return "the name is the same, the namespace differs" if same_name and account.name != ALL else ""
+    name = {"User": subject.user, "Group": subject.group}.get(subject.kind)
+    if name is None:
+        return ""
+    known = (user.name,) if subject.kind == "User" else user.groups
+    if name.endswith(ALL) and any(other.startswith(name[:-1]) for other in known):
+        return f'"{name}" is matched literally, not as a pattern'
+    same = next((other for other in known if other.lower() == name.lower()), None)
+    if same is not None:
+        return f'"{name}" and "{same}" differ in upper and lower case'
+    if subject.kind == "User" and name in user.groups:
+        return f'"{name}" is a group of the user, but the subject is a user'
+    if subject.kind == "Group" and name == user.name:
+        return f'"{name}" is the user, but the subject is a group'
+    return ""
+
+
+_WILDCARD_IN_LIST = '"*" matches everything only if it is the only item'
+
+
+def _explain_verb(info: RequestInfo, verbs: Sequence[str]) -> str:
+    if not verbs:
+        return "the rule has no verbs"
+    text = (
+        f'verb "{info.verb}" is not among {quote_list(verbs)}'
+        if info.verb
+        else f'this HTTP method maps to no verb, so only ["*"] matches it, not {quote_list(verbs)}'
+    )
+    if ALL in verbs:
+        return f"{text}; {_WILDCARD_IN_LIST}"
+    if not info.is_resource_request and not any(verb in _HTTP_VERBS for verb in verbs):
+        return f"{text}; the verb of a non-resource request is its HTTP method in lower case"
+    return text
+
+
+def _explain_resource(info: RequestInfo, resources: Sequence[str]) -> str:
+    if not resources:
+        return "the rule has no resources"
+    text = f'resource "{rs_join(info.resource, info.subresource)}" is not among {quote_list(resources)}'
+    if ALL in resources:
+        return f"{text}; {_WILDCARD_IN_LIST}"
+    if info.subresource:
+        if info.resource in resources:
+            return f'{text}; "{info.resource}" does not match its subresources'
+        patterns = (f"{info.resource}/*", f"*/{info.subresource}")
+        pattern = next((pattern for pattern in patterns if pattern in resources), None)
+        return f'{text}; "{pattern}" is matched literally, not as a pattern' if pattern else text
+    for resource in resources:
+        if resource != info.resource and any(known.name == info.resource for known in named(resource)):
+            return f'{text}; the name of "{resource}" in requests is "{info.resource}"'
+    return text
+
+
+def _explain_api_group(info: RequestInfo, groups: Sequence[str]) -> str:
+    if not groups:
+        return "the rule has no API groups"
+    core = "" if info.api_group else " (core)"
+    text = f'API group "{info.api_group}"{core} is not among {quote_list(groups)}'
+    if ALL in groups:
+        return f"{text}; {_WILDCARD_IN_LIST}"
+    if not info.api_group and any(group in ("core", "v1", "core/v1", "api") for group in groups):
+        return f'{text}; the core group is written ""'
+    versioned = next((group for group in groups if info.api_group and group.startswith(f"{info.api_group}/")), None)
+    return f'{text}; "{versioned}" includes a version, which does not belong here' if versioned else text
+
+
+def _explain_scope(info: RequestInfo, entry: ResourcePolicyRule) -> str:
+    resource = lookup(info.resource, info.api_group)
+    if resource is not None and not resource.namespaced:
+        what = f'"{info.resource}" is cluster-scoped'
+    elif resource is None and info.verb not in ("list", "watch", "deletecollection"):
+        what = "the request has no namespace"
+    else:
+        what = "the request is for all namespaces"
+    hint = '; namespaces: ["*"] does not match that' if entry.namespaces == (ALL,) else ""
+    return f"no clusterScope: true, and {what}{hint}"
+
+
+def _explain_namespace(info: RequestInfo, namespaces: Sequence[str]) -> str:
+    if not namespaces:
+        return f'the rule has no namespaces, and the request is for namespace "{info.namespace}"'
+    text = f'namespace "{info.namespace}" is not among {quote_list(namespaces)}'
+    if ALL in namespaces:
+        return f"{text}; {_WILDCARD_IN_LIST}"
+    patterns = (name for name in namespaces if name.endswith(ALL) and info.namespace.startswith(name[:-1]))
+    pattern = next(patterns, None)
+    return f'{text}; "{pattern}" is matched literally, not as a pattern' if pattern else text
+
+
+def _explain_path(path: str, urls: Sequence[str]) -> str:
+    if not urls:
+        return "the rule has no paths"
+    text = f'path "{path}" is not among {quote_list(urls)}'
+    directory = next((url for url in urls if url.rstrip("*").rstrip("/") == path), None)
+    if directory:
+        return f'{text}; "{directory}" matches only paths below "{path}"'
+    prefix = next((url for url in urls if len(url) > 1 and path.startswith(url.removesuffix(ALL))), None)
+    return f'{text}; "{prefix}" matches only whole segments of a path' if prefix else text

@@ -1,0 +1,48 @@
+"""`apflint graph`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from graph.pictures import flow_schema, many
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("form", ["mermaid", "dot", "svg", "html"])
+def test_command(form: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story = str(root / "fixtures" / "stories" / "small-cluster")
+    assert run(["graph", story, "--format", form, "--server-concurrency", "1000"]) == 0
+    text = capsys.readouterr().out
+    assert "widget-operator-leases" in text
+    assert "observability" in text
+
+
+def test_command_takes_built_in_objects_and_refuses_nonsense(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graph", "defaults:1.20"]) == 0
+    assert "global-default" in capsys.readouterr().out
+    assert run(["graph", "defaults:1.20", "--server-concurrency", "0"]) == 2
+    assert "must be at least 1" in capsys.readouterr().err
+    assert run(["graph", "--format", "png"]) == 2
+
+
+def test_command_takes_several_paths_and_says_what_mermaid_cannot_draw(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(2):
+        (tmp_path / f"{number}.json").write_text(json.dumps(flow_schema(f"s{number}", "exempt")))
+    assert run(["graph", str(tmp_path / "0.json"), str(tmp_path / "1.json")]) == 0
+    few = capsys.readouterr()
+    assert "s0" in few.out
+    assert "s1" in few.out
+    assert few.err == ""
+    (tmp_path / "2.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*many(501)]}))
+    assert run(["graph", str(tmp_path)]) == 0
+    large = capsys.readouterr()
+    assert "s1" in large.out
+    assert large.err.startswith("apflint: GitHub and others draw no Mermaid diagram of this size.")

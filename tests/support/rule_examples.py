@@ -1,0 +1,88 @@
+"""The examples of rule pages: fenced manifests below the headings Bad and Good, with markers on the lines that have findings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from apflint.catalogue import MARKER, MARKER_ABOVE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.catalogue import Rule
+
+
+class Example(NamedTuple):
+    """A fenced example of a page, without its markers."""
+
+    kind: Literal["bad", "good"]
+    text: str
+    file: str
+    """Name to read it under: the ending says whether it is YAML or JSON."""
+    kubernetes: str | None
+    """Target release; None for the newest."""
+    expected: tuple[tuple[str, int], ...]
+    """All findings: rule id and 1-based line of `text`, in the order of lines."""
+    page_line: int
+    """1-based line of its opening fence in the page."""
+
+
+def parse_examples(rule: Rule) -> list[Example]:
+    """Return the `yaml` and `json` fences below the headings Bad and Good, in order.
+
+    Raises ValueError, with page and line, for a fence that is not closed, an unknown option, a misspelled marker, and
+    a bad example without or a good one with a marker.
+    """
+    return list(_parse_examples(rule))
+
+
+def _parse_examples(rule: Rule) -> Iterator[Example]:
+    heading = ""
+    lines = iter(enumerate(rule.body.split("\n"), rule.body_line))
+    for number, line in lines:
+        if line.startswith("## "):
+            heading = line[3:].strip().lower()
+        fence = re.fullmatch(r"(`{3,})(\w*)(.*)", line)
+        if not fence:
+            continue
+        content: list[str] = []
+        for _, inner in lines:
+            if inner == fence[1]:
+                break
+            content.append(inner)
+        else:
+            raise ValueError(f"rules/{rule.id}.md:{number}: the fence that starts here is not closed.")
+        if heading in ("bad", "good") and fence[2] in ("yaml", "json"):
+            try:
+                yield _example(cast("Literal['bad', 'good']", heading), fence[2], fence[3], content, number)
+            except ValueError as error:
+                raise ValueError(f"rules/{rule.id}.md:{number}: {error}") from None
+
+
+def _example(kind: Literal["bad", "good"], language: str, info: str, content: list[str], number: int) -> Example:
+    options = dict(option.partition("=")[::2] for option in info.split())
+    if unknown := options.keys() - {"kubernetes", "file"}:
+        raise ValueError(f'"{min(unknown)}" is not an option of an example; use kubernetes= or file=.')
+    kept: list[str] = []
+    expected: list[tuple[str, int]] = []
+    for line in content:
+        if below := re.match(MARKER_ABOVE, line):
+            expected += [(marked, len(kept) + 1) for marked in below[1].split()]
+            continue
+        if marker := re.search(rf"[ \t]*{MARKER}", line):
+            expected += [(marked, len(kept) + 1) for marked in marker[1].split()]
+            line = line[: marker.start()]  # noqa: PLW2901  # the line as the example has it
+        if "# ~" in line:
+            raise ValueError(f'"{line.strip()}" has a marker that is misspelled: write `# ~ APF123 APF124`.')
+        kept.append(line)
+    if (kind == "bad") != bool(expected):
+        raise ValueError("a bad example marks its findings, and a good one has none.")
+    return Example(
+        kind=kind,
+        text="".join(f"{line}\n" for line in kept),
+        file=options.get("file", f"example.{language}"),
+        kubernetes=options.get("kubernetes"),
+        expected=tuple(expected),
+        page_line=number,
+    )
