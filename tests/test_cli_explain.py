@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from apflint.cli.app import run
 from apflint.cli.ask import Question, request
-from apflint.evaluate.records import from_record
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.output import answers as known_answers
 from apflint.output.answers import Answers, answers
 from apflint.output.console import Style, count_cells
 from apflint.output.explain import Explainer, as_json
 from apflint.output.story import story
+from apflint.requests.json_lines import parse_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,7 +159,7 @@ def test_a_request_waits_by_its_own_timeout() -> None:
     question = Question(("get", url), user="alice")
     assert "up to 1.25 seconds (a quarter of its timeout" in told(question, explainer(kubernetes="1.28"))
     assert "1.25 seconds" not in told(question, explainer(kubernetes="1.27"))
-    asked = from_record({"user": "alice", "method": "GET", "path": url})
+    asked = parse_record({"user": "alice", "method": "GET", "path": url})
     found: Any = as_json(explainer().explain(asked), explainer().limits)
     assert found["fates"][-1]["when"] == "Rejected after 1.25 seconds, or when the client is gone."
 
@@ -318,7 +318,7 @@ RECORDS = st.fixed_dictionaries(
 def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> None:
     by = explainer()
     try:
-        asked = from_record(record)
+        asked = parse_record(record)
     except ValueError:
         return
     found: Any = as_json(by.explain(asked), by.limits)
@@ -338,13 +338,13 @@ def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]
     data = "".join(json.dumps(record) + "\n" for record in [*records, *records]).encode()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     lines = []
-    for text, _ in answers(by, from_record, pieces, reasons=reasons):
+    for text, _ in answers(by, parse_record, pieces, reasons=reasons):
         assert text == "" or text.endswith("\n")
         lines += text.splitlines()
     assert len(lines) == 2 * len(records)
     for number, (line, record) in enumerate(zip(lines, [*records, *records], strict=True), 1):
         try:
-            wanted = as_json(by.explain(from_record(record)), by.limits)
+            wanted = as_json(by.explain(parse_record(record)), by.limits)
         except ValueError as error:
             problem = str(error)
         else:
@@ -389,7 +389,7 @@ def test_a_line_without_a_request_does_not_hide_the_others(capsys: pytest.Captur
     found = [json.loads(line) for line in printed.out.splitlines()]
     assert [answer.get("inputLine") for answer in found[:4]] == [None, 2, None, 4]
     told_lines = printed.err.splitlines()
-    assert told_lines[1] == 'apflint: r:4: "user" is a number; it has to be a text.'
+    assert told_lines[1] == 'apflint: r:4: "user" must be a string, not a number'
     assert told_lines[-1] == "apflint: r: 12 more lines without a request"
     assert len(told_lines) == 11
     assert "\x1b" not in printed.err
@@ -426,9 +426,9 @@ def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["explain"], "which request? For example: apflint explain list pods"),
         (["explain", "list", "pods"], "who asks? Name the user with --as"),
-        (["explain", "list", "--as", "a"], '"list" what? Name a verb and a resource'),
+        (["explain", "list", "--as", "a"], '"list" is incomplete: name a verb and a resource'),
         (["explain", "list", "po\x1b[31m", "--as", "a"], r'"po\x1b[31m" is not a resource of Kubernetes itself'),
-        (["explain", "lst", "pods", "--as", "a"], '"lst" is no verb'),
+        (["explain", "lst", "pods", "--as", "a"], '"lst" is not a verb'),
         (["explain", "--method", "GET", "--as", "a"], "--method needs --path"),
         (["explain", "--path", "/api/v1/watch", "--as", "a"], "the server cannot tell which resource is meant"),
         (["explain", "list", "pods", "--as", "a", "--event", "e"], "name one request"),
@@ -522,7 +522,7 @@ LINE = json.dumps(GET).encode() + b"\n"
 
 
 def replies(*pieces: bytes) -> list[dict[str, Any]]:
-    found = answers(explainer(), from_record, pieces, reasons=False)
+    found = answers(explainer(), parse_record, pieces, reasons=False)
     return [json.loads(line) for text, _ in found for line in text.splitlines()]
 
 
@@ -531,7 +531,7 @@ def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPat
     records = [GET | {"user": user, "name": name} for user in "abcde" for name in "xyz"]
     lines = [json.dumps(record).encode() + b"\n" for record in [*records, *records]]
     assert replies(*lines) == [each for line in lines for each in replies(line)]
-    by = Answers(explainer(), from_record, reasons=False)
+    by = Answers(explainer(), parse_record, reasons=False)
     for line in lines:
         "".join(by.line(1, line))
     assert len(by._remarks) <= 2
@@ -545,9 +545,9 @@ def test_a_log_that_begins_in_the_middle_of_a_line(monkeypatch: pytest.MonkeyPat
     assert first.keys() == {"error", "inputLine"}
     assert [other["flowSchema"] for other in others] == ["global-default"] * 5
     pieces = [b'{"user":\n', *[LINE] * 5]
-    assert len(list(answers(explainer(), from_record, pieces, reasons=False))) > 2  # as they come
+    assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) > 2  # as they come
     monkeypatch.setattr(known_answers, "SIZE_LIMIT", 9 * len(LINE))
-    assert len(list(answers(explainer(), from_record, pieces, reasons=False))) == 1  # all of it may be one value
+    assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) == 1  # all of it may be one value
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b"7" * 10_000, b"nonsense", b'{"user": "a"} x'])
@@ -581,7 +581,7 @@ def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
     ids=lambda line: repr(line[:9]),
 )
 def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
-    by = Answers(explainer(), from_record, reasons=False)
+    by = Answers(explainer(), parse_record, reasons=False)
     data = line.encode("utf-8", "surrogatepass")
     of_line, of_text = "".join(by.line(7, data)), "".join(by.texts(7, data.decode("utf-8", "replace")))
     assert of_line == of_text
@@ -618,13 +618,13 @@ def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: p
     (tmp_path / "a.jsonl").write_text('{"user": "a", "path": ' + "1" * 5_000 + "}\n", encoding="utf-8")
     assert run(["explain", "--requests", str(tmp_path / "a.jsonl")]) == 2
     said = capsys.readouterr()
-    assert "This is no JSON: a number has thousands of digits." in said.out + said.err
+    assert "this is not JSON: a number has thousands of digits" in said.out + said.err
     assert "set_int_max_str_digits" not in said.out + said.err
 
 
 def test_what_begins_like_one_value_and_is_many_is_answered_piece_by_piece() -> None:
     data = b"[\n" * 2_500
-    parts = list(answers(explainer(), from_record, [data], reasons=False))
+    parts = list(answers(explainer(), parse_record, [data], reasons=False))
     assert [len(found) for _, found in parts] == [1_000, 1_000, 500]
     assert [text.count("\n") for text, _ in parts] == [1_000, 1_000, 500]
     assert parts[-1][1][-1][0] == 2_500
@@ -703,7 +703,7 @@ def test_requests_get_the_groups_that_authentication_adds(capsys: pytest.Capture
     assert first["notes"] == ['Authentication adds the group "system:authenticated".']
     assert (second["user"]["groups"], second["notes"]) == (["system:unauthenticated"], [])
     assert third == {
-        "error": 'This is an audit event: read it with --event. "user" of a request is a string.',
+        "error": 'this is an audit event: read it with --event. "user" of a request is a string',
         "inputLine": 3,
     }
     assert "read it with --event" in printed.err

@@ -138,8 +138,8 @@ def test_user_verb_and_resource_are_needed() -> None:
     [
         ((), "", "Name a user.", ("alice", "", "list", "nodes")),
         (("alice", ""), "", "Name a verb: get, list,", ("list", "nodes")),
-        (("alice", ""), "lst", '"lst" is no verb of a request for a resource.', ("list", "nodes")),
-        (("alice", ""), "describe", '"describe" sends "get".', ("list", "nodes")),
+        (("alice", ""), "lst", '"lst" is not a verb of resource requests.', ("list", "nodes")),
+        (("alice", ""), "describe", '"describe" sends "get"', ("list", "nodes")),
         (("alice", "", "list"), "", "Name a resource or a path.", ("nodes",)),
         (("alice", "", "list"), "po\x1b[31m", "is not a resource of Kubernetes itself", ("nodes",)),
         (("alice", "", "list"), "widgets", 'name its API group too: "widgets.example.com"', ("nodes",)),

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
-from apflint.policy import words
 from apflint.policy.conditions import in_words
 from apflint.policy.reading import Mistake, Reading, read
 from apflint.policy.suite import Example, Property, Suite
+from apflint.requests.command_line import parse_command_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,15 +84,15 @@ MISTAKES = [
     ("tests:\n- never: {reaches: a}\n  «as»: alice", "`subject`", 1),
     ("tests:\n- never: {verbs: get}\n  «reaches»: a", "one level deeper", 1),
     ("tests:\n- request: get /x\n  as: «yes»\n  reaches: a", 'write it in quotes, "yes"', 1),
-    ("tests:\n- request: «get /x»\n  reaches: a", "who asks?", 0),
+    ("tests:\n- request: «get /x»\n  reaches: a", "the request has no user", 0),
     ("tests:\n- request: «get /x --as bob»\n  as: alice\n  reaches: a", "twice", 0),
-    ("tests:\n- request: «lst pods»\n  as: alice\n  reaches: a", '"lst" is no verb', 0),
-    ("tests:\n- request: «list pods --ns x»\n  as: alice\n  reaches: a", '"--ns" is no part of a request', 0),
-    ("tests:\n- request: «list pods -n»\n  as: alice\n  reaches: a", "a value was expected after it", 0),
-    ("tests:\n- request: «list pods -n a -n b»\n  as: alice\n  reaches: a", "an option twice", 0),
-    ("tests:\n- request: «list pods --path /x»\n  as: alice\n  reaches: a", "is named twice", 0),
+    ("tests:\n- request: «lst pods»\n  as: alice\n  reaches: a", '"lst" is not a verb', 0),
+    ("tests:\n- request: «list pods --ns x»\n  as: alice\n  reaches: a", "unrecognized arguments: --ns", 0),
+    ("tests:\n- request: «list pods -n»\n  as: alice\n  reaches: a", "expected one argument", 0),
+    ("tests:\n- request: «list pods -n a -n b»\n  as: alice\n  reaches: a", "the request has -n/--namespace twice", 0),
+    ("tests:\n- request: «list pods --path /x»\n  as: alice\n  reaches: a", "is given twice", 0),
     ("tests:\n- request: «--method GET»\n  as: alice\n  reaches: a", "name a verb and a resource", 0),
-    ("tests:\n- request: «list 'pods»\n  as: alice\n  reaches: a", "cannot be taken apart", 0),
+    ("tests:\n- request: «list 'pods»\n  as: alice\n  reaches: a", "cannot parse the request: no closing quotation", 0),
     ("tests:\n- «request: get /x»\n  as: alice", "`reaches` is missing", 1),
     ("tests:\n- request: get /x\n  as: alice\n  reaches: {priorityLevel: a, «priority»: b}", "priorityLevel", 1),
     ("tests:\n- request: get /x\n  as: alice\n  reaches: {whenFull: «shed»}", "dispatched, queued, rejected", 1),
@@ -292,10 +292,9 @@ def test_subjects_may_be_many() -> None:
     ],
 )
 def test_a_request_in_words_is_what_explain_takes(line: str) -> None:
-    said = words.parse(f"apflint explain {line}")
-    spoken = words.spoken(said)
-    assert words.parse(shlex.join(spoken)) == said
-    assert words.request(said).digest == words.request(words.parse(line)).digest
+    arguments = parse_command_line(f"apflint explain {line}")
+    assert parse_command_line(shlex.join(arguments.to_command_line())) == arguments
+    assert arguments.to_request().digest == parse_command_line(line).to_request().digest
 
 
 def test_groups_are_taken_from_both_places() -> None:

@@ -19,12 +19,12 @@ from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
 from apflint.load import load
 from apflint.location import field_path
-from apflint.policy import words
 from apflint.policy.reading import read
 from apflint.policy.running import Outcome, Runner
 from apflint.policy.suite import Property, Suite
 from apflint.proofs.request_space import authentic
 from apflint.releases import release
+from apflint.requests.command_line import parse_command_line
 from apflint.workspace import build_workspace
 
 EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
@@ -252,7 +252,7 @@ def replayed(found: Outcome, known: Configuration) -> None:
     assert found.goes is not None
     digest = found.request.digest
     if found.request.words is not None:
-        assert words.request(words.parse(shlex.join(found.request.words))).digest == digest
+        assert parse_command_line(shlex.join(found.request.words)).to_request().digest == digest
     resolution = classify(known, digest)
     assert resolution.flow_schema is found.goes.flow_schema
     assert resolution.priority_level.name == found.goes.level.name

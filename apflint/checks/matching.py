@@ -108,13 +108,13 @@ def _meant_group(group: str) -> str | None:
 def _impossible_resource(name: str, groups: frozenset[str]) -> str | None:
     resource, slash, subresource = name.partition("/")
     if subresource == "*":
-        known = resources.named(resource)
+        known = resources.find_resources(resource)
         subresources = sorted({f"{resource}/{sub}" for found in known for sub in found.subresources})
         hint = f" Name them: {listed(subresources, 'and')}" if subresources else " Name each subresource"
         return f"{quote(name)} matches nothing: `*` stands for all resources only alone.{hint}"
     if resource == "*" and slash:
         return f"{quote(name)} matches nothing: `*` stands for all resources only alone. Name each, as in deployments/{subresource}"
-    known = resources.named(resource)
+    known = resources.find_resources(resource)
     if any(found.name == resource and found.group in groups for found in known):
         return None
     if resource != resource.lower():
@@ -133,12 +133,12 @@ def _meant_resource(name: str, groups: frozenset[str]) -> str | None:
     resource, slash, subresource = name.partition("/")
     if "*" in name:
         return None
-    plurals = {found.name for found in resources.named(resource) if "*" in groups or found.group in groups}
+    plurals = {found.name for found in resources.find_resources(resource) if "*" in groups or found.group in groups}
     return f"{plurals.pop()}{slash}{subresource.lower()}" if len(plurals) == 1 else None
 
 
 def _plural(name: str) -> str | None:
-    found = resources.named(name) or resources.named(name.lower())
+    found = resources.find_resources(name) or resources.find_resources(name.lower())
     return found[0].name if found else None
 
 
@@ -157,7 +157,9 @@ def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
     for name in rule.resources:
         resource = name.partition("/")[0]
         matches = [
-            one for one in resources.named(resource) if one.name == resource and ("*" in groups or one.group in groups)
+            one
+            for one in resources.find_resources(resource)
+            if one.name == resource and ("*" in groups or one.group in groups)
         ]
         if not matches:
             return None

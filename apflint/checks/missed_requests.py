@@ -270,7 +270,7 @@ def _things(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
         return [(group, _first_of(group) or unnamed) for group in groups]
     if part.api_groups == _ALL:
         return [(_group_of(name) or unnamed_group, name) for name in names]
-    known = {(each.group, name): None for name in names for each in resources.named(name.partition("/")[0])}
+    known = {(each.group, name): None for name in names for each in resources.find_resources(name.partition("/")[0])}
     foreign = set(names) - {name for _, name in known}
     listed_groups = set(part.api_groups)
     return [
@@ -284,7 +284,7 @@ def _first_of(group: str) -> str | None:
 
 
 def _group_of(name: str) -> str | None:
-    return next((each.group for each in resources.named(name.partition("/")[0])), None)
+    return next((each.group for each in resources.find_resources(name.partition("/")[0])), None)
 
 
 def _path_rules(trials: Trials) -> Iterator[NonResourcePolicyRule]:

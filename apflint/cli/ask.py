@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
-from apflint.evaluate import records
-from apflint.evaluate.request import COLLECTION_VERBS, Request, from_http, from_words
 from apflint.formats import check_dns_label
 from apflint.inputs import files
 from apflint.inputs.cluster import read_cluster, read_configuration
 from apflint.output.explain import Explainer, as_json, by_uid
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
+from apflint.requests.audit_event import parse_event
+from apflint.requests.http import parse_http
+from apflint.requests.json_lines import parse_record, read_json_values
+from apflint.requests.request import COLLECTION_VERBS, Request
+from apflint.requests.words import parse_words
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -90,11 +93,11 @@ def run(
         _print(explainer, asked, output, style(color))
         return 0
     if question.requests is not None:
-        return _answers(explainer, question.requests, records.from_record, reasons=verbose)
+        return _answers(explainer, question.requests, parse_record, reasons=verbose)
     if question.event is not None:
         if output == "json":
-            return _answers(explainer, question.event, records.from_event, reasons=True)
-        return _stories(explainer, question.event, records.from_event, style(color))
+            return _answers(explainer, question.event, parse_event, reasons=True)
+        return _stories(explainer, question.event, parse_event, style(color))
     from apflint.cli.interactive import converse
 
     return converse(explainer, question, style(color))
@@ -149,7 +152,7 @@ def _request(question: Question) -> Request:
             "who asks? Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
         )
     if question.words:
-        return from_words(
+        return parse_words(
             question.words,
             user=user,
             groups=question.groups,
@@ -160,7 +163,7 @@ def _request(question: Question) -> Request:
         raise ValueError("--method needs --path, the path of the URL with its query")
     if question.method is not None and question.method.upper() not in METHODS:
         raise ValueError(f'--method: HTTP has no method "{question.method}". Methods are {", ".join(METHODS)}')
-    return from_http(question.method or "GET", question.path, user=user, groups=question.groups)
+    return parse_http(question.method or "GET", question.path, user=user, groups=question.groups)
 
 
 def _print(explainer: Explainer, asked: Request, output: str, how: Style) -> None:
@@ -184,7 +187,7 @@ def _stories(explainer: Explainer, path: str, read: Callable[[object], Request],
     gap = ""
     stories: dict[Request, str] = {}
     kept = 0
-    for line in records.json_values(data.decode("utf-8-sig", "replace")):
+    for line in read_json_values(data.decode("utf-8-sig", "replace")):
         problem = line.error
         if problem is None:
             try:
@@ -204,7 +207,7 @@ def _stories(explainer: Explainer, path: str, read: Callable[[object], Request],
                 problem = str(error)
         count += 1
         if count <= _SHOWN:
-            errors.append((line.number, problem))
+            errors.append((line.line, problem))
     return _said(path, errors, count)
 
 

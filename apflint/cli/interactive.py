@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.request import COLLECTION_VERBS, VERBS, check_target, check_verb, from_words, infer_resource
 from apflint.evaluate.resources import RESOURCES
 from apflint.formats import check_dns_label
 from apflint.output.console import wrap
 from apflint.output.sanitize import sanitize
 from apflint.output.story import story
+from apflint.requests.request import COLLECTION_VERBS, VERBS
+from apflint.requests.words import check_target, check_verb, infer_resource, parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
     from apflint.cli.ask import Question
     from apflint.evaluate.configuration import Configuration
-    from apflint.evaluate.request import Request
     from apflint.model import PolicyRulesWithSubjects, Subject
     from apflint.output.console import Style
     from apflint.output.explain import Explainer
+    from apflint.requests.request import Request
 
     Ask = Callable[["Step", str], str]
     """Asks for one thing; the second argument is what counts where nothing is typed. Returns what counts.
@@ -199,7 +200,7 @@ def _check_name(name: str) -> None:
 def request(draft: Draft) -> Request:
     """The request of a draft. ValueError, fit to be shown, for what is none."""
     namespace = None if draft.what.startswith("/") or not _namespaced(draft.what) else draft.namespace or None
-    return from_words(
+    return parse_words(
         (draft.verb, draft.what, *([draft.name] if draft.name else [])),
         user=draft.user,
         groups=tuple(group for part in draft.groups.split(",") if (group := part.strip())),

@@ -21,7 +21,7 @@ from apflint.evaluate.match import (
     matches_a_subject,
     rs_join,
 )
-from apflint.evaluate.resources import lookup, named
+from apflint.evaluate.resources import find_resources, get_resource
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def _explain_resource(info: RequestInfo, resources: Sequence[str]) -> str:
         pattern = next((pattern for pattern in patterns if pattern in resources), None)
         return f'{text}; "{pattern}" is matched literally, not as a pattern' if pattern else text
     for resource in resources:
-        if resource != info.resource and any(known.name == info.resource for known in named(resource)):
+        if resource != info.resource and any(known.name == info.resource for known in find_resources(resource)):
             return f'{text}; the name of "{resource}" in requests is "{info.resource}"'
     return text
 
@@ -334,7 +334,7 @@ def _explain_api_group(info: RequestInfo, groups: Sequence[str]) -> str:
 
 
 def _explain_scope(info: RequestInfo, entry: ResourcePolicyRule) -> str:
-    resource = lookup(info.resource, info.api_group)
+    resource = get_resource(info.resource, info.api_group)
     if resource is not None and not resource.namespaced:
         what = f'"{info.resource}" is cluster-scoped'
     elif resource is None and info.verb not in ("list", "watch", "deletecollection"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from apflint.errors import UserError
 from apflint.evaluate.selectors import exact_field_match, is_label_selector
 from apflint.record import NamedTuple
 
@@ -23,10 +24,6 @@ LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portfo
 LONG_RUNNING_PATH = "/debug/pprof/"
 """The three ways to be long-running. Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
 `BasicLongRunningRequestCheck` in staging/src/k8s.io/apiserver/pkg/server/filters/longrunning.go."""
-
-
-class NoRequestInfoError(ValueError):
-    """The server cannot tell what is asked for, and refuses before API Priority and Fairness sees the request."""
 
 
 class RequestInfo(NamedTuple):
@@ -55,7 +52,7 @@ class RequestInfo(NamedTuple):
 def request_info(method: str, url: str) -> RequestInfo:
     """The attributes of the request `method url`; `url` is a path with or without a query, as on an HTTP request line.
 
-    Raises NoRequestInfoError (a ValueError; its text is fit to be shown) where the server answers 400 or 500 instead:
+    Raises UserError where the server answers 400 or 500 instead:
     `/api/v1/watch` with nothing after it, a broken percent escape, a target that does not start with a slash.
     Pure: the same arguments always give the same answer, so it may be cached.
     """
@@ -72,7 +69,7 @@ def request_info(method: str, url: str) -> RequestInfo:
     by_prefix = parts[0] in ("watch", "proxy")
     if by_prefix:
         if len(parts) < 2:
-            raise NoRequestInfoError(
+            raise UserError(
                 f'"{url}" ends after "{parts[0]}": the server cannot tell which resource is meant and answers with status'
                 f' 500. Name one: "{path.rstrip("/")}/pods".'
             )
@@ -149,17 +146,17 @@ def _target(url: str) -> tuple[str, str]:
     if not url.startswith("/") and url != "*":
         absolute = _ABSOLUTE.match(url)
         if absolute is None:
-            raise NoRequestInfoError(f'"{url}" is no path: it has to start with "/".')
+            raise UserError(f'"{url}" is no path: it has to start with "/".')
         target = url[absolute.end() :]
     raw, _, query = target.partition("?")
     if "%" in raw:
         broken = _BAD_ESCAPE.search(raw)
         if broken:
             escape = raw[broken.start() : broken.start() + 3]
-            raise NoRequestInfoError(f'"{url}" has the broken escape "{escape}": the server answers with status 400.')
+            raise UserError(f'"{url}" has the broken escape "{escape}": the server answers with status 400.')
         raw = _decoded(raw)
     if _CONTROL.search(target):
-        raise NoRequestInfoError(f"{url!r} has a control character in it: the server answers with status 400.")
+        raise UserError(f"{url!r} has a control character in it: the server answers with status 400.")
     return raw, query
 
 

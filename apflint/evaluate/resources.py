@@ -175,7 +175,7 @@ REMOVED = _read(_REMOVED)
 """What older servers served under groups that are gone."""
 
 
-def named(text: str) -> tuple[Resource, ...]:
+def find_resources(text: str) -> tuple[Resource, ...]:
     """The resources that a plural, singular or short name or a kind means to kubectl, in any case; its own choice first."""
     return _by_word().get(text.lower(), ())
 
@@ -189,7 +189,7 @@ def _by_word() -> dict[str, tuple[Resource, ...]]:
     return found
 
 
-def lookup(name: str, group: str) -> Resource | None:
+def get_resource(name: str, group: str) -> Resource | None:
     """The resource of exactly this plural name in exactly this group; None if Kubernetes itself serves none."""
     return _by_name().get((name, group))
 

@@ -13,9 +13,7 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apflint.evaluate.classify import MAX_REMEMBERED
-from apflint.evaluate.envelopes import without_timestamp
 from apflint.evaluate.flows import flow_json
-from apflint.evaluate.records import items_of, json_values, no_json
 from apflint.evaluate.requestinfo import request_info
 from apflint.inputs.files import SIZE_LIMIT
 from apflint.output.explain import (
@@ -27,6 +25,8 @@ from apflint.output.explain import (
     user_json,
 )
 from apflint.output.sanitize import sanitize_json
+from apflint.requests.json_lines import describe_json_error, read_json_values
+from apflint.requests.log_envelopes import strip_timestamp, unwrap_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.match import UserInfo
-    from apflint.evaluate.request import Request
     from apflint.output.explain import Explainer, Explanation
+    from apflint.requests.request import Request
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -75,10 +75,10 @@ class Answers:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            blank = not text or text.isspace() or text.startswith("\ufeff") or without_timestamp(text) is not text
-            yield from self.texts(number, text) if blank else (self._refused(number, no_json(error)),)
+            blank = not text or text.isspace() or text.startswith("\ufeff") or strip_timestamp(text) is not text
+            yield from self.texts(number, text) if blank else (self._refused(number, describe_json_error(error)),)
             return
-        if not isinstance(value, dict) or items_of(value) is not value:
+        if not isinstance(value, dict) or unwrap_list(value) is not value:
             del value  # a list, which is read again: there must not be two of it in memory
             yield from self.texts(number, text)
             return
@@ -110,7 +110,7 @@ class Answers:
 
     def texts(self, number: int, text: str) -> Iterator[str]:
         """The answers to a text that begins on line `number`: one JSON value, or one a line."""
-        for value in json_values(text):
+        for value in read_json_values(text):
             problem = value.error
             if problem is None:
                 try:
@@ -118,7 +118,7 @@ class Answers:
                     continue
                 except ValueError as error:
                     problem = str(error)
-            yield self._refused(number + value.number - 1, problem)
+            yield self._refused(number + value.line - 1, problem)
 
     def _refused(self, number: int, problem: str) -> str:
         self.errors.append((number, problem))

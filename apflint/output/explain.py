@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest, UserInfo
-    from apflint.evaluate.request import Request
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.model import FlowSchema
+    from apflint.requests.request import Request
 
 
 class Basis(NamedTuple):

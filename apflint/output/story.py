@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.evaluate import explanation, flows
 from apflint.evaluate.configuration import matching_order
-from apflint.evaluate.request import COLLECTION_VERBS
-from apflint.evaluate.resources import lookup
+from apflint.evaluate.resources import get_resource
 from apflint.evaluate.seats import is_mutating
 from apflint.output.console import Painter, count_cells, indent_lines, wrap
 from apflint.output.explain import Basis, Explanation, place
 from apflint.output.sanitize import sanitize
+from apflint.requests.request import COLLECTION_VERBS
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def request_in_words(info: RequestInfo) -> str:
 def _scope_in_words(info: RequestInfo) -> str:
     if info.namespace:
         return f' in namespace "{info.namespace}"'
-    known = lookup(info.resource, info.api_group)
+    known = get_resource(info.resource, info.api_group)
     if known is not None:
         return " in all namespaces" if known.namespaced else ""
     return ", cluster-wide" if info.verb in COLLECTION_VERBS else " in no namespace"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.errors import UserError
 from apflint.evaluate.explanation import describe_subject, quote_list
 from apflint.evaluate.match import ALL
-from apflint.evaluate.request import VERBS, infer_resource
-from apflint.evaluate.resources import named
+from apflint.evaluate.resources import find_resources
 from apflint.formats import check_dns_label, check_dns_subdomain
 from apflint.model import (
     NonResourcePolicyRule,
@@ -19,6 +19,8 @@ from apflint.model import (
     ServiceAccountSubject,
     Subject,
 )
+from apflint.requests.request import VERBS
+from apflint.requests.words import infer_resource
 from apflint.wording import suggest
 
 if TYPE_CHECKING:
@@ -108,8 +110,8 @@ def _things(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[str, ...]
     for place, text in fields.places((*path, "resources")):
         try:
             where, name = (groups, _literal(text)) if literal else _kubectl(text)
-        except ValueError as error:
-            fields.wrong(place, str(error).rstrip("."))
+        except UserError as error:
+            fields.wrong(place, str(error))
             continue
         found[where] = (*found.get(where, ()), name)
     return found
@@ -129,13 +131,13 @@ def _api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 def _literal(text: str) -> str:
     """A name beside `apiGroups`, as a FlowSchema has it. ValueError for one that no request has, or hardly the one meant."""
     resource, slash, subresource = text.partition("/")
-    found = named(resource)
+    found = find_resources(resource)
     if "." in resource:
-        raise ValueError(f'"{text}" has its API group in it already: leave `apiGroups` out')
+        raise UserError(f'"{text}" has its API group in it already: leave `apiGroups` out')
     if found and all(each.name != resource for each in found):
-        raise ValueError(f'"{text}" is what people call it: a request is for "{found[0].name}{slash}{subresource}"')
+        raise UserError(f'"{text}" is what people call it: a request is for "{found[0].name}{slash}{subresource}"')
     if text != text.lower():
-        raise ValueError(f'"{text}" has upper-case letters, and no resource has')
+        raise UserError(f'"{text}" has upper-case letters, and no resource has')
     return _no_pattern(text)
 
 
@@ -145,14 +147,14 @@ def _kubectl(text: str) -> tuple[tuple[str, ...], str]:
     target = infer_resource(resource)
     groups: tuple[str, ...] = (target.group,)
     if "." not in resource:  # a name that Kubernetes serves in several groups (events) means all of them
-        groups = tuple(each.group for each in named(resource) if each.name == target.name)
+        groups = tuple(each.group for each in find_resources(resource) if each.name == target.name)
     return groups, f"{target.name}{slash}{subresource}"
 
 
 def _no_pattern(text: str) -> str:
     if text.endswith(("/*", "/")):
         resource = text.partition("/")[0]
-        raise ValueError(f'"{text}" is no pattern: a subresource is named in full, as in "{resource}/status"')
+        raise UserError(f'"{text}" is no pattern: a subresource is named in full, as in "{resource}/status"')
     return text
 
 

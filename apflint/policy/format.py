@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from apflint.policy import conditions, words
+from apflint.errors import UserError
+from apflint.policy import conditions
 from apflint.policy.suite import (
     WHEN_FULL,
     Destination,
@@ -16,6 +17,7 @@ from apflint.policy.suite import (
     WhenFull,
 )
 from apflint.releases import release
+from apflint.requests.command_line import parse_command_line
 from apflint.wording import suggest
 
 if TYPE_CHECKING:
@@ -129,10 +131,10 @@ def _example(fields: Fields, path: Path) -> Example | None:
     if not whole or reaches is None:
         return None
     try:
-        said = words.parse(text, user or None, groups)
-        return Example(words.request(said), words.spoken(said), reaches)
-    except ValueError as error:
-        fields.wrong((*path, "request"), str(error).rstrip("."))
+        arguments = parse_command_line(text, user or None, groups)
+        return Example(arguments.to_request(), arguments.to_command_line(), reaches)
+    except UserError as error:
+        fields.wrong((*path, "request"), str(error))
         return None
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.evaluate.request import Request
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import PolicyRulesWithSubjects
     from apflint.proofs.parts import World
     from apflint.releases import Release
+    from apflint.requests.request import Request
 
 WhenFull = Literal["dispatched", "queued", "rejected"]
 WHEN_FULL: tuple[WhenFull, ...] = ("dispatched", "queued", "rejected")

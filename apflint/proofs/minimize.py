@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.request import COLLECTION_VERBS
-from apflint.evaluate.resources import RESOURCES, lookup
+from apflint.evaluate.resources import RESOURCES, get_resource
 from apflint.proofs.encoding import Point
 from apflint.proofs.request_space import HTTP_VERBS, VERBS, authentic_user, forced_groups, usual_groups
 from apflint.proofs.vocabulary import NAMESPACES, USERS
 from apflint.proofs.witness import possible
+from apflint.requests.request import COLLECTION_VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -108,14 +108,14 @@ def _akin(point: Point) -> Iterator[tuple[str, str]]:
     yield from islice(((each.group, each.name) for each in RESOURCES if each.group == point.api_group), _MANY)
     # Of groups that are not Kubernetes' own: a plain word rather than whatever the solver came upon.
     for group, resource in islice(product((point.api_group, "example.com"), (point.resource, "widgets")), 1, None):
-        if "*" not in group and "*" not in resource and not lookup(resource, group):
+        if "*" not in group and "*" not in resource and not get_resource(resource, group):
             yield group, resource
 
 
 def _in_scope(point: Point, usual: str = NAMESPACES[0]) -> Point:
     """The point in some namespace if its resource lives in one, otherwise in none."""
     resource = point.resource.partition("/")[0]
-    known = lookup(resource, point.api_group)
+    known = get_resource(resource, point.api_group)
     if known is None or (
         resource == "namespaces" and not point.api_group and point.verb not in (*COLLECTION_VERBS, "create")
     ):

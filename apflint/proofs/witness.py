@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.errors import UserError
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
-from apflint.evaluate.request import COLLECTION_VERBS, METHODS, from_http, from_words
 from apflint.evaluate.requestinfo import RequestInfo
-from apflint.evaluate.resources import lookup, named
+from apflint.evaluate.resources import find_resources, get_resource
 from apflint.proofs.encoding import Point
 from apflint.proofs.parts import Witness
 from apflint.proofs.request_space import (
@@ -24,12 +24,15 @@ from apflint.proofs.request_space import (
     verb_traits,
 )
 from apflint.record import NamedTuple
+from apflint.requests.http import parse_http
+from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB
+from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.evaluate.request import Request
     from apflint.proofs.parts import World
+    from apflint.requests.request import Request
 
 NAME = "example"
 """The name of the object that a witness is about, where it needs one."""
@@ -121,19 +124,19 @@ def _origins(point: Point) -> Iterator[Origin]:
         try:
             namespace = point.namespace if "-n" in words else None
             plain = words if namespace is None else words[: words.index("-n")]
-            request: Request = from_words(plain, user=ANONYMOUS, namespace=namespace)
+            request: Request = parse_words(plain, user=ANONYMOUS, namespace=namespace)
             yield Origin(words, request.info)
-        except ValueError:
+        except UserError:
             pass
     method, path = _http(point)
-    yield Origin(("--method", method, "--path", path), from_http(method, path, user=ANONYMOUS).info)
+    yield Origin(("--method", method, "--path", path), parse_http(method, path, user=ANONYMOUS).info)
 
 
 def _resource_words(point: Point) -> tuple[str, ...] | None:
     resource, slash, subresource = point.resource.partition("/")
     if not point.verb or not resource or "." in resource or resource.startswith("-"):
         return None
-    known = named(resource)
+    known = find_resources(resource)
     if known and (known[0].name, known[0].group) == (resource, point.api_group):
         what = resource
     else:
@@ -170,7 +173,7 @@ def _http(point: Point) -> tuple[str, str]:
     if not point.is_resource:
         return point.verb.upper(), _quoted(point.path)
     resource, _, subresource = point.resource.partition("/")
-    known = lookup(resource, point.api_group)
+    known = get_resource(resource, point.api_group)
     version = known.version if known else "v1"
     folder = f"/apis/{_quoted(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
     collection = point.verb in COLLECTION_VERBS
@@ -199,7 +202,7 @@ def _http(point: Point) -> tuple[str, str]:
         parts[1] = point.namespace
     query = "?watch=true" if point.verb == "watch" and "/watch" not in folder else ""
     path = "/".join((folder, *(_quoted(part) for part in parts)))
-    return METHODS.get(point.verb, "OPTIONS"), path + query
+    return METHOD_OF_VERB.get(point.verb, "OPTIONS"), path + query
 
 
 def _quoted(text: str) -> str:

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from apflint.evaluate.resources import REMOVED, Resource, _read, lookup, named
+from apflint.evaluate.resources import REMOVED, RESOURCES, Resource, _read, find_resources, get_resource
 
 
 def test_a_resource_of_the_core_group() -> None:
-    assert lookup("nodes", "") == Resource("", "v1", "nodes", "node", "Node", False, ("no",), ("proxy", "status"))
-    pods = lookup("pods", "")
+    assert get_resource("nodes", "") == Resource("", "v1", "nodes", "node", "Node", False, ("no",), ("proxy", "status"))
+    pods = get_resource("pods", "")
     assert pods is not None
     assert (pods.namespaced, pods.short_names, pods.qualified_name) == (True, ("po",), "pods")
     assert {"exec", "log", "portforward", "status"} <= set(pods.subresources)
 
 
 def test_a_resource_of_a_named_group() -> None:
-    deployments = lookup("deployments", "apps")
+    deployments = get_resource("deployments", "apps")
     assert deployments == Resource(
         "apps", "v1", "deployments", "deployment", "Deployment", True, ("deploy",), ("scale", "status")
     )
     assert deployments.qualified_name == "deployments.apps"
-    leases = lookup("leases", "coordination.k8s.io")
+    leases = get_resource("leases", "coordination.k8s.io")
     assert leases == Resource("coordination.k8s.io", "v1", "leases", "lease", "Lease", True, (), ())
-    crds = lookup("customresourcedefinitions", "apiextensions.k8s.io")
+    crds = get_resource("customresourcedefinitions", "apiextensions.k8s.io")
     assert crds is not None
     assert (crds.short_names, crds.namespaced) == (("crd", "crds"), False)
 
 
 def test_any_word_that_kubectl_takes_names_it() -> None:
     for word in ("pods", "pod", "po", "Pod", "PO"):
-        assert [each.name for each in named(word)] == ["pods"]
-    assert [each.group for each in named("ev")] == ["", "events.k8s.io"]  # kubectl means the first
-    assert named("") == named("widgets") == ()
+        assert [each.name for each in find_resources(word)] == ["pods"]
+    assert [each.group for each in find_resources("ev")] == ["", "events.k8s.io"]  # kubectl means the first
+    assert find_resources("") == find_resources("widgets") == ()
 
 
 def test_what_older_servers_served_is_not_among_what_is_served() -> None:
     removed = {(each.name, each.group) for each in REMOVED}
     assert {("podsecuritypolicies", "policy"), ("podsecuritypolicies", "extensions")} <= removed
-    assert lookup("podsecuritypolicies", "policy") is None
+    assert get_resource("podsecuritypolicies", "policy") is None
 
 
 def test_how_the_table_is_read() -> None:
@@ -52,3 +52,16 @@ apps v1beta1
         Resource("", "v1", "nodes", "node", "Node", False, (), ()),
         Resource("apps", "v1beta1", "deployments", "deployment", "Deployment", True, ("deploy",), ("scale",)),
     )
+
+
+def test_the_table_of_resources_is_consistent() -> None:
+    assert len({(each.name, each.group) for each in RESOURCES}) == len(RESOURCES)
+    for each in (*RESOURCES, *REMOVED):
+        assert each.name == each.name.lower()
+        assert each.singular == each.kind.lower()
+        assert not {"deletecollection", "watch"} & set(each.subresources)
+    assert get_resource("pods", "") is not None
+    assert get_resource("pods", "apps") is None
+    # Only events are in two groups; every other name that kubectl takes means one resource.
+    shared = {word for each in RESOURCES for word in (each.name, *each.short_names) if len(find_resources(word)) > 1}
+    assert shared == {"events", "ev"}

@@ -11,8 +11,9 @@ from evaluate.configurations import DIGESTS, FLOW_SCHEMAS, account, group, objec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apflint.errors import UserError
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.requestinfo import NoRequestInfoError, request_info
+from apflint.evaluate.requestinfo import request_info
 from apflint.model import ResourcePolicyRule
 from apflint.proofs import overlap
 from apflint.proofs.encoding import Point
@@ -100,7 +101,7 @@ def test_paths_of_resources_are_those_that_the_server_takes_for_one(segments: li
     path = "/" + "/".join(segments)
     try:
         info = request_info("GET", path)
-    except NoRequestInfoError:
+    except UserError:
         assert is_resource_path(path)  # a resource that the server cannot make out
     else:
         assert is_resource_path(path) is info.is_resource_request

@@ -31,8 +31,6 @@ from apflint.evaluate.match import (
     matches_resource_policy_rule,
     matches_subject,
 )
-from apflint.evaluate.records import from_record
-from apflint.evaluate.request import from_http, from_words
 from apflint.evaluate.requestinfo import request_info, seen_by_apf
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.encoding import Point
@@ -45,6 +43,9 @@ from apflint.proofs.ties import Budget
 from apflint.proofs.witness import digest as digest_of
 from apflint.proofs.witness import possible, witness
 from apflint.releases import RELEASES, release
+from apflint.requests.http import parse_http
+from apflint.requests.json_lines import parse_record
+from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -267,7 +268,7 @@ def replays(config: Configuration, found: Witness, world: World) -> Resolution:
     resolution = classify(config, found.digest)
     assert seen_by_apf(found.digest.request_info)
     assert world == "any" or authentic(found.digest.user.name, found.digest.user.groups)
-    assert classify(config, from_record(found.record).digest) == resolution
+    assert classify(config, parse_record(found.record).digest) == resolution
     assert found.words is not None or world == "any"
     if found.words is not None:
         assert spoken(found.words) == found.digest
@@ -285,8 +286,8 @@ def spoken(words: tuple[str, ...]) -> RequestDigest:
     parser.add_argument("--path")
     read = parser.parse_args(shlex.split(shlex.join(words)))
     if read.path is not None:
-        return from_http(read.method, read.path, user=read.user, groups=read.groups).digest
-    return from_words(read.words, user=read.user, groups=read.groups, namespace=read.namespace).digest
+        return parse_http(read.method, read.path, user=read.user, groups=read.groups).digest
+    return parse_words(read.words, user=read.user, groups=read.groups, namespace=read.namespace).digest
 
 
 # --- enumerations agree with the solver -------------------------------------------------------------------------------
@@ -622,7 +623,7 @@ def test_every_resource_request_can_be_said(verb: str, group: str, resource: str
     assert set(found.digest.user.groups) == set(point.groups)
     assert found.words is not None
     assert spoken(found.words) == found.digest
-    assert _bare(from_record(found.record).digest) == _bare(found.digest)
+    assert _bare(parse_record(found.record).digest) == _bare(found.digest)
 
 
 @settings(max_examples=100, deadline=None)
@@ -632,7 +633,7 @@ def test_every_path_can_be_said(verb: str, path: str) -> None:
     assert is_resource_path(path) is request_info("GET", quote(path)).is_resource_request
     if possible(point, "authenticated"):
         found = witness(point)
-        assert digest_of(point) == _bare(found.digest) == _bare(from_record(found.record).digest)
+        assert digest_of(point) == _bare(found.digest) == _bare(parse_record(found.record).digest)
         assert found.words is not None
         assert spoken(found.words) == found.digest
 

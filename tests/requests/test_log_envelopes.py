@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.cli.app import run
-from apflint.evaluate.records import from_event, from_record, json_values
+from apflint.requests.audit_event import parse_event
+from apflint.requests.json_lines import parse_record, read_json_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,9 +48,9 @@ ENVELOPES = {
 
 @pytest.mark.parametrize("text", ENVELOPES.values(), ids=ENVELOPES)
 def test_an_event_in_an_envelope_is_the_event(text: str) -> None:
-    (line,) = json_values(text)
+    (line,) = read_json_values(text)
     assert line.error is None
-    assert from_event(line.value) == from_event(EVENT)
+    assert parse_event(line.value) == parse_event(EVENT)
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
@@ -69,23 +70,26 @@ def test_explain_reads_envelopes(
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (GOOGLE, r"GKE.*no user groups.*apflint explain list RESOURCE -n NAMESPACE --as alice@example\.com"),
+        (
+            GOOGLE,
+            r"GKE.*lacks the groups of the user.*apflint explain list RESOURCE -n NAMESPACE --as alice@example\.com",
+        ),
         ({"protoPayload": {"@type": "x/google.cloud.audit.AuditLog"}}, "apflint explain VERB RESOURCE"),
         (OTHER, 'category "kube-scheduler", which is not an audit log'),
         ({"properties": {"log": "I1122"}}, '"properties.log" of this log record is not an audit event'),
         ({"message": "I1122"}, '"message" of this log record is not an audit event'),
         ([{"field": "@message", "value": "I1122"}], '"@message" of this log record is not an audit event'),
-        ([{"field": "@timestamp", "value": "x"}], "An audit event has to be a JSON object, not a list"),
+        ([{"field": "@timestamp", "value": "x"}], "an audit event must be a JSON object, not a list"),
     ],
 )
 def test_an_envelope_without_an_event_is_named(value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        from_event(value)
+        parse_event(value)
 
 
 def test_an_envelope_of_google_is_named_among_requests() -> None:
     with pytest.raises(ValueError, match="GKE"):
-        from_record(GOOGLE)
+        parse_record(GOOGLE)
 
 
 @pytest.mark.parametrize(
@@ -101,5 +105,5 @@ def test_an_envelope_of_google_is_named_among_requests() -> None:
 def test_recorded_envelopes_hold_the_same_requests(name: str, shared: Path) -> None:
     folder = shared / "oracle" / "envelopes"
     raw, wrapped = ((folder / file).read_text(encoding="utf-8") for file in ("raw.jsonl", name))
-    requests = [from_event(line.value) for line in json_values(raw)]
-    assert [from_event(line.value) for line in json_values(wrapped)] == requests
+    requests = [parse_event(line.value) for line in read_json_values(raw)]
+    assert [parse_event(line.value) for line in read_json_values(wrapped)] == requests

@@ -1,0 +1,1 @@
+"""Requests to classify, parsed from words, HTTP, command lines, JSON or audit events."""

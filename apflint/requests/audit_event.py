@@ -1,0 +1,70 @@
+"""A request from an event of the audit log. Audit events have all groups of their user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.errors import UserError
+from apflint.evaluate.match import UserInfo, rs_join
+from apflint.evaluate.requestinfo import request_info
+from apflint.requests.json_lines import get_string, get_strings, require_object
+from apflint.requests.log_envelopes import unwrap_event
+from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
+
+if TYPE_CHECKING:
+    from apflint.evaluate.requestinfo import RequestInfo
+
+
+def parse_event(value: object) -> Request:
+    """Return the request of an audit.k8s.io Event, which may be inside the log record of a hosted control plane.
+
+    `impersonatedUser` takes precedence over `user`: API Priority and Fairness comes after impersonation. `verb` and
+    `requestURI` take precedence over `objectRef`, whose namespace and name the server completes from the body of the
+    request, which API Priority and Fairness does not read (`LogRequestObject` in
+    staging/src/k8s.io/apiserver/pkg/audit/request.go). Raises UserError if the value is not such an event.
+    """
+    event = require_object(unwrap_event(value), "an audit event")
+    kind = event.get("kind", "Event")
+    if kind != "Event" or not str(event.get("apiVersion", "audit.k8s.io/v1")).startswith("audit.k8s.io/"):
+        raise UserError(f"this is {event.get('apiVersion')} {kind}, not an audit.k8s.io/v1 Event")
+    user, notes = _parse_user(event)
+    verb, uri = get_string(event, "verb"), get_string(event, "requestURI")
+    reference = require_object(event.get("objectRef") or {}, '"objectRef"')
+    resource, subresource = get_string(reference, "resource"), get_string(reference, "subresource")
+    group, namespace = get_string(reference, "apiGroup"), get_string(reference, "namespace")
+    if not uri:
+        if not resource:
+            raise UserError('the event has neither a "requestURI" nor an "objectRef" with a resource')
+        version, name = get_string(reference, "apiVersion"), get_string(reference, "name")
+        info = make_resource_info(
+            verb, group, version, resource, namespace=namespace, subresource=subresource, name=name
+        )
+        return Request(user, info, (*notes, 'The event has no "requestURI": the request is read from "objectRef".'))
+    info = _parse_uri(verb, uri)
+    if info.is_resource_request and info.verb != verb:
+        notes += (f'The verb of the event is "{verb}", that of its URI "{info.verb}": the event is used.',)
+        info = info._replace(verb=verb)
+    actual = (rs_join(info.resource, info.subresource), info.api_group)
+    if resource and (
+        actual != (rs_join(resource, subresource), group)
+        or (namespace and info.namespace and namespace != info.namespace)
+    ):
+        notes += ('The "requestURI" and the "objectRef" of the event differ: the URI is used.',)
+    return Request(user, info, notes, uri)
+
+
+def _parse_user(event: dict[str, Any]) -> tuple[UserInfo, tuple[str, ...]]:
+    authenticated = require_object(event.get("user") or {}, '"user"')
+    impersonated = require_object(event.get("impersonatedUser") or {}, '"impersonatedUser"')
+    fields = impersonated or authenticated
+    user = UserInfo(get_string(fields, "username", required=True), get_strings(fields, "groups"))
+    if not impersonated:
+        return user, ()
+    return user, (f'"{get_string(authenticated, "username")}" impersonates "{user.name}", whose request this is.',)
+
+
+def _parse_uri(verb: str, uri: str) -> RequestInfo:
+    info = request_info(METHOD_OF_VERB.get(verb, verb.upper()), uri)
+    if not info.is_resource_request and info.verb != verb:
+        return request_info(verb.upper(), uri)
+    return info

@@ -1,0 +1,162 @@
+"""Requests from JSON: one value, a list, or one value a line."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from apflint.errors import UserError
+from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
+from apflint.evaluate.match import UserInfo
+from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.resources import find_resources
+from apflint.record import NamedTuple
+from apflint.requests.log_envelopes import is_other_log, strip_timestamp, unwrap_event, unwrap_list
+from apflint.requests.request import Request, describe_group, make_resource_info
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+
+
+class JsonValue(NamedTuple):
+    """A value of a JSON text with its 1-based line, or an error instead."""
+
+    line: int
+    value: object
+    error: str | None = None
+
+
+def read_json_values(text: str) -> Iterator[JsonValue]:
+    """Yield the values of a text that is one JSON value or one value a line; a list yields its items.
+
+    A line that is not JSON yields an error, and the following lines are read.
+    """
+    lines = ((at, line) for at, line in enumerate(text.lstrip("\ufeff").split("\n"), 1) if line.strip())
+    first_lines = list(islice(lines, 2))
+    # The first line of a value that spans several lines is not a value.
+    if len(first_lines) > 1 and _read_value(1, first_lines[0][1]).error is not None:
+        value = _read_value(first_lines[0][0], text.lstrip("\ufeff \t\r\n"))
+        if value.error is None:
+            yield from _split_list(value)
+            return
+    for line, part in chain(first_lines, lines):
+        yield from _split_list(_read_value(line, part))
+
+
+def describe_json_error(error: ValueError | RecursionError) -> str:
+    """Return a clause for an exception of `json.loads`."""
+    if isinstance(error, RecursionError):
+        return "this JSON is nested too deeply"
+    # A plain ValueError gives advice on Python's limit on digits.
+    return f"this is not JSON: {'a number has thousands of digits' if type(error) is ValueError else error}"
+
+
+def parse_record(value: object) -> Request:
+    """Return the request of a JSON object.
+
+    `{"user", "groups", "method", "path"}`, or `{"user", "groups", "verb", "resource", "group" or "apiGroup",
+    "namespace", "subresource", "name"}`. A resource without a group is read as kubectl reads it; an empty group is the
+    core group. Groups that authentication always adds are added and noted, unless the object has `system:authenticated`
+    or `system:unauthenticated`, or `"exactGroups": true`. Raises UserError if the value is not a request.
+    """
+    fields = require_object(value, "a request")
+    _reject_event(fields)
+    name, groups = get_string(fields, "user", required=True), get_strings(fields, "groups")
+    group_notes: tuple[str, ...] = ()
+    if AUTHENTICATED not in groups and UNAUTHENTICATED not in groups and fields.get(EXACT_GROUPS) is not True:
+        groups, group_notes = effective_groups(name, groups)
+    user = UserInfo(name, groups)
+    path = get_string(fields, "path")
+    if path:
+        method = get_string(fields, "method") or get_string(fields, "verb").upper() or "GET"
+        return Request(user, request_info(method, path), group_notes, path)
+    resource, subresource = get_string(fields, "resource"), get_string(fields, "subresource")
+    if not resource:
+        raise UserError('a request needs "method" and "path", or "verb" and "resource"')
+    if not subresource:
+        resource, _, subresource = resource.partition("/")
+    group = fields.get("group", fields.get("apiGroup"))
+    notes: tuple[str, ...] = ()
+    if group is None:
+        group = ""
+        known = next(iter(find_resources(resource)), None)
+        if known is not None and (known.name, known.group) != (resource, ""):
+            notes = (f'"{resource}" is read as "{known.name}" in {describe_group(known.group)}.',)
+            resource, group = known.name, known.group
+    elif not isinstance(group, str):
+        raise UserError(f'"group" must be a string, not {_describe_type(group)}')
+    versions = (each.version for each in find_resources(resource) if (each.name, each.group) == (resource, group))
+    info = make_resource_info(
+        get_string(fields, "verb", required=True),
+        group,
+        get_string(fields, "version") or next(versions, ""),
+        resource,
+        namespace=get_string(fields, "namespace"),
+        subresource=subresource,
+        name=get_string(fields, "name"),
+    )
+    return Request(user, info, (*notes, *group_notes))
+
+
+def _reject_event(fields: dict[str, Any]) -> None:
+    """Raise UserError for an audit event."""
+    user = fields.get("user")
+    if isinstance(user, str) and "apiVersion" not in fields:
+        return  # a request, as nearly every line
+    if isinstance(user, dict) or str(fields.get("apiVersion")).startswith("audit.k8s.io/"):
+        raise UserError('this is an audit event: read it with --event. "user" of a request is a string')
+    event = unwrap_event(fields)
+    if event is not fields and isinstance(event, dict):
+        raise UserError("this is an audit event in a log record: read it with --event")
+
+
+def _read_value(line: int, text: str) -> JsonValue:
+    try:
+        return JsonValue(line, json.loads(strip_timestamp(text)))
+    except (ValueError, RecursionError) as error:
+        return JsonValue(line, None, describe_json_error(error))
+
+
+def _split_list(value: JsonValue) -> Iterator[JsonValue]:
+    items = unwrap_list(value.value)
+    if not isinstance(items, list):
+        yield value
+        return
+    for item in items:
+        if not is_other_log(item):
+            yield JsonValue(value.line, item)
+
+
+def require_object(value: Any, what: str) -> dict[str, Any]:
+    """Return the value if it is a JSON object. Raises UserError if it is not."""
+    if not isinstance(value, dict):
+        raise UserError(f"{what} must be a JSON object, not {_describe_type(value)}")
+    return value
+
+
+def get_string(fields: dict[str, Any], key: str, *, required: bool = False) -> str:
+    """Return a string, empty if it is absent. Raises UserError for another type, and if it is absent but required."""
+    value = fields.get(key)
+    if value is None and not required:
+        return ""
+    if not isinstance(value, str):
+        problem = "is missing" if value is None else f"must be a string, not {_describe_type(value)}"
+        raise UserError(f'"{key}" {problem}')
+    return value
+
+
+def get_strings(fields: dict[str, Any], key: str) -> tuple[str, ...]:
+    """Return a list of strings, empty if it is absent. Raises UserError for another type."""
+    value = fields.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise UserError(f'"{key}" must be a list of strings')
+    return tuple(value)
+
+
+def _describe_type(value: object) -> str:
+    return _JSON_TYPES.get(type(value), "a number")

@@ -1,0 +1,69 @@
+"""A request to classify: the user, the attributes, and notes on what was inferred."""
+
+from __future__ import annotations
+
+from apflint.evaluate.match import RequestDigest, UserInfo
+from apflint.evaluate.requestinfo import RequestInfo
+from apflint.record import NamedTuple
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+"""Verbs of resource requests."""
+COLLECTION_VERBS = ("list", "watch", "deletecollection")
+HTTP_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+METHOD_OF_VERB = {
+    "get": "GET",
+    "list": "GET",
+    "watch": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
+"""HTTP method of the requests with a verb."""
+
+
+class Request(NamedTuple):
+    """A request by a user."""
+
+    user: UserInfo
+    info: RequestInfo
+    notes: tuple[str, ...] = ()
+    """Sentences on what was inferred, for people."""
+    url: str = ""
+    """The path with its query as given; empty for a request given by verb and resource."""
+
+    @property
+    def digest(self) -> RequestDigest:
+        """The values that FlowSchemas are matched against."""
+        return RequestDigest(self.info, self.user)
+
+
+def make_resource_info(
+    verb: str, group: str, version: str, resource: str, *, namespace: str = "", subresource: str = "", name: str = ""
+) -> RequestInfo:
+    """Return the attributes of a resource request. Its path is empty if the version is.
+
+    A request for one namespace, not for the list of all, is in the namespace of that name, as on the server.
+    """
+    is_named = bool(name) and (bool(subresource) or requires_name(verb))
+    is_namespace = resource == "namespaces" and not group
+    if is_namespace and is_named and not namespace:
+        namespace = name
+    parts = (resource, *((part for part in (name, subresource) if part) if is_named else ()))
+    base = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    if namespace and not is_namespace:
+        base += f"/namespaces/{namespace}"
+    path = f"{base}/{'/'.join(parts)}" if version else ""
+    prefix = "apis" if group else "api"
+    return RequestInfo(True, verb, prefix, group, version, namespace, resource, subresource, name, path, parts)
+
+
+def requires_name(verb: str) -> bool:
+    """Return whether requests with this verb have the name of an object in their path."""
+    return verb not in (*COLLECTION_VERBS, "create")
+
+
+def describe_group(group: str) -> str:
+    """Return an API group as a noun: `the API group "apps"`."""
+    return f'the API group "{group}"' if group else 'the core API group ""'

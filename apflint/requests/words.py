@@ -1,0 +1,233 @@
+"""A request from words, as for `kubectl auth can-i`: `list pods`, `get deploy.apps/scale web`, `get /healthz`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.match import UserInfo, rs_join
+from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.resources import RESOURCES, find_resources
+from apflint.record import NamedTuple
+from apflint.requests.request import (
+    COLLECTION_VERBS,
+    HTTP_METHODS,
+    METHOD_OF_VERB,
+    VERBS,
+    Request,
+    describe_group,
+    make_resource_info,
+    requires_name,
+)
+from apflint.wording import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apflint.evaluate.requestinfo import RequestInfo
+    from apflint.evaluate.resources import Resource
+
+_VERB_WITHOUT_NAME = {"get": "list", "delete": "deletecollection"}
+"""Verb that the server uses for a request without a name (`requestinfo.go`)."""
+_KUBECTL_COMMANDS = {
+    "post": "create",
+    "put": "update",
+    "head": "get",
+    "describe": "get",
+    "edit": "patch",
+    "apply": "patch",
+    "label": "patch",
+    "annotate": "patch",
+    "replace": "update",
+    "logs": "get pods/log",
+    "log": "get pods/log",
+    "exec": "create pods/exec",
+    "attach": "create pods/attach",
+    "port-forward": "create pods/portforward",
+    "scale": "update deployments/scale",
+    "evict": "create pods/eviction",
+}
+"""The request that kubectl sends for a command, or the server's verb for an HTTP method."""
+_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?", re.ASCII)
+
+
+class Target(NamedTuple):
+    """The resource of a request. `known` is None for a custom resource."""
+
+    group: str
+    version: str
+    name: str
+    known: Resource | None
+    notes: tuple[str, ...] = ()
+
+
+def parse_words(
+    words: Sequence[str],
+    *,
+    user: str,
+    groups: Sequence[str] = (),
+    namespace: str | None = None,
+    all_namespaces: bool = False,
+) -> Request:
+    """Return the request `VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAME]` or `VERB /path`; adds the groups of authentication.
+
+    `RESOURCE` is a plural, a singular, a short name or a kind. Raises UserError if the words are not a request.
+    """
+    if len(words) < 2:
+        incomplete = f'"{words[0]}" is incomplete: ' if words else ""
+        raise UserError(
+            f'{incomplete}name a verb and a resource, as in "list pods", or a verb and a path, as in "get /healthz"'
+        )
+    verb, what, *rest = words
+    is_path = what.startswith("/")
+    if len(rest) > (not is_path):
+        allowed = "nothing may follow a path" if is_path else "at most one name may follow the resource"
+        raise UserError(f'unexpected argument "{rest[-1]}": {allowed}')
+    if is_path:
+        info, notes = _parse_path(verb, what)
+        if namespace is not None or all_namespaces:
+            notes = (*notes, "The namespace is ignored: the path determines it.")
+    else:
+        scope = "" if all_namespaces else namespace
+        info, notes = _parse_resource(_parse_verb(verb), what, rest[0] if rest else "", scope)
+    all_groups, group_notes = effective_groups(user, tuple(groups))
+    return Request(UserInfo(user, all_groups), info, (*notes, *group_notes), what if is_path else "")
+
+
+def check_verb(verb: str) -> None:
+    """Raise UserError if no request has this verb, neither a resource request nor one with this HTTP method."""
+    if verb.upper() not in HTTP_METHODS:
+        _parse_verb(verb)
+
+
+def check_target(verb: str, what: str) -> None:
+    """Raise UserError if no request with this verb is for this resource or path."""
+    if not what.startswith("/"):
+        _parse_resource(_parse_verb(verb), what, "", "default")
+
+
+def infer_resource(text: str) -> Target:
+    """Return the resource of `RESOURCE[.VERSION][.GROUP]`. Raises UserError if its API group is not known."""
+    word, dot, rest = text.partition(".")
+    if not word:
+        raise UserError(f'"{text}" has no resource name: write RESOURCE.GROUP, as in deployments.apps')
+    if not dot:
+        return _infer_group(text)
+    first, _, after = rest.partition(".")
+    version, group = (first, after) if _VERSION.fullmatch(first) else ("", rest)
+    named = find_resources(word)
+    for known in named:
+        if known.group == group:
+            notes = () if word == known.name else (f'"{word}" is read as the resource "{known.name}".',)
+            return Target(group, version or known.version, known.name, known, notes)
+    elsewhere = next((known for known in named if known.name == word), None)
+    if elsewhere is None:
+        return Target(group, version, word, None)
+    note = f'Kubernetes serves "{word}" in {describe_group(elsewhere.group)}, not in the group "{group}".'
+    return Target(group, version, word, None, (note,))
+
+
+def _infer_group(word: str) -> Target:
+    named = find_resources(word)
+    if not named:
+        names = [name for known in RESOURCES for name in (known.name, known.singular, *known.short_names)]
+        raise UserError(
+            f'"{word}" is not a resource of Kubernetes itself.{suggest(word, names)} For a custom resource, name'
+            f' its API group too: "{word}.example.com"'
+        )
+    known, *others = named
+    if word == known.name and not known.group and not others:
+        return Target("", known.version, known.name, known)  # as written: nothing is inferred
+    reading = "is" if word == known.name else f'is read as "{known.name}"'
+    note = f'"{word}" {reading} in {describe_group(known.group)}'
+    if others:
+        qualified = ", ".join(f'"{other.qualified_name}"' for other in others)
+        note += f"; write {qualified} for the other resource of that name"
+    return Target(known.group, known.version, known.name, known, (f"{note}.",))
+
+
+def _parse_resource(verb: str, what: str, name: str, namespace: str | None) -> tuple[RequestInfo, tuple[str, ...]]:
+    resource, *segments = what.split("/")
+    target = infer_resource(resource)
+    notes = [*target.notes]
+    subresource, name = _parse_segments(what, segments, name, target, notes)
+    if name and verb == "create" and not subresource:
+        notes.append(f'The name "{name}" is in the body of the request, which API Priority and Fairness does not read.')
+        name = ""
+    if target.name == "namespaces" and not target.group:
+        scope = ""
+        if name and (subresource or requires_name(verb)):
+            notes.append(f'A request for the namespace "{name}" itself counts as one in that namespace.')
+    elif target.known is not None and not target.known.namespaced:
+        scope = ""
+        if namespace:
+            notes.append(f'"{target.name}" is cluster-scoped: the namespace "{namespace}" is ignored.')
+    else:
+        scope = _infer_namespace(verb, namespace, notes, is_custom=target.known is None)
+    if verb in _VERB_WITHOUT_NAME and not name:
+        sent = _VERB_WITHOUT_NAME[verb]
+        notes.append(
+            f'The server treats a {verb.upper()} without a name as "{sent}". Use "{sent}" if that is intended.'
+        )
+    info = make_resource_info(
+        verb, target.group, target.version, target.name, namespace=scope, subresource=subresource, name=name
+    )
+    return info, tuple(notes)
+
+
+def _parse_segments(what: str, segments: list[str], name: str, target: Target, notes: list[str]) -> tuple[str, str]:
+    """Return subresource and name from the segments after the resource. In `pod/web-0`, as for kubectl, it is a name."""
+    if len(segments) > 1 and not name:
+        name, *segments = segments
+    if len(segments) > 1 or "" in segments:
+        raise UserError(f'cannot parse "{what}": write RESOURCE/SUBRESOURCE, then the name')
+    if not segments:
+        return "", name
+    (subresource,) = segments
+    if target.known is None or subresource in target.known.subresources:
+        return subresource, name
+    if not name:
+        notes.append(f'"{subresource}" is not a subresource of "{target.name}", so it is read as a name.')
+        return "", subresource
+    known = ", ".join(target.known.subresources) or "none"
+    raise UserError(f'"{subresource}" is not a subresource of "{target.name}". It has: {known}')
+
+
+def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_custom: bool) -> str:
+    if namespace:
+        return namespace
+    if verb in COLLECTION_VERBS:
+        return ""  # all namespaces
+    if is_custom:
+        notes.append("No namespace is given, so the resource is assumed to be cluster-scoped.")
+        return ""
+    if namespace is not None:
+        raise UserError(f'"{verb}" applies to a single namespace: name it with -n')
+    notes.append('No namespace is given, so the request is for the namespace "default".')
+    return "default"
+
+
+def _parse_path(verb: str, url: str) -> tuple[RequestInfo, tuple[str, ...]]:
+    """Parse `VERB /path`. The verb is an HTTP method in any case; for the path of a resource also a Kubernetes verb."""
+    method = verb.upper()
+    info = request_info(METHOD_OF_VERB.get(verb.lower(), method), url)
+    if not info.is_resource_request:
+        if method in HTTP_METHODS:
+            return info, ()
+        note = f'HTTP has no method {method}: the verb of a non-resource request is "get", "post" or the like.'
+        return request_info(method, url), (note,)
+    if method == "WATCH" and info.verb == "list":
+        info = request_info("GET", f"{url}{'&' if '?' in url else '?'}watch=true")
+    resource = rs_join(info.resource, info.subresource)
+    return info, (f'This is the path of a resource: the server sees the verb "{info.verb}" on "{resource}".',)
+
+
+def _parse_verb(verb: str) -> str:
+    lower = verb.lower()
+    if lower in VERBS or lower == "proxy":
+        return lower
+    sent = _KUBECTL_COMMANDS.get(lower)
+    hint = f'. "{verb}" sends "{sent}"' if sent else ""
+    raise UserError(f'"{verb}" is not a verb of resource requests. Verbs are {", ".join(VERBS)}{hint}')

@@ -1,0 +1,67 @@
+"""Groups that authentication adds, and user names of service accounts."""
+
+from __future__ import annotations
+
+import pytest
+
+from apflint.evaluate.authentication import effective_groups, service_account
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "effective"),
+    [
+        ("alice", (), ("system:authenticated",)),
+        ("alice", ("dev",), ("dev", "system:authenticated")),
+        ("alice", ("system:authenticated", "dev"), ("system:authenticated", "dev")),
+        ("alice", ("system:unauthenticated",), ("system:unauthenticated",)),
+        ("system:anonymous", (), ("system:unauthenticated",)),
+        ("system:node:n1", (), ("system:nodes", "system:authenticated")),
+        ("system:node:n1", ("x",), ("x", "system:authenticated")),
+        (
+            "system:serviceaccount:ci:runner",
+            (),
+            ("system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"),
+        ),
+        (
+            "system:serviceaccount:ci:runner",
+            ("x",),
+            ("x", "system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"),
+        ),
+        ("system:serviceaccount:ci:", (), ("system:authenticated",)),
+        ("system:serviceaccount:ci:a:b", (), ("system:authenticated",)),
+        ("system:serviceaccount:ci:UPPER", (), ("system:authenticated",)),
+    ],
+)
+def test_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) -> None:
+    found, notes = effective_groups(user, groups)
+    assert found == effective
+    assert bool(notes) is (len(effective) > len(groups))
+    for name in effective[len(groups) :]:
+        assert any(f'"{name}"' in note for note in notes)
+
+
+def test_what_is_said_of_groups() -> None:
+    runner = "system:serviceaccount:ci:runner"
+    assert effective_groups("system:anonymous", ("system:unauthenticated",)) == (("system:unauthenticated",), ())
+    assert effective_groups(runner, ("x",))[1] == (
+        'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',
+        "(With kubectl --as and --as-group a service account does not get its own two.)",
+    )
+    assert effective_groups(runner, ())[1] == (
+        'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',
+    )
+    assert effective_groups("system:serviceaccount:ci:UPPER", ())[1] == (
+        'Authentication adds the group "system:authenticated".',
+        '"system:serviceaccount:ci:UPPER" is no valid name of a service account, so it gets no groups of service accounts.',
+    )
+
+
+def test_service_account_names() -> None:
+    assert service_account("system:serviceaccount:kube-system:a.b-c") == ("kube-system", "a.b-c")
+    for bad in (
+        "alice",
+        "system:serviceaccount:a.b:c",
+        f"system:serviceaccount:{'a' * 64}:b",
+        f"system:serviceaccount:a:{'b' * 254}",
+    ):
+        assert service_account(bad) is None

@@ -1,0 +1,201 @@
+"""JSON values and lines of JSON are requests, or errors with a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.evaluate.match import UserInfo
+from apflint.evaluate.requestinfo import request_info
+from apflint.requests.audit_event import parse_event
+from apflint.requests.json_lines import parse_record, read_json_values
+from apflint.requests.request import Request
+
+
+@pytest.mark.parametrize(
+    ("record", "method", "url"),
+    [
+        ({"method": "GET", "path": "/api/v1/pods?watch=1"}, "GET", "/api/v1/pods?watch=1"),
+        ({"path": "/healthz"}, "GET", "/healthz"),
+        ({"verb": "post", "path": "/healthz"}, "POST", "/healthz"),
+        ({"verb": "list", "resource": "pods", "namespace": "x"}, "GET", "/api/v1/namespaces/x/pods"),
+        (
+            {"verb": "list", "resource": "deployments", "namespace": "x"},
+            "GET",
+            "/apis/apps/v1/namespaces/x/deployments",
+        ),
+        ({"verb": "list", "resource": "deploy", "namespace": "x"}, "GET", "/apis/apps/v1/namespaces/x/deployments"),
+        (
+            {"verb": "get", "group": "", "resource": "pods/log", "name": "a", "namespace": "x"},
+            "GET",
+            "/api/v1/namespaces/x/pods/a/log",
+        ),
+        (
+            {
+                "verb": "get",
+                "apiGroup": "apps",
+                "resource": "deployments",
+                "subresource": "scale",
+                "name": "a",
+                "namespace": "x",
+            },
+            "GET",
+            "/apis/apps/v1/namespaces/x/deployments/a/scale",
+        ),
+        ({"verb": "get", "resource": "namespaces", "name": "foo"}, "GET", "/api/v1/namespaces/foo"),
+        ({"verb": "list", "apiGroup": "", "resource": "pods", "namespace": "x"}, "GET", "/api/v1/namespaces/x/pods"),
+        (
+            {"verb": "list", "group": "apps", "apiGroup": "", "resource": "deployments"},
+            "GET",
+            "/apis/apps/v1/deployments",
+        ),
+        (
+            {"verb": "get", "group": "x.io", "version": "v1", "resource": "things", "name": "t"},
+            "GET",
+            "/apis/x.io/v1/things/t",
+        ),
+    ],
+)
+def test_records(record: dict[str, Any], method: str, url: str) -> None:
+    groups = ["dev", "system:authenticated"]
+    request = parse_record({"user": "alice", "groups": groups, **record})
+    assert request.info == request_info(method, url)
+    assert request.user == UserInfo("alice", tuple(groups))
+
+
+@pytest.mark.parametrize(
+    ("user", "groups", "added"),
+    [
+        ("alice", ["dev"], ["system:authenticated"]),
+        ("system:anonymous", [], ["system:unauthenticated"]),
+        ("system:node:n1", [], ["system:nodes", "system:authenticated"]),
+        (
+            "system:serviceaccount:ci:runner",
+            [],
+            ["system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"],
+        ),
+    ],
+)
+def test_a_record_gets_the_groups_that_authentication_adds(user: str, groups: list[str], added: list[str]) -> None:
+    request = parse_record({"user": user, "groups": groups, "path": "/version"})
+    assert request.user.groups == (*groups, *added)
+    assert all(f'"{group}"' in request.notes[0] for group in added)
+
+
+@pytest.mark.parametrize("group", ["system:authenticated", "system:unauthenticated"])
+def test_a_record_with_a_group_of_authentication_is_used_unchanged(group: str) -> None:
+    request = parse_record({"user": "system:serviceaccount:ci:runner", "groups": [group], "path": "/version"})
+    assert request.user.groups == (group,)
+    assert request.notes == ()
+
+
+def test_a_record_can_say_that_its_groups_are_complete() -> None:
+    request = parse_record({"user": "alice", "groups": ["dev"], "path": "/version", "exactGroups": True})
+    assert (request.user.groups, request.notes) == (("dev",), ())
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "must be a JSON object, not a list"),
+        ({}, '"user" is missing'),
+        ({"user": 1}, '"user" must be a string, not a number'),
+        ({"user": "a", "groups": "dev", "path": "/"}, '"groups" must be a list of strings'),
+        ({"user": "a", "groups": [1], "path": "/"}, '"groups" must be a list of strings'),
+        ({"user": "a"}, '"method" and "path", or "verb" and "resource"'),
+        ({"user": "a", "resource": "pods"}, '"verb" is missing'),
+        ({"user": "a", "verb": "get", "resource": "pods", "group": 3}, '"group" must be a string, not a number'),
+        ({"user": "a", "path": "healthz"}, 'has to start with "/"'),
+        ({"kind": "Event", "apiVersion": "audit.k8s.io/v1"}, "audit event: read it with --event"),
+        ({"user": {"username": "a"}, "verb": "get"}, "audit event: read it with --event"),
+        (
+            {"category": "kube-audit", "properties": {"log": '{"kind": "Event"}'}},
+            "audit event in a log record: read it with --event",
+        ),
+    ],
+)
+def test_records_that_are_no_request(record: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_record(record)
+
+
+def test_a_record_that_names_its_group_needs_no_note() -> None:
+    one = {"user": "a", "groups": ["system:authenticated"], "verb": "get", "resource": "deployments"}
+    assert parse_record(one | {"group": "apps"}).notes == ()
+    assert parse_record(one | {"apiGroup": ""}).notes == ()
+    assert parse_record(one).notes == ('"deployments" is read as "deployments" in the API group "apps".',)
+
+
+def test_a_plural_of_a_group_is_said_to_be_inferred() -> None:
+    record = {"user": "alice", "groups": ["system:authenticated"], "verb": "list"}
+    assert parse_record({**record, "resource": "pods"}).notes == ()
+    assert parse_record({**record, "resource": "deploy"}).notes == (
+        '"deploy" is read as "deployments" in the API group "apps".',
+    )
+    assert parse_record({**record, "resource": "po"}).notes == ('"po" is read as "pods" in the core API group "".',)
+    unknown = parse_record({**record, "resource": "widgets"})
+    assert (unknown.info.resource, unknown.info.api_group, unknown.info.api_version, unknown.notes) == (
+        "widgets",
+        "",
+        "",
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1}', [(1, {"a": 1})]),
+        ('{"a": 1}\n\n{"a": 2}\n', [(1, {"a": 1}), (3, {"a": 2})]),
+        ('\ufeff{\n "a": 1\n}\n', [(1, {"a": 1})]),
+        ('\n\n{"a": 1}\n{"a": 2}', [(3, {"a": 1}), (4, {"a": 2})]),
+        ('\ufeff\n{"a": 1}\n{"a": 2}', [(2, {"a": 1}), (3, {"a": 2})]),
+        ('\ufeff \r\n\t{\n"a": 1}', [(2, {"a": 1})]),
+        ('{"kind": "EventList", "items": [{"a": 1}, {"a": 2}]}', [(1, {"a": 1}), (1, {"a": 2})]),
+        ('[\n {"a": 1}\n]', [(1, {"a": 1})]),
+        ('{"a": 1}\nnonsense\n{"a": 2}', [(1, {"a": 1}), (2, None), (3, {"a": 2})]),
+        ("", []),
+    ],
+)
+def test_json_and_json_lines(text: str, found: list[tuple[int, Any]]) -> None:
+    lines = list(read_json_values(text))
+    assert [(line.line, line.value) for line in lines] == found
+    assert [line.value is None for line in lines] == [line.error is not None for line in lines]
+
+
+def test_json_that_is_nested_too_deeply_is_an_error_of_its_line() -> None:
+    lines = list(read_json_values("[" * 100_000 + "\n{}"))
+    assert lines[0].error is not None
+    assert lines[-1].value == {}
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ("user", "groups", "path", "verb", "resource", "requestURI", "objectRef", "username", "kind")
+                ),
+                inner,
+                max_size=5,
+            )
+        ),
+    )
+)
+def test_any_json_is_a_request_or_a_clear_error(value: Any) -> None:
+    assert list(read_json_values(json.dumps(value))) or value == [] or value == {"items": []}
+    for read in (parse_record, parse_event):
+        try:
+            request = read(value)
+        except ValueError as error:
+            message = str(error)
+            assert message
+            assert not message.endswith(".")
+        else:
+            assert isinstance(request, Request)
