@@ -52,22 +52,22 @@ def run(paths: tuple[str, ...], overrides: Overrides, output: str, color: str, *
 
 
 def _print(result: Run, output: str, color: str, *, quiet: bool) -> None:
-    from apflint.policy import text
+    from apflint.output.policy import text
 
     for tested in result.files:
-        sys.stderr.write(text.mistakes(tested, style(color, sys.stderr)))
+        sys.stderr.write(text.render_mistakes(tested, style(color, sys.stderr)))
     if output == "json":
-        from apflint.policy import json
+        from apflint.output.policy import json
 
         sys.stdout.write(json.render(result))
     elif output == "junit":
-        from apflint.policy import junit
+        from apflint.output.policy import junit
 
         sys.stdout.write(junit.render(result))
     else:
         sys.stdout.write(text.render(result, style(color, quiet=quiet)))
         if not quiet:
-            sys.stderr.write(text.summary(result) + "\n")
+            sys.stderr.write(text.render_summary(result))
 
 
 def _tested(path: str, overrides: Overrides) -> FileResult:

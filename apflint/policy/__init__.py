@@ -3,5 +3,5 @@
 A suite is a small YAML file (docs/policy-tests.md) with examples, of which each is one request, and properties, which
 the decision procedure of `apflint.proofs` proves for all requests or refutes with one of them.
 
-    text → reading → Suite → running → Outcome → report/text, json, junit
+    text → reading → Suite → running → Outcome → output/policy
 """

@@ -27,7 +27,7 @@ def test_command_takes_built_in_objects_and_refuses_nonsense(capsys: pytest.Capt
     assert run(["graph", "defaults:1.20"]) == 0
     assert "global-default" in capsys.readouterr().out
     assert run(["graph", "defaults:1.20", "--server-concurrency", "0"]) == 2
-    assert "must be at least 1" in capsys.readouterr().err
+    assert "is not an integer from 1" in capsys.readouterr().err
     assert run(["graph", "--format", "png"]) == 2
 
 

@@ -57,7 +57,9 @@ def test_looks_when_clean(name: str, snapshot: SnapshotAssertion) -> None:
 @pytest.mark.parametrize("severity", ["info", "warning", "error"])
 @pytest.mark.parametrize(("rule", "rejected"), [("APF003", False), ("APF203", True)])
 def test_a_template_is_no_mistake_though_no_server_could_read_it(rule: str, rejected: bool, severity: Severity) -> None:
-    one = finding(rule, "n", "m", "a.yaml", (1, 1, 1, 2))._replace(severity=severity, apiserver=Cause("BadRequest", ""))
+    one = finding(rule, "n", "m", "a.yaml", (1, 1, 1, 2))._replace(
+        severity=severity, apiserver=Cause("BadRequest", ""), is_template=not rejected
+    )
     report = CLEAN._replace(findings=(one,), sources={"a.yaml": Source("a.yaml", "a: b\n")})
     levels = {"info": "info", "warning": "major", "error": "blocker" if rejected else "critical"}
     assert [entry["severity"] for entry in gitlab_entries(report)] == [levels[severity]]

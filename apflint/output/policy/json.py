@@ -1,4 +1,4 @@
-"""The results of suites as one JSON object."""
+"""Results of policy tests as one JSON object."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
 
 
 def render(run: Run) -> str:
-    """`{"schema": 1, "files": [...], "summary": {...}}`. A file that is no suite has `errors` and no `tests`."""
-    whole = {
+    """Render `{"schema": 1, "files": [...], "summary": {...}}`. A file that is not a suite has `errors` and no `tests`."""
+    report = {
         "schema": 1,
-        "files": [_file(tested) for tested in run.files],
+        "files": [_file(result) for result in run.files],
         "summary": {
             "files": len(run.files),
-            "tests": sum(len(tested.outcomes) for tested in run.files),
-            "passed": sum(tested.passed for tested in run.files),
-            "failed": sum(tested.failed for tested in run.files),
-            "errors": sum(len(tested.mistakes) for tested in run.files),
+            "tests": sum(len(result.outcomes) for result in run.files),
+            "passed": sum(result.passed for result in run.files),
+            "failed": sum(result.failed for result in run.files),
+            "errors": sum(len(result.mistakes) for result in run.files),
         },
     }
-    return to_json(whole, 2)
+    return to_json(report, 2)
 
 
-def _file(tested: FileResult) -> dict[str, Any]:
+def _file(result: FileResult) -> dict[str, Any]:
     return {
-        "file": tested.name,
-        "kubernetes": tested.kubernetes,
-        "manifests": list(tested.manifests),
-        "tests": [_test(tested, outcome) for outcome in tested.outcomes],
-        "errors": [{"message": mistake.message, **_span(mistake.span)} for mistake in tested.mistakes],
+        "file": result.name,
+        "kubernetes": result.kubernetes,
+        "manifests": list(result.manifests),
+        "tests": [_test(result, outcome) for outcome in result.outcomes],
+        "errors": [{"message": mistake.message, **_span(mistake.span)} for mistake in result.mistakes],
     }
 
 
-def _test(tested: FileResult, outcome: Outcome) -> dict[str, Any]:
+def _test(result: FileResult, outcome: Outcome) -> dict[str, Any]:
     goes, request = outcome.goes, outcome.request
     return {
         "name": outcome.name,
@@ -53,7 +53,7 @@ def _test(tested: FileResult, outcome: Outcome) -> dict[str, Any]:
         if request is None
         else {
             "words": None if request.words is None else list(request.words),
-            "command": command(tested, outcome),
+            "command": command(result, outcome),
             **request.record,
         },
         "goesTo": None
