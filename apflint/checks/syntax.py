@@ -67,7 +67,9 @@ def _markdown(trouble: Trouble) -> str | None:
 
 def unrendered_template(workspace: Workspace) -> Iterator[Problem]:
     """APF003."""
-    return (_problem(trouble, trouble.message) for trouble in workspace.troubles if trouble.what == "template")
+    for trouble in workspace.troubles:
+        if trouble.what == "template":
+            yield _problem(trouble, trouble.message)._replace(is_template=True)
 
 
 def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
