@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
-from apflint.evaluate import change as changes
-from apflint.evaluate.change import Difference, Side, difference
+from apflint.diff import requests as changes
+from apflint.diff.requests import Difference, Side, compare_configurations
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute
@@ -196,14 +196,14 @@ def test_without_the_built_in_objects(story: tuple[str, str], capsys: pytest.Cap
 
 
 def test_objects_may_differ_without_consequence() -> None:
-    found = difference(side(schema("a", "workload-low", at=900)), side(schema("a", "workload-low", at=901)))
+    found = compare_configurations(side(schema("a", "workload-low", at=900)), side(schema("a", "workload-low", at=901)))
     assert [each.details for each in found.objects] == [("matchingPrecedence 900 -> 901",)]
     assert not found.changed
     assert "nothing follows from that" in diff_text.render(found, BOTH, Style())
 
 
 def test_only_seats_change() -> None:
-    found = difference(side(level("x", 30), schema("a", "x")), side(level("x", 60), schema("a", "x")))
+    found = compare_configurations(side(level("x", 30), schema("a", "x")), side(level("x", 60), schema("a", "x")))
     assert found.changed
     assert {what for what, _, _ in told(found)} == {"limits"}
     assert ("limits", "a", "a") in told(found)
@@ -211,7 +211,7 @@ def test_only_seats_change() -> None:
 
 
 def test_other_seats_of_the_server_are_felt_wherever_requests_wait() -> None:
-    found = difference(side(), side(seats=1200))
+    found = compare_configurations(side(), side(seats=1200))
     assert {way.new.priority_level.name for way in found.ways("limits")} == set(side().configuration.levels) - {
         "exempt",  # never waits
         "catch-all",  # nobody gets there
@@ -219,7 +219,9 @@ def test_other_seats_of_the_server_are_felt_wherever_requests_wait() -> None:
 
 
 def test_a_level_that_no_longer_queues_is_told_by_itself() -> None:
-    found = difference(side(level("x"), schema("a", "x")), side(level("x", 30, {"type": "Reject"}), schema("a", "x")))
+    found = compare_configurations(
+        side(level("x"), schema("a", "x")), side(level("x", 30, {"type": "Reject"}), schema("a", "x"))
+    )
     text = diff_text.render(found, BOTH, Style())
     assert "x  (same FlowSchema, other queues)" in text
     assert "requests beyond that get 429 at once" in text
@@ -227,14 +229,16 @@ def test_a_level_that_no_longer_queues_is_told_by_itself() -> None:
 
 
 def test_other_flows() -> None:
-    found = difference(side(schema("a", "workload-low")), side(schema("a", "workload-low", method="ByNamespace")))
+    found = compare_configurations(
+        side(schema("a", "workload-low")), side(schema("a", "workload-low", method="ByNamespace"))
+    )
     assert told(found) == {("flow", "a", "a")}
     assert "one for each user -> one for each namespace" in diff_text.render(found, BOTH, Style())
 
 
 def test_flows_make_no_difference_where_nobody_waits() -> None:
     reject = level("x", 30, {"type": "Reject"})
-    found = difference(side(reject, schema("a", "x")), side(reject, schema("a", "x", method=None)))
+    found = compare_configurations(side(reject, schema("a", "x")), side(reject, schema("a", "x", method=None)))
     assert found.objects
     assert not found.changed
 
@@ -243,15 +247,15 @@ def test_flows_make_no_difference_where_nobody_waits() -> None:
 def test_flows_make_a_difference_from_two_queues_on(queues: int, told_apart: bool) -> None:
     queuing = {"queues": queues, "handSize": 1, "queueLengthLimit": 5}
     x = level("x", 30, {"type": "Queue", "queuing": queuing})
-    found = difference(side(x, schema("a", "x")), side(x, schema("a", "x", method=None)))
+    found = compare_configurations(side(x, schema("a", "x")), side(x, schema("a", "x", method=None)))
     assert told(found) == ({("flow", "a", "a")} if told_apart else set())
     more = level("x", 60, {"type": "Queue", "queuing": queuing})
-    found = difference(side(x, schema("a", "x")), side(more, schema("a", "x", method=None)))
+    found = compare_configurations(side(x, schema("a", "x")), side(more, schema("a", "x", method=None)))
     assert ("flow" if told_apart else "limits", "a", "a") in told(found)
 
 
 def test_dangling_and_broken() -> None:
-    found = difference(
+    found = compare_configurations(
         side(level("x"), level("y"), schema("a", "x"), schema("b", "y", "ops")),
         side(level("x", 30, {"type": "Queue"}), schema("a", "x"), schema("b", "y", "ops")),
     )
@@ -272,7 +276,7 @@ def test_each_rule_that_is_the_cause_has_a_request() -> None:
     rules["nonResourceRules"] = [{"verbs": ["get"], "nonResourceURLs": ["/version"]}]
     (way,) = [
         way
-        for way in difference(side(many), side()).ways("priorityLevel")
+        for way in compare_configurations(side(many), side()).ways("priorityLevel")
         if way.new.flow_schema.name == "global-default"
     ]
     infos = [example.witness.digest.request_info for example in way.examples]
@@ -292,8 +296,8 @@ def test_rules_in_another_order_change_nothing() -> None:
         side(two_rules("a", "workload-low", order))
         for order in (("pods", "secrets"), ("secrets", "pods", "configmaps"))
     )
-    assert told(difference(before, after)) == {("priorityLevel", "global-default", "a")}
-    swapped = difference(before, side(two_rules("a", "workload-low", ("secrets", "pods"))))
+    assert told(compare_configurations(before, after)) == {("priorityLevel", "global-default", "a")}
+    swapped = compare_configurations(before, side(two_rules("a", "workload-low", ("secrets", "pods"))))
     assert swapped.objects
     assert not swapped.changed
 
@@ -302,7 +306,7 @@ def test_who_stays_is_found_even_where_the_first_request_moves() -> None:
     own = two_rules("own", "x", ("pods", "secrets"))
     thief = two_rules("thief", "workload-low", ("pods",))
     thief["spec"]["matchingPrecedence"] = 100
-    found = difference(side(level("x", 30), own), side(level("x", 60), own, thief))
+    found = compare_configurations(side(level("x", 30), own), side(level("x", 60), own, thief))
     assert {("priorityLevel", "own", "thief"), ("limits", "own", "own")} <= told(found)
 
 
@@ -314,14 +318,14 @@ def test_who_stays_is_found_where_only_one_verb_is_left() -> None:
 
     before, after = level("x", 30), level("x", 60)
     a = reading("a", "x", 900, "get", "create", "list")
-    found = difference(side(before, a), side(after, a, reading("first", "workload-low", 50, "get", "list")))
+    found = compare_configurations(side(before, a), side(after, a, reading("first", "workload-low", 50, "get", "list")))
     limits = (way for group in found.groups if group.what == "limits" for way in group.ways)
     (way,) = (each for each in limits if each.old.flow_schema.name == "a")
     assert [example.witness.digest.request_info.verb for example in way.examples] == ["create"]
 
 
 def test_requests_are_quoted_for_a_shell() -> None:
-    found = difference(side(), side(schema("a", "workload-low", "dev $(ops)'s")))
+    found = compare_configurations(side(), side(schema("a", "workload-low", "dev $(ops)'s")))
     text = diff_text.render(found, BOTH, Style())
     commands = [shlex.split(line) for line in text.splitlines() if "apflint explain list pods" in line]
     assert commands
@@ -367,8 +371,8 @@ def test_what_is_not_shown_is_counted(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_search_that_ends_early_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(changes, "MOST", 3)
-    monkeypatch.setattr(diff_words, "MOST", 3)
+    monkeypatch.setattr(changes, "MAX_MOVES", 3)
+    monkeypatch.setattr(diff_words, "MAX_MOVES", 3)
     paths = [written(tmp_path / f"{target}.json", many(5, target)) for target in ("workload-low", "workload-high")]
     status, out, _ = command(capsys, *paths)
     assert status == 1
@@ -386,7 +390,7 @@ NASTY = "a`|<b>\x1b[31m\n@team ]("
 
 
 def test_markdown_takes_no_markup_from_manifests() -> None:
-    found = difference(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
+    found = compare_configurations(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
     text = diff_markdown.render(found, BOTH)
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
     assert "@team" in text
@@ -412,7 +416,7 @@ def test_a_code_span_ends_where_it_should(text: str) -> None:
 
 
 def test_text_shows_no_control_characters() -> None:
-    found = difference(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
+    found = compare_configurations(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
     text = diff_text.render(found, Sides("a\x1b", "b"), Style(width=60))
     assert all(line.isprintable() for line in text.splitlines())
 
@@ -423,7 +427,7 @@ def test_text_shows_no_control_characters() -> None:
 @given(values=FLOW_SCHEMAS)
 @settings(max_examples=25)
 def test_a_configuration_does_not_differ_from_itself(values: list[dict[str, Any]]) -> None:
-    found = difference(side(*values), side(*values))
+    found = compare_configurations(side(*values), side(*values))
     assert not found.changed
     assert (found.groups, found.objects) == ((), ())
 
@@ -434,7 +438,7 @@ def test_what_is_said_holds_and_is_complete(
     before: list[dict[str, Any]], after: list[dict[str, Any]], digests: list[RequestDigest], shares: int
 ) -> None:
     old, new = side(level("own"), *before), side(level("own", shares), *after)
-    found = difference(old, new, "any")
+    found = compare_configurations(old, new, "any")
     for group in found.groups:
         for way in group.ways:
             for example in way.examples:
@@ -461,13 +465,13 @@ def test_what_is_said_holds_and_is_complete(
 @given(before=FLOW_SCHEMAS, after=FLOW_SCHEMAS)
 @settings(max_examples=25)
 def test_both_directions_tell_the_same_pairs(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    there = difference(side(*before), side(*after))
-    back = difference(side(*after), side(*before))
+    there = compare_configurations(side(*before), side(*after))
+    back = compare_configurations(side(*after), side(*before))
     assert told(back) == {(what, target, source) for what, source, target in told(there)}
 
 
 def test_another_flow_schema_of_the_same_level() -> None:
-    found = difference(side(schema("a", "workload-low")), side(schema("b", "workload-low")))
+    found = compare_configurations(side(schema("a", "workload-low")), side(schema("b", "workload-low")))
     assert told(found) == {("flowSchema", "a", "b")}
     text = diff_text.render(found, BOTH, Style())
     assert text.startswith("Requests of 1 kind go to another FlowSchema of the same priority level.")
@@ -492,14 +496,14 @@ def test_another_flow_schema_of_the_same_level() -> None:
 )
 def test_what_becomes_of_requests_that_find_no_seat(response: dict[str, Any], words: str) -> None:
     now = level("x", 30, {"type": "Queue", "queuing": response})
-    found = difference(side(level("x"), schema("a", "exempt")), side(now, schema("a", "x")))
+    found = compare_configurations(side(level("x"), schema("a", "exempt")), side(now, schema("a", "x")))
     text = " ".join(diff_text.render(found, BOTH, Style()).split())
     assert "before exempt: executed at once, always after " in text
     assert words in text
 
 
 def test_whoever_comes_to_starve_is_told() -> None:
-    found = difference(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
+    found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
     said = "It has no seats of its own: requests wait up to 10 seconds until the server lends it some."
     assert said in " ".join(diff_text.render(found, BOTH, Style()).split())
     assert f"- {said}" in diff_markdown.render(found, BOTH)
@@ -518,7 +522,7 @@ def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     for at, value in enumerate([*before, *after]):
         value["spec"]["rules"][0]["subjects"][0]["group"]["name"] = f"g{at % 4}"
-    found = difference(side(*before), side(*after, *(level(f"l{at}") for at in range(3))))
+    found = compare_configurations(side(*before), side(*after, *(level(f"l{at}") for at in range(3))))
     moved = [group for group in found.groups if diff_words.shown(group)]
     left = sum(len(group.ways) for group in moved[2:])
     assert left >= 2
@@ -531,7 +535,7 @@ def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"And {left} more kinds of requests, not shown here." in page
     assert f"and {len(shown.examples) - 1} more like these" in page
     assert f"- and {len(found.objects) - 3} more" in page
-    rows = len([each for each in found.levels if changes.is_changed(each)])
+    rows = len([each for each in found.levels if each.is_changed])
     assert f"| and {rows - 2} more |" in page
 
 
@@ -539,15 +543,15 @@ def test_who_stays_in_the_world_that_is_asked_about() -> None:
     """The thief takes whatever an authenticated user asks: only in a world of any groups somebody stays."""
     thief = schema("thief", "workload-low", "system:authenticated", at=100)
     sides = side(level("x", 30), schema("own", "x")), side(level("x", 60), schema("own", "x"), thief)
-    assert ("limits", "own", "own") not in told(difference(*sides))
-    assert ("limits", "own", "own") in told(difference(*sides, world="any"))
+    assert ("limits", "own", "own") not in told(compare_configurations(*sides))
+    assert ("limits", "own", "own") in told(compare_configurations(*sides, world="any"))
 
 
 def test_who_moves_in_the_world_that_is_asked_about() -> None:
     thief = schema("thief", "workload-low", "system:authenticated", at=100)
     sides = side(thief, schema("own", "workload-low")), side(thief, schema("own", "workload-high"))
-    assert not told(difference(*sides))
-    assert told(difference(*sides, world="any")) == {("priorityLevel", "own", "own")}
+    assert not told(compare_configurations(*sides))
+    assert told(compare_configurations(*sides, world="any")) == {("priorityLevel", "own", "own")}
 
 
 def test_whoever_loses_most_comes_first() -> None:
@@ -555,7 +559,7 @@ def test_whoever_loses_most_comes_first() -> None:
     levels = level("s", 1), level("m", 30), level("l", 300)
     before = side(*levels, schema("a", "exempt", "a"), schema("b", "l", "b"), schema("c", "s", "c"))
     after = side(*levels, schema("a", "m", "a"), schema("b", "m", "b"), schema("c", "exempt", "c"))
-    found = difference(before, after)
+    found = compare_configurations(before, after)
     moves = [(group.old.name, group.new.name) for group in found.groups if group.what == "priorityLevel"]
     assert moves == [("exempt", "m"), ("l", "m"), ("s", "exempt")]
 

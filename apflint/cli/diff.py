@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
-from apflint.evaluate.change import Difference, Example, Group, Side, Way, difference
+from apflint.diff.requests import Difference, Example, Group, Side, Way, compare_configurations
 from apflint.evaluate.flows import fates
 from apflint.inputs.cluster import read_configuration
 from apflint.output.diff_words import Sides, covers
@@ -47,7 +47,9 @@ def run(
         _say_if_empty(path, known)
     with working(lambda: "Comparing") as start:
         start()
-        found = difference(Side(before.configuration, before.limits), Side(after.configuration, after.limits))
+        found = compare_configurations(
+            Side(before.configuration, before.limits), Side(after.configuration, after.limits)
+        )
     sides = Sides(_name(old), _name(new))
     sys.stdout.write(_rendered(found, sides, output, color))
     return 1 if found.changed and not exit_zero else 0

@@ -227,24 +227,3 @@ def current_limits(limits: Limits, demand: Mapping[str, float], release: Release
     except ValueError:  # the server then leaves the limits as they are
         return {level.name: level.nominal for level in levels}
     return seats | {name: _rounded(part) for name, part in zip(wishes, shared, strict=True)}
-
-
-class LevelChange(NamedTuple):
-    """One level in two configurations; None: it is not in that one."""
-
-    name: str
-    old: LevelLimits | None
-    new: LevelLimits | None
-
-    @property
-    def gain(self) -> int:
-        """Seats of the nominal limit that it gains; below 0 what it loses."""
-        return (self.new.nominal if self.new else 0) - (self.old.nominal if self.old else 0)
-
-
-def compare(old: Limits, new: Limits) -> tuple[LevelChange, ...]:
-    """Every level of either configuration, by name, with its limits before and after."""
-    before = {level.name: level for level in old.levels}
-    after = {level.name: level for level in new.levels}
-    names = sorted(before.keys() | after.keys())
-    return tuple(LevelChange(name, before.get(name), after.get(name)) for name in names)

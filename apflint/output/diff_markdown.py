@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.change import contrived, is_changed
 from apflint.output import diff_words as words
 from apflint.output.markdown import format_code
 from apflint.wording import pluralize
@@ -12,8 +11,9 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.evaluate.change import Difference, Group, Way
-    from apflint.evaluate.limits import LevelChange, LevelLimits
+    from apflint.diff.levels import LevelChange
+    from apflint.diff.requests import Difference, Group, Way
+    from apflint.evaluate.limits import LevelLimits
     from apflint.output.diff_words import Sides
 
 _FIGURES = (("Seats", "nominal"), ("Least", "minimum"), ("Reach", "attainable"), ("Waiting", "max_queued"))
@@ -76,7 +76,7 @@ def _row(way: Way, group: Group, found: Difference) -> str:
             *(f"{verb} {format_code(clause)}" for verb, clause in words.among(example, found)),
         )
     ]
-    if contrived(way):
+    if way.is_rare:
         lines.append(words.RARE)
     if len(way.examples) > words.EXAMPLES:
         lines.append(f"and {len(way.examples) - words.EXAMPLES} more like these")
@@ -86,7 +86,7 @@ def _row(way: Way, group: Group, found: Difference) -> str:
 
 
 def _levels(found: Difference) -> Iterator[str]:
-    changed = [change for change in found.levels if is_changed(change)]
+    changed = [change for change in found.levels if change.is_changed]
     if not changed:
         return
     rows = [

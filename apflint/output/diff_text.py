@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.change import contrived, is_changed
 from apflint.output import diff_words as words
 from apflint.output.console import Painter, indent_lines, wrap
 from apflint.output.limits import render_comparison
@@ -14,7 +13,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.evaluate.change import Difference, Group, Way
+    from apflint.diff.requests import Difference, Group, Way
     from apflint.output.console import Style
     from apflint.output.diff_words import Sides
 
@@ -31,7 +30,7 @@ def render(found: Difference, sides: Sides, style: Style) -> str:
     if groups:
         explain = "Each request is in the words of `apflint explain`, which says more about it."
         parts.append([paint(line, "dim") for line in wrap(explain, style.width)])
-    if any(map(is_changed, found.levels)):
+    if any(change.is_changed for change in found.levels):
         parts.append(
             render_comparison(found.old.limits, found.new.limits, width=style.width, paint=paint).split("\n")[:-1]
         )
@@ -87,7 +86,7 @@ def _way(way: Way, group: Group, found: Difference, style: Style, paint: Painter
         yield f"    and {len(way.examples) - words.EXAMPLES} more like these: --format json has all"
     if flows := words.flows(way, group):
         yield from _labelled("flows", flows, 4, style, paint)
-    if contrived(way):
+    if way.is_rare:
         yield from _labelled("who", words.RARE, 4, style, paint)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.evaluate.change import MOST, is_changed, tells_flows_apart
+from apflint.diff.requests import MAX_MOVES, has_flows
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.explanation import explain_match
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER, starvation
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from apflint.evaluate.change import Difference, Example, Group, Way
+    from apflint.diff.objects import ObjectChange
+    from apflint.diff.requests import Difference, Example, Group, Way
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits
-    from apflint.evaluate.object_changes import ObjectChange
     from apflint.model import FlowSchema
 
 WAYS, EXAMPLES, GROUPS, OBJECTS = 10, 3, 20, 30
@@ -43,7 +43,7 @@ def headline(found: Difference) -> list[str]:
     elif schema:
         said = [f"Requests of {pluralize(schema, 'kind')} go to another FlowSchema of the same priority level."]
     if not found.complete:
-        said.append(f"There are more of them: the search ends after {MOST} requests.")
+        said.append(f"There are more of them: the search ends after {MAX_MOVES} requests.")
     if flow:
         said.append(f"Requests of {pluralize(flow, 'FlowSchema')} are told apart by something else when they wait.")
     said += _about_levels(found)
@@ -53,7 +53,7 @@ def headline(found: Difference) -> list[str]:
 
 
 def _about_levels(found: Difference) -> list[str]:
-    changed = [change for change in found.levels if is_changed(change)]
+    changed = [change for change in found.levels if change.is_changed]
     if not changed:
         return ["Every level keeps its seats and queues."]
     gained, lost = sum(change.gain > 0 for change in changed), sum(change.gain < 0 for change in changed)
@@ -122,7 +122,7 @@ RARE = "rare: only a user of Kubernetes' own whom somebody has put into other gr
 
 def flows(way: Way, group: Group) -> str | None:
     """How requests that wait are told apart before and after, where that changes; None if it does not, or nothing waits."""
-    if not (tells_flows_apart(group.old) and tells_flows_apart(group.new)):
+    if not (has_flows(group.old) and has_flows(group.new)):
         return None
     before, after = (_method(side.flow_schema) for side in (way.old, way.new))
     return None if before == after else f"{before} -> {after}"

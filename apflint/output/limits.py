@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.diff.levels import compare_levels
 from apflint.evaluate.flows import starvation
-from apflint.evaluate.limits import compare
 from apflint.output.console import Painter, wrap
 from apflint.output.sanitize import sanitize, sanitize_line
 from apflint.output.table import Cell, Column, table
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from apflint.evaluate.limits import LevelChange, LevelLimits, Limits
+    from apflint.diff.levels import LevelChange
+    from apflint.evaluate.limits import LevelLimits, Limits
 
 _BAR = 20
 """The longest bar, in cells."""
@@ -73,7 +74,7 @@ def comparison_json(old: Limits, new: Limits) -> dict[str, object]:
                 "old": None if change.old is None else level_json(change.old, old),
                 "new": None if change.new is None else level_json(change.new, new),
             }
-            for change in compare(old, new)
+            for change in compare_levels(old, new)
         ],
     }
 
@@ -211,7 +212,7 @@ def _flow_schemas(limits: Limits, width: int | None) -> list[str]:
 def render_comparison(old: Limits, new: Limits, *, width: int | None = None, paint: Painter | None = None) -> str:
     """What each level gains and loses from `old` to `new`, ending in a newline."""
     paint = paint or Painter()
-    changes = compare(old, new)
+    changes = compare_levels(old, new)
     moved = [change for change in changes if _kind(change) != "same"]
     title = (
         f"Kubernetes {_step(old.kubernetes, new.kubernetes)}, server concurrency limit "

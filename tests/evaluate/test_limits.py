@@ -34,7 +34,7 @@ def _document(version: str) -> Document:
     return cast("Document", SimpleNamespace(version=version))
 
 
-def _level(
+def limited_level(
     name: str, spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1"
 ) -> PriorityLevelConfiguration:
     return priority_level({"metadata": {"name": name}, "spec": spec}, _document(version), release(kubernetes))
@@ -45,7 +45,7 @@ def _schema(name: str, level: str) -> FlowSchema:
     return flow_schema({"metadata": {"name": name}, "spec": spec}, _document("v1"))
 
 
-def _queue(shares: int, **more: Any) -> dict[str, Any]:
+def queue_settings(shares: int, **more: Any) -> dict[str, Any]:
     response = {"type": "Queue", "queuing": {"queues": 16, "handSize": 4, "queueLengthLimit": 50}}
     return {"type": "Limited", "limited": {"nominalConcurrencyShares": shares, "limitResponse": response, **more}}
 
@@ -59,7 +59,7 @@ def _hold(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
     assert rows
     wrong: dict[tuple[str, str], tuple[list[int | None] | None, Any]] = {}
     for case, total, specs, theirs in rows:
-        levels = [_level(name, spec) for name, spec in (_MANDATORY | specs).items()]
+        levels = [limited_level(name, spec) for name, spec in (_MANDATORY | specs).items()]
         mine: dict[str, list[int | None]] = {
             level.name: [level.nominal, level.minimum, level.maximum, level.idle, level.max_seats]
             for level in limits.compute(levels, (), total, release("1.36")).levels
@@ -119,7 +119,7 @@ def test_seats_are_shared_out_as_by_the_server_in_the_whole_recording(shared: Pa
 _SPECS = st.dictionaries(
     st.sampled_from("abcdefgh"),
     st.builds(
-        lambda shares, lend, borrow: _queue(shares, lendablePercent=lend, borrowingLimitPercent=borrow),
+        lambda shares, lend, borrow: queue_settings(shares, lendablePercent=lend, borrowingLimitPercent=borrow),
         st.integers(0, 1000),
         st.integers(0, 100),
         st.none() | st.integers(0, 2**31 - 1),
@@ -137,7 +137,7 @@ _EXEMPT = st.builds(
 
 @given(_SPECS, _EXEMPT, st.integers(1, 100_000))
 def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: int) -> None:
-    levels = [_level(name, spec) for name, spec in (_MANDATORY | specs | {"exempt": exempt}).items()]
+    levels = [limited_level(name, spec) for name, spec in (_MANDATORY | specs | {"exempt": exempt}).items()]
     found = limits.compute(levels, (), total, release("1.36"))
     assert total <= found.nominal_sum < total + len(levels)
     assert limits.compute(levels[::-1], (), total, release("1.36")) == found
@@ -198,10 +198,10 @@ def test_before_borrowing_a_level_has_its_assured_part() -> None:
         return {"type": "Limited", "limited": {"assuredConcurrencyShares": shares, "limitResponse": {"type": "Reject"}}}
 
     levels = [
-        _level("exempt", {"type": "Exempt"}, "1.25", "v1beta2"),
-        _level("a", assured(30), "1.25", "v1beta2"),
-        _level("b", assured(70), "1.25", "v1beta2"),
-        _level("c", assured(5), "1.25", "v1beta2"),
+        limited_level("exempt", {"type": "Exempt"}, "1.25", "v1beta2"),
+        limited_level("a", assured(30), "1.25", "v1beta2"),
+        limited_level("b", assured(70), "1.25", "v1beta2"),
+        limited_level("c", assured(5), "1.25", "v1beta2"),
     ]
     found = limits.compute(levels, (), 600, release("1.25"))
     # ceil(600 * 30 / 105) and so on: the exempt level has no part in it, and nothing is lent or borrowed.
@@ -222,7 +222,9 @@ def test_before_borrowing_a_level_has_its_assured_part() -> None:
 def test_exempt_shares_count_from_1_28() -> None:
     spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 5, "lendablePercent": 50}}
     for kubernetes, version, nominal in (("1.26", "v1beta3", 600), ("1.28", "v1beta3", 300)):
-        levels = [_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()]
+        levels = [
+            limited_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()
+        ]
         found = limits.compute(levels, (), 600, release(kubernetes))
         assert [each.nominal for each in found.levels] == [nominal, 600 - nominal]
         (idle,) = [each.idle for each in found.levels if each.name == "exempt"]
@@ -231,13 +233,13 @@ def test_exempt_shares_count_from_1_28() -> None:
 
 
 def test_percentages_are_of_the_own_seats() -> None:
-    spec = _queue(30, lendablePercent=50, borrowingLimitPercent=150)
-    (found,) = limits.compute([_level("a", spec)], (), 400, release("1.36")).levels
+    spec = queue_settings(30, lendablePercent=50, borrowingLimitPercent=150)
+    (found,) = limits.compute([limited_level("a", spec)], (), 400, release("1.36")).levels
     assert (found.nominal, found.minimum, found.maximum) == (400, 200, 1000)
 
 
-def test_queues_and_flow_schemas_of_a_level() -> None:
-    levels = [_level("b", _queue(10)), *(_level(name, spec) for name, spec in _MANDATORY.items())]
+def test_queues_and_flow_schemas_of_alimited_level() -> None:
+    levels = [limited_level("b", queue_settings(10)), *(limited_level(name, spec) for name, spec in _MANDATORY.items())]
     found = limits.compute(levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, release("1.36"))
     level = found.level("b")
     assert level is not None
@@ -251,14 +253,14 @@ def test_queues_and_flow_schemas_of_a_level() -> None:
 
 
 def test_no_shares_at_all_are_no_seats() -> None:
-    found = limits.compute([_level("a", _queue(0))], (), 600, release("1.36"))
+    found = limits.compute([limited_level("a", queue_settings(0))], (), 600, release("1.36"))
     assert [(each.nominal, each.minimum, each.maximum) for each in found.levels] == [(0, 0, 600)]
 
 
 def test_limits_stay_where_seats_cannot_be_shared_out() -> None:
     # Nobody may borrow what the exempt level has no use for: the server reports an error and changes nothing.
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 100}}
-    levels = [_level("a", _queue(10, borrowingLimitPercent=0)), _level("exempt", exempt)]
+    levels = [limited_level("a", queue_settings(10, borrowingLimitPercent=0)), limited_level("exempt", exempt)]
     found = limits.compute(levels, (), 600, release("1.36"))
     assert limits.current_limits(found, {}, release("1.36")) == {"a": 300, "exempt": 300}
 
@@ -267,16 +269,3 @@ def test_server_concurrency() -> None:
     assert SERVER_CONCURRENCY == Settings().server_concurrency == 600
     with pytest.raises(ValueError, match='"0" is not'):
         limits.compute([], (), 0, release("1.36"))
-
-
-def test_comparison() -> None:
-    def total(**shares: int) -> limits.Limits:
-        levels = [_level(name, _queue(share)) for name, share in shares.items()]
-        return limits.compute(levels, (), 600, release("1.36"))
-
-    changes = limits.compare(total(a=30, b=30), total(b=20, c=10))
-    assert [(each.name, each.old is None, each.new is None, each.gain) for each in changes] == [
-        ("a", False, True, -300),
-        ("b", False, False, 100),
-        ("c", True, False, 200),
-    ]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from evaluate.configurations import BUILT_IN, objects
 
+from apflint.diff.objects import ObjectChange, compare_objects
 from apflint.evaluate.configuration import Configuration, build_configuration
-from apflint.evaluate.object_changes import ObjectChange, object_changes
-
-from .configurations import BUILT_IN, objects
 
 REJECT = {"type": "Limited", "limited": {"nominalConcurrencyShares": 30, "limitResponse": {"type": "Reject"}}}
 QUEUES = {"type": "Queue", "queuing": {"queues": 64, "handSize": 6, "queueLengthLimit": 50}}
@@ -32,7 +31,7 @@ def side(*values: dict[str, Any], defaults: bool = True) -> Configuration:
 
 
 def details(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
-    (change,) = object_changes(side(before), side(after))
+    (change,) = compare_objects(side(before), side(after))
     assert (change.kind, change.name, change.change) == (before["kind"], before["name"], "changed")
     return change.details
 
@@ -43,15 +42,15 @@ def test_what_is_on_one_side_only_is_summed_up() -> None:
         ("PriorityLevelConfiguration", "x", ("type Limited", "shares 30", "limitResponse Reject")),
         ("FlowSchema", "a", ("matchingPrecedence 500", 'priorityLevelConfiguration "x"')),
     )
-    assert object_changes(side(), side(*ours)) == tuple(ObjectChange(k, n, "added", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
-    assert object_changes(side(*ours), side()) == tuple(ObjectChange(k, n, "removed", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
-    assert object_changes(side(*ours), side(*ours)) == ()
+    assert compare_objects(side(), side(*ours)) == tuple(ObjectChange(k, n, "added", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
+    assert compare_objects(side(*ours), side()) == tuple(ObjectChange(k, n, "removed", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
+    assert compare_objects(side(*ours), side(*ours)) == ()
 
 
 def test_order() -> None:
     before = side(level("gone"), level("both"), schema("gone"), schema("also-gone"), schema("both"))
     after = side(level("new"), level("both", lendablePercent=1), schema("new"), schema("both", "workload-high"))
-    assert [(each.kind, each.change, each.name) for each in object_changes(before, after)] == [
+    assert [(each.kind, each.change, each.name) for each in compare_objects(before, after)] == [
         ("PriorityLevelConfiguration", "removed", "gone"),
         ("PriorityLevelConfiguration", "added", "new"),
         ("PriorityLevelConfiguration", "changed", "both"),
@@ -92,7 +91,7 @@ def test_the_exempt_level() -> None:
         "lendablePercent 0 -> 9",
     )
     # Without the field it is all zeros: nothing changes.
-    assert object_changes(side(exempt()), side(level("exempt", {"type": "Exempt"}))) == ()
+    assert compare_objects(side(exempt()), side(level("exempt", {"type": "Exempt"}))) == ()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +126,7 @@ def test_a_flow_schema_that_changed(before: dict[str, Any], after: dict[str, Any
 
 def test_what_has_no_effect_is_said_to_have_none() -> None:
     lost, kept = schema("a", "nowhere"), schema("a")
-    (added,) = object_changes(side(), side(lost))
+    (added,) = compare_objects(side(), side(lost))
     assert added.details[2:] == ('without effect: its priority level "nowhere" does not exist',)
     assert details(kept, lost) == (
         'now without effect: its priority level "nowhere" does not exist',
@@ -135,7 +134,7 @@ def test_what_has_no_effect_is_said_to_have_none() -> None:
     )
     assert details(lost, kept)[0] == "takes effect now"
     broken = level("x", {"type": "Limited"})
-    assert object_changes(side(), side(broken)) == (
+    assert compare_objects(side(), side(broken)) == (
         ObjectChange(
             "PriorityLevelConfiguration",
             "x",
@@ -150,19 +149,21 @@ def test_what_has_no_effect_is_said_to_have_none() -> None:
 
 def test_a_level_that_is_broken_is_one_object_even_where_the_server_imagines_another() -> None:
     broken = level("exempt", {"type": "Limited"})
-    (change,) = [each for each in object_changes(side(), side(broken)) if each.name == "exempt" and each.kind[0] == "P"]
+    (change,) = [
+        each for each in compare_objects(side(), side(broken)) if each.name == "exempt" and each.kind[0] == "P"
+    ]
     reason = 'it has type "Limited", but only the level "exempt" has type "Exempt"'
     assert change.details == (f"now without effect: {reason}",)
 
 
 def test_what_the_server_imagines_is_not_stored() -> None:
-    found = object_changes(side(), side(defaults=False))
+    found = compare_objects(side(), side(defaults=False))
     assert {each.change for each in found} == {"removed"}
     said = {(each.kind, each.name): each.details[-1] for each in found}
     imagined = {at for at, last in said.items() if last == "the server imagines its own"}
     kinds = ("FlowSchema", "PriorityLevelConfiguration")
     assert imagined == {(kind, name) for kind in kinds for name in ("exempt", "catch-all")}
-    assert object_changes(side(defaults=False), side(defaults=False)) == ()
+    assert compare_objects(side(defaults=False), side(defaults=False)) == ()
 
 
 def test_objects_without_a_name_are_the_same_only_if_they_say_the_same() -> None:
@@ -172,7 +173,7 @@ def test_objects_without_a_name_are_the_same_only_if_they_say_the_same() -> None
         made = made._replace(metadata=made.metadata._replace(generate_name=prefix))
         return build_configuration(found._replace(flow_schemas=(made,)), BUILT_IN)
 
-    assert object_changes(unnamed("a-", 500), unnamed("a-", 500)) == ()
+    assert compare_objects(unnamed("a-", 500), unnamed("a-", 500)) == ()
     for other in (unnamed("b-", 500), unnamed("a-", 501)):
-        first, second = object_changes(unnamed("a-", 500), other)
+        first, second = compare_objects(unnamed("a-", 500), other)
         assert (first.change, first.name, second.change) == ("removed", "a-...", "added")

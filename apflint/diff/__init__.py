@@ -1,0 +1,1 @@
+"""What changes from one configuration to another: requests, seats and queues of priority levels, objects."""
