@@ -107,3 +107,47 @@ MAX_EDIT_NEIGHBORS = Bound(
     "entries beside those that the fixes in a JSON or SARIF report edit: to remove one of them, all are compared",
     "the edits of a fix are null in JSON; the fix is left out of SARIF",
 )
+MAX_LINES = Bound(3_000_000, "lines of a file: the start of each takes 40 bytes", "APF004, and the file is not checked")
+MAX_DOCUMENTS = Bound(
+    1_100_000, "documents of a file, even empty ones", "APF004, and the rest of the file is not checked"
+)
+MAX_FILE_CONTENT = Bound(
+    2_000_000,
+    "line ends, commas and colons of the documents in a file that may contain APF objects: about 10,000 FlowSchemas",
+    "APF004, and the rest of the file is not checked",
+)
+MAX_DOCUMENT_CHARACTERS = Bound(
+    16 * 1024 * 1024,
+    "characters of a document; a kube-apiserver accepts requests of up to 3 MiB (MaxRequestBodyBytes)",
+    "APF004, and the document is not checked",
+)
+MAX_VALUES = Bound(
+    500_000,
+    "keys, scalars, lists and mappings of a document: about 125 MB of memory",
+    "APF004, and the document is not checked",
+)
+MAX_DEPTH = Bound(
+    200,
+    "levels of nesting in a document, which need stack; a FlowSchema has ten",
+    "APF004, and the document is not checked",
+)
+MAX_ALIAS_DEPTH = Bound(
+    300,
+    "levels of values, aliases and merges inside each other, which need stack",
+    "APF004, and the document is not checked",
+)
+MAX_DUPLICATES = Bound(
+    2_000,
+    "duplicate keys of a document, and infinite numbers: more than the findings in a report",
+    "the last finding of the rule states that further ones are left out",
+)
+MAX_KEPT_TREES = Bound(
+    500_000,
+    "line ends, commas and colons of the documents in a file whose trees are kept, which takes memory",
+    "nothing: the document is parsed again when a position is needed",
+)
+MAX_HELM_TEMPLATES = Bound(
+    10_000,
+    "templates in the output of helm template",
+    "findings show positions in the whole output instead of the templates",
+)

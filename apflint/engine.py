@@ -11,7 +11,8 @@ from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.checks import ABOUT_CAPTURED_REQUESTS, CHECKS, SINGLE_VALUE, rules_of
 from apflint.effective import Assumptions, Effective
 from apflint.finding import Finding, ObjectRef, Related, Report, Skipped
-from apflint.load import helm_sources, load, load_text
+from apflint.load import load, load_text
+from apflint.load.helm_output import split_helm_output
 from apflint.load.source import STDIN
 from apflint.location import clipped, field_path
 from apflint.record import NamedTuple
@@ -65,7 +66,7 @@ def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> li
     """Read inputs, each a name and its bytes; with `helm`, `<stdin>` may be the output of `helm template`."""
     loaded: list[Loaded] = []
     for name, data in inputs:
-        sources = helm_sources(data.decode("utf-8", "replace")) if helm and name == STDIN else None
+        sources = split_helm_output(data.decode("utf-8", "replace")) if helm and name == STDIN else None
         loaded += [load(name, data)] if sources is None else map(load_text, sources)
     return loaded
 
@@ -220,7 +221,7 @@ def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
         for reason, count in part.skipped.items():
             yield Skipped(part.source.name, reason, count)
     for part in loaded:
-        if count := sum(trouble.what == "template" for trouble in part.troubles):
+        if count := sum(problem.kind == "template" for problem in part.problems):
             yield Skipped(part.source.name, "template or patch, not a manifest yet", count)
 
 

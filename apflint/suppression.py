@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from apflint import catalogue, schema
 from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.finding import Problem
-from apflint.load import helm_templates
+from apflint.load.helm_output import find_helm_templates
 from apflint.location import Place, TextRange
 
 if TYPE_CHECKING:
@@ -233,10 +233,10 @@ def _annotations(documents: Iterable[Document]) -> Iterator[Suppression | _Mista
 def _comments(source: Source) -> Iterator[Suppression | _Mistake]:
     if source.name.endswith(".json"):
         return  # JSON has no comments
-    from apflint.load.comments import comments
+    from apflint.load.comments import find_comments
 
     file: _File | None = None
-    for comment in comments(source, "apflint:"):
+    for comment in find_comments(source, "apflint:"):
         form = _FORM.match(comment.text)
         if form is None:
             from apflint.suppression_mistakes import no_suppression
@@ -267,7 +267,7 @@ class _File:
     """What `file-ignore` is about: a text as a whole, or each template in the output of `helm template`."""
 
     def __init__(self, text: str) -> None:
-        parts = helm_templates(text) if "# Source: " in text else {}
+        parts = find_helm_templates(text) if "# Source: " in text else {}
         self._whole = ((0, len(text) + 1),)
         # What is missing at the very end is found behind it.
         ends = {len(text): len(text) + 1}

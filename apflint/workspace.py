@@ -13,7 +13,7 @@ from apflint.schema import Violation, find_violations
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from apflint.load import Loaded, Trouble
+    from apflint.load import Loaded, LoadProblem
     from apflint.load.document import Document
     from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
     from apflint.releases import Release
@@ -33,7 +33,7 @@ class Workspace(NamedTuple):
     """What was read, in the order of the input. `apflint.effective` derives what a server would have."""
 
     release: Release
-    troubles: tuple[Trouble, ...]
+    problems: tuple[LoadProblem, ...]
     manifests: tuple[Manifest, ...]
     flow_schemas: tuple[FlowSchema, ...]
     priority_levels: tuple[PriorityLevelConfiguration, ...]
@@ -82,15 +82,15 @@ class Workspace(NamedTuple):
 
 def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterable[Loaded] = ()) -> Workspace:
     """Validate every document against its schema, and make typed objects of those that can be decoded."""
-    troubles: list[Trouble] = []
+    problems: list[LoadProblem] = []
     documents: list[Document] = []
     for part in loaded:
-        troubles += part.troubles
+        problems += part.problems
         documents += part.documents
     manifests = tuple(_manifest(document, release) for document in documents)
     return Workspace(
         release,
-        tuple(troubles),
+        tuple(problems),
         manifests,
         _typed(FlowSchema, manifests),
         _typed(PriorityLevelConfiguration, manifests),

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from apflint.edit import files, insertion, nesting, places, removal
 from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.fix import Edit
-from apflint.load.json import compose as compose_json
-from apflint.load.yaml import compose
+from apflint.load.json import parse_tree as parse_json
+from apflint.load.yaml import parse_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def test_what_no_edit_touches_is_left(text: str, wanted: list[tuple[int, int, st
     ],
 )
 def test_an_entry_goes_with_all_that_is_its_own(text: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     assert apply_edits(text, removal.remove_entries(text, root, [("a", "b")])) == after
 
@@ -101,7 +101,7 @@ def test_an_entry_goes_with_all_that_is_its_own(text: str, after: str) -> None:
     ],
 )
 def test_a_new_key_stands_behind_its_neighbours(text: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     path = (0, "b") if text.startswith("-") else ("a", "b")
     assert apply_edits(text, insertion.insert_entry(text, root, path, 7)) == after
@@ -122,7 +122,7 @@ def test_a_new_key_stands_behind_its_neighbours(text: str, after: str) -> None:
     ],
 )
 def test_a_new_field_stands_where_it_does_by_custom(text: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     assert apply_edits(text, insertion.insert_entry(text, root, ("type",), 7)) == after
 
@@ -136,7 +136,7 @@ def test_a_new_field_stands_where_it_does_by_custom(text: str, after: str) -> No
     ],
 )
 def test_a_new_first_field_of_an_item_of_a_list(text: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     assert apply_edits(text, insertion.insert_entry(text, root, (0, "type"), 7)) == after
 
@@ -153,7 +153,7 @@ def test_a_new_first_field_of_an_item_of_a_list(text: str, after: str) -> None:
     ],
 )
 def test_a_number_takes_the_place_of_a_value(text: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     assert apply_edits(text, [places.replace_scalar(text, root, ("b",), 7)]) == after
 
@@ -172,7 +172,7 @@ def test_a_number_takes_the_place_of_a_value(text: str, after: str) -> None:
     ],
 )
 def test_a_text_takes_the_place_of_a_value(text: str, new: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     assert apply_edits(text, [places.replace_scalar(text, root, ("b",), new)]) == after
 
@@ -185,20 +185,20 @@ def test_keys_and_texts_keep_their_quotes() -> None:
         ("b: >-\n  g/v1x\nd: 1", "c: >-\n  g/v1\nd: 1"),
         ('"\\x62": "g/\\x761x"', '"c": "g/v1"'),
     ):
-        root = compose(text, 0, len(text))
+        root = parse_tree(text, 0, len(text))
         assert root is not None
         edits = [places.rename_key(text, root, ("b",), "c"), places.replace_part(text, root, ("b",), "v1x", "v1")]
         assert apply_edits(text, edits) == after
     text = '{"b": "g\\/v1x"}'
     assert (
-        apply_edits(text, [places.replace_part(text, compose_json(text, 0, len(text)), ("b",), "v1x", "v1")])
+        apply_edits(text, [places.replace_part(text, parse_json(text, 0, len(text)), ("b",), "v1x", "v1")])
         == '{"b": "g\\/v1"}'
     )
 
 
 @pytest.mark.parametrize("text", ["x: &x {b: 1, c: 1}\na:\n  <<: *x\n", "x: &x {b: 1}\na: *x\n"])
 def test_what_comes_from_another_place_is_not_removed_here(text: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError):
         removal.remove_entries(text, root, [("a", "b")])
@@ -292,14 +292,14 @@ def test_a_read_only_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_a_text_becomes_the_only_entry_of_a_mapping(text: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     assert apply_edits(text, [places.wrap_scalar(text, root, ("b",), "name")]) == after
 
 
 @pytest.mark.parametrize("text", ["b: 7", "b: |\n  x\n", "b: [x]", "b:", "c: x"])
 def test_what_is_no_text_on_one_line_is_not_wrapped(text: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError):
         places.wrap_scalar(text, root, ("b",), "name")
@@ -326,7 +326,7 @@ def test_what_is_no_text_on_one_line_is_not_wrapped(text: str) -> None:
     ],
 )
 def test_entries_move_into_a_mapping_with_all_their_lines(text: str, after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     path = (0, "a") if text.startswith("-") else ("a",)
     assert apply_edits(text, nesting.nest_entries(text, root, path, ("b", "c"))) == after
@@ -336,7 +336,7 @@ def test_entries_move_into_a_mapping_with_all_their_lines(text: str, after: str)
     "text", ["{b: 1, d: 3, # x\n c: 2}", "b: 1\n", "? b\n: 1\nc: 2\n", "b: 1\nd: 3\n? c\n: 2\n", "<<: {b: 1}\nc: 2\n"]
 )
 def test_entries_that_do_not_stand_on_lines_of_their_own_are_left(text: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError):
         nesting.nest_entries(text, root, ("a",), ("b", "c"))
@@ -353,7 +353,7 @@ def test_entries_that_do_not_stand_on_lines_of_their_own_are_left(text: str) -> 
     ],
 )
 def test_the_first_one_of_an_item_leaves_its_dash(text: str, path: tuple[str | int, ...], after: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     assert apply_edits(text, removal.remove_entries(text, root, [path])) == after
 
@@ -374,7 +374,7 @@ def test_the_first_one_of_an_item_leaves_its_dash(text: str, path: tuple[str | i
     ],
 )
 def test_what_cannot_be_removed_is_said(text: str, paths: list[tuple[str | int, ...]], told: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError, match=told):
         removal.remove_entries(text, root, paths)
@@ -391,7 +391,7 @@ def test_what_cannot_be_removed_is_said(text: str, paths: list[tuple[str | int, 
     ],
 )
 def test_where_no_key_can_be_put_in_is_said(text: str, path: tuple[str | int, ...], told: str) -> None:
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     with pytest.raises(CannotEditError, match=told):
         insertion.insert_entry(text, root, path, 7)
@@ -399,7 +399,7 @@ def test_where_no_key_can_be_put_in_is_said(text: str, path: tuple[str | int, ..
 
 def test_nothing_moves_where_there_is_no_mapping() -> None:
     text = "a: [b]\n"
-    root = compose(text, 0, len(text))
+    root = parse_tree(text, 0, len(text))
     assert root is not None
     for path in (("a", "x"), ("a", 0, "x"), ("z", "x")):
         with pytest.raises(CannotEditError, match="there is no such mapping"):

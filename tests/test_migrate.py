@@ -518,4 +518,4 @@ def test_the_settings_of_the_project_hold(
     assert moved("--config", "other.toml")[0] == both[1:]
     (tmp_path / "apflint.toml").write_text('exclud = ["vendor"]\n')
     assert run(["migrate"]) == 2
-    assert "apflint.toml: exclud: there is no such key" in capsys.readouterr().err
+    assert "apflint.toml: exclud: unknown key" in capsys.readouterr().err

@@ -165,9 +165,9 @@ def is_built_in(document: Document) -> bool:
 
 
 def _tree(text: str) -> Node | None:
-    from apflint.load.json import compose  # only to point at a place
+    from apflint.load.json import parse_tree
 
-    return compose(text, 0, len(text))
+    return parse_tree(text, 0, len(text))
 
 
 def _object(entry: dict[str, Any], release: Release, version: str) -> Manifest:

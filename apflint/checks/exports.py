@@ -43,7 +43,7 @@ _MAX_NAMED_FIELDS = 4
 
 def is_exported(document: Document) -> bool:
     """Whether an object was read from a server: no manifest that somebody writes has both a uid and a status."""
-    return document.more and bool(document.at("metadata", "uid")) and document.has("status")
+    return document.has_other_fields and bool(document.at("metadata", "uid")) and document.has("status")
 
 
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
@@ -55,7 +55,7 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     with_own: set[Hashable] = set()
     for found in objects(workspace):
         document = found.document
-        if not document.more or not (fields := _populated(document)):
+        if not document.has_other_fields or not (fields := _populated(document)):
             continue
         if document.prefix and is_exported(document):
             export = (document.source, document.start, document.prefix[:-1])

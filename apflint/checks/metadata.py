@@ -186,7 +186,7 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
     """APF104."""
     for item in workspace.objects():
         document = item.document
-        namespace = document.more and document.at("metadata", "namespace")
+        namespace = document.has_other_fields and document.at("metadata", "namespace")
         if namespace:
             path = ("metadata", "namespace")
             yield Problem(
@@ -202,7 +202,7 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     """APF106. The lists are those with `x-kubernetes-list-type: set` in the API."""
     for item in workspace.objects():
         document = item.document
-        if not (document.more or _may_have_duplicates(item)):
+        if not (document.has_other_fields or _may_have_duplicates(item)):
             continue
         for path, entries in _sets(item):
             if "*" in entries and path[-1] != "finalizers":

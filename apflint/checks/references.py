@@ -10,7 +10,7 @@ from apflint.checks.objects import is_deleted_by_server
 from apflint.effective import once
 from apflint.finding import Elsewhere, Problem
 from apflint.fixes import suggestions
-from apflint.load import helm_templates
+from apflint.load.helm_output import find_helm_templates
 from apflint.location import Path, Place
 from apflint.model import FlowSchema
 from apflint.wording import quote, suggest
@@ -184,7 +184,9 @@ def _is_generated(document: Document) -> bool:
     """Whether a tool chose the order: that of a list, or the output of `helm template`, kustomize and others."""
     source = document.source
     return (
-        bool(document.prefix) or source.rendered or ("# Source: " in source.text and bool(helm_templates(source.text)))
+        bool(document.prefix)
+        or source.rendered
+        or ("# Source: " in source.text and bool(find_helm_templates(source.text)))
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit import operations
 from apflint.edit.text_edits import CannotEditError
-from apflint.load.tree import Alias, Mapping, Node, Sequence, behind
+from apflint.load.tree import Alias, Mapping, Node, Sequence, resolve_alias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,7 +70,7 @@ def _find_anchored(root: Node) -> list[_Anchored]:
     """Return the anchored nodes of a tree, by their start."""
     written = list(_walk(root))
     aliased = [node for node in written if isinstance(node, Alias)]
-    targets = {id(target): target for target in map(behind, aliased)}
+    targets = {id(target): target for target in map(resolve_alias, aliased)}
     order = sorted(targets.values(), key=lambda node: (node.start, -node.end))
     index = {id(node): at for at, node in enumerate(order)}
     starts = [node.start for node in order]
@@ -92,7 +92,7 @@ def _find_anchored(root: Node) -> list[_Anchored]:
     merged = _find_merged(written)
     unknown = set()
     for alias in aliased:
-        target = index[id(behind(alias))]
+        target = index[id(resolve_alias(alias))]
         holders[target].append(around(alias))
         if id(alias) in merged:
             unknown.add(target)
@@ -121,7 +121,7 @@ def _overrides(mapping: Mapping) -> bool:
     """Whether a mapping may override what is merged into it: with a key of its own, or with another merge."""
     if len(mapping.merges) != 1:
         return bool(mapping.merges)
-    merged = behind(mapping.merges[0][2])
+    merged = resolve_alias(mapping.merges[0][2])
     if not isinstance(merged, Mapping) or merged.merges:
         return True
     own = {str(key.value) for key, _ in mapping.pairs}

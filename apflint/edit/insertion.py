@@ -17,7 +17,7 @@ from apflint.edit.lines import (
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.fixes.yaml_values import value_start, write_literal, write_string
-from apflint.load.tree import Mapping, Node, Scalar, behind, walk
+from apflint.load.tree import Mapping, Node, Scalar, resolve_alias, walk
 
 if TYPE_CHECKING:
     from apflint.location import Path
@@ -60,7 +60,7 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> tuple[Edit
     CannotEditError if the deepest value that exists is not a mapping.
     """
     depth, key, node = walk(root, path[:-1])
-    owner = behind(node)
+    owner = resolve_alias(node)
     entry = _Entry(tuple(map(str, path[depth:])), value, "")
     if isinstance(owner, Scalar) and owner.value is None and owner is node and key is not None:
         return (_replace_null(text, key, owner, entry),)

@@ -48,9 +48,9 @@ def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> 
     """
     loaded = load_text(source)
     told = [
-        Told("refused", source.position(trouble.start)[0], "", trouble.message.rstrip("."))
-        for trouble in loaded.troubles
-        if trouble.what != "not-ours"
+        Told("refused", problem.place.span.line, "", problem.message)
+        for problem in loaded.problems
+        if problem.kind != "not-apf"
     ]
     plans: dict[int, Plan] = {}
     edits: list[Edit] = []
@@ -147,7 +147,7 @@ def _disproved(before: Loaded, after: Loaded, plans: dict[int, Plan], target: Ta
     """The objects that the new text does not hold as planned, or all moved ones where it is not what it should be."""
     moving = [(before.documents[number], plan) for number, plan in plans.items()]
     same_kinds = [found.kind for found in before.documents] == [found.kind for found in after.documents]
-    if not same_kinds or len(after.troubles) != len(before.troubles):
+    if not same_kinds or len(after.problems) != len(before.problems):
         return moving
     failed = []
     for number, (old, new) in enumerate(zip(before.documents, after.documents, strict=True)):

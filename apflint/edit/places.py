@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.fixes.yaml_values import value_start, write_literal, write_string
-from apflint.load.tree import Alias, Mapping, Node, Scalar, behind, child, entries, walk
+from apflint.load.tree import Alias, Mapping, Node, Scalar, entries_of, find_child, resolve_alias, walk
 
 if TYPE_CHECKING:
     from apflint.location import Path
@@ -61,7 +61,7 @@ def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
     for step in path:
         if isinstance(node, Alias):
             return node.start, node.end
-        found = child(node, step)
+        found = find_child(node, step)
         if found is None:
             return None
         if isinstance(node, Mapping) and not any(key is found[0] for key, _ in node.pairs):
@@ -74,7 +74,7 @@ def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
 def find_mapping(root: Node, path: Path) -> Mapping:
     """Return the mapping at `path`. Raises CannotEditError if there is none."""
     depth, _, node = walk(root, path)
-    mapping = behind(node)
+    mapping = resolve_alias(node)
     if depth < len(path) or not isinstance(mapping, Mapping):
         raise CannotEditError("there is no such mapping", node.start, node.end)
     return mapping
@@ -83,7 +83,7 @@ def find_mapping(root: Node, path: Path) -> Mapping:
 def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
     """Return key and value of the entry at `path`. Raises CannotEditError if there is none."""
     owner = find_mapping(root, path[:-1])
-    entry = entries(owner).get(str(path[-1]))
+    entry = entries_of(owner).get(str(path[-1]))
     if entry is None:
         raise CannotEditError(f"there is no `{path[-1]}`", owner.start, owner.end)
     return entry
@@ -100,7 +100,7 @@ def _replace_part(text: str, scalar: Scalar, old: str, new: str) -> Edit:
 
 def _find_scalar(root: Node, path: Path) -> Scalar:
     depth, _, node = walk(root, path)
-    scalar = behind(node)
+    scalar = resolve_alias(node)
     if depth < len(path) or not isinstance(scalar, Scalar):
         raise CannotEditError("it is not a scalar", node.start, node.end)
     return scalar

@@ -40,7 +40,7 @@ def prove(source: Source, text: str, wanted: Mapping[tuple[int, Path], list[Oper
             raise CannotEditError("something else would change as well (an anchor, perhaps)")
     if not more and (len(after.documents) > len(before.documents) or not others_same(before, after)):
         raise CannotEditError("something else would change as well (an anchor, perhaps)")
-    if len(after.troubles) > len(before.troubles):
+    if len(after.problems) > len(before.problems):
         raise CannotEditError("it could not be read any more")
 
 

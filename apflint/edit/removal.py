@@ -9,8 +9,8 @@ from apflint.edit.lines import entry_end, line_end, line_start
 from apflint.edit.places import find_alias, find_entry
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
-from apflint.load.comments import within
-from apflint.load.tree import Alias, Mapping, Sequence, behind, walk
+from apflint.load.comments import list_comments
+from apflint.load.tree import Alias, Mapping, Sequence, resolve_alias, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> tuple[Edit, 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
     """Add a path to those that are removed, by owner; or add the owner, if it would be empty."""
     owner_path, step = path[:-1], path[-1]
-    owner = behind(walk(root, owner_path)[2])
+    owner = resolve_alias(walk(root, owner_path)[2])
     if isinstance(owner, Mapping):
         find_entry(root, path)
         steps = removed.setdefault(owner_path, set())
@@ -65,7 +65,7 @@ class _Part(NamedTuple):
 
 
 def _remove_from(text: str, root: Node, path: Path, steps: set[str | int]) -> Iterator[Edit]:
-    owner = behind(walk(root, path)[2])
+    owner = resolve_alias(walk(root, path)[2])
     if isinstance(owner, Sequence):
         parts = [_Part(item.start, item.end, (item,), index in steps) for index, item in enumerate(owner.items)]
     else:
@@ -93,7 +93,7 @@ def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
             continue
         start = line_start(text, part.start)
         prefix = text[start : part.start]
-        comments = list(within(text, part.nodes, part.start, part.end))
+        comments = list(list_comments(text, part.nodes, part.start, part.end))
         trailing = _COMMENT.match(text, part.end)
         if trailing:
             comments.append(trailing.group().strip())
@@ -106,7 +106,7 @@ def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
             rest and not is_item and _DASH.match(prefix) and index + 1 < len(parts) and not parts[index + 1].is_removed
         ):
             next_start = parts[index + 1].start
-            comments += within(text, (), rest.end(), next_start)
+            comments += list_comments(text, (), rest.end(), next_start)
             lines = "".join(f"{comment}{line_end(text)}{' ' * len(prefix)}" for comment in comments)
             yield Edit(part.start, next_start, lines)
         else:
@@ -130,7 +130,7 @@ def _remove_in_flow(text: str, parts: list[_Part]) -> Iterator[Edit]:
         else:
             raise CannotEditError("nothing would be left", parts[0].start, parts[-1].end)
         nodes = tuple(node for part in parts[first:index] for node in part.nodes)
-        yield Edit(start, end, _write_comments(text, start, within(text, nodes, start, end)))
+        yield Edit(start, end, _write_comments(text, start, list_comments(text, nodes, start, end)))
 
 
 def _write_comments(text: str, start: int, comments: Iterable[str]) -> str:

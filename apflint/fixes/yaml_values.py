@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from apflint.load.scalars import plain
-from apflint.load.tree import Scalar, behind, walk
+from apflint.load.scalars import resolve_plain
+from apflint.load.tree import Scalar, resolve_alias, walk
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -29,7 +29,7 @@ def write_literal(value: object) -> str:
 
 def write_string(value: str) -> str:
     """Write a string in YAML, with quotes only if it needs them."""
-    return value if _WORD.match(value) and plain(value) == value else write_literal(value)
+    return value if _WORD.match(value) and resolve_plain(value) == value else write_literal(value)
 
 
 def value_start(text: str, node: Node) -> int:
@@ -41,6 +41,6 @@ def value_start(text: str, node: Node) -> int:
 def scalar_text(document: Document, path: Path) -> str:
     """Return a scalar as it is written, without anchor and tag, or "" for other values and scalars of several lines."""
     text = document.source.text
-    node = behind(walk(document.root, document.prefix + path)[2])
+    node = resolve_alias(walk(document.root, document.prefix + path)[2])
     written = text[value_start(text, node) : node.end]
     return written if isinstance(node, Scalar) and "\n" not in written else ""

@@ -89,7 +89,7 @@ def _read_files(paths: Iterable[str], exclude: Patterns, patches: list[str], war
 
 def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -> None:
     """Warn about manifests that no cluster can have, and say whether the answer includes them."""
-    if not known.workspace.manifests and not known.workspace.troubles:
+    if not known.workspace.manifests and not known.workspace.problems:
         return
     findings = report(loaded, known, Options(rules=(*rules_of("validation"), _DUPLICATE), suppressions=False)).findings
     if any(finding.is_template for finding in findings):

@@ -71,9 +71,9 @@ def _listed_in(directory: str) -> Iterator[str]:
 def patch_files(text: str) -> Iterator[str]:
     """Yield the relative paths of the patch files in the text of a kustomization; nothing if it is not valid YAML."""
     from apflint.load.decode import DecodeError, decode
-    from apflint.load.yaml import documents
+    from apflint.load.yaml import parse_documents
 
-    for document in documents(text, values=True):
+    for document in parse_documents(text, values=True):
         value: Any = document.value
         if document.root is not None:
             try:

@@ -1,248 +1,247 @@
-"""Which objects of ours a text holds, and what in it could not be read: documents, lists, templates, near misses."""
+"""Finds the APF objects in a text, and what keeps apflint from reading them: mistakes, templates, misspelled kinds and groups."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
-from apflint.load import templates
+from apflint.budgets import MAX_FILE_CONTENT, MAX_KEPT_TREES
 from apflint.load.decode import Decoded, DecodeError, decode
 from apflint.load.document import GROUP, KINDS, LISTS, Document
-from apflint.load.near_misses import has_apf_spec, near_miss
-from apflint.load.prefilter import Signs, kind_at_the_margin, kind_of_others, says_something, words_of_ours
-from apflint.load.scalars import shown
-from apflint.load.yaml import YamlError
+from apflint.load.prefilter import Prefilter, find_kind, find_other_kind, has_content, mentions_apf
+from apflint.load.scalars import shorten
+from apflint.load.templates import find_placeholder, is_patch, recognize_template
+from apflint.load.tree import ParseError
+from apflint.location import TextRange
+from apflint.record import NamedTuple
+from apflint.wording import find_similar, measure_similarity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from apflint.load.decode import Duplicate
     from apflint.load.source import Source
-    from apflint.load.tree import Node
-    from apflint.load.yaml import YamlDocument
+    from apflint.load.templates import Template
+    from apflint.load.tree import Node, ParsedDocument
     from apflint.location import Path
 
-FILE = 2_000_000
-"""How much is read of one file, in line ends, commas and colons of the documents that may be ours: 10,000 FlowSchemas."""
-_EACH = 100  # what a document costs besides: tens of thousands of tiny ones, each with mistakes, take longer than a few large ones
-_TROUBLE = 100  # and one that cannot be read, or in which a place is looked up, so that it is read twice
-_KEPT = 500_000
-"""Of how much text, measured like FILE, the trees are kept that were made to read it: to point at places they are read again else."""
-_KINDS = 200
-_KUSTOMIZE = "and was not checked. Check what it makes: kustomize build DIR | apflint check -"
-_ENVSUBST = "a placeholder, and this was not checked. Fill it in first: envsubst < FILE | apflint check -"
+    ParseTree = Callable[[str, int, int], Node | None]
+    ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
-_DELETE = "release.openshift.io/delete"
-_TOMBSTONES = f"manifests that only delete an object: {_DELETE}"
+# What a document costs of MAX_FILE_CONTENT besides its size, and one that is parsed twice because of a problem.
+_DOCUMENT_COST = 100
+_PROBLEM_COST = 100
+_MAX_OTHER_KINDS = 200  # kinds of other objects to count on their own
 
-What = Literal["syntax", "unsafe", "template", "not-ours"]
+_NO_OBJECT = "no Kubernetes object"
+_DELETE_ANNOTATION = "release.openshift.io/delete"
+_DELETING_MANIFESTS = f"manifests that only delete an object: {_DELETE_ANNOTATION}"
 
 
-class Trouble(NamedTuple):
-    """Text that could not be read as a manifest, or is not one of ours though it looks like it."""
+class LoadProblem(NamedTuple):
+    """Text that cannot be read as a manifest, or that is no APF object but resembles one."""
 
-    what: What
-    source: Source
-    start: int
-    end: int
+    kind: ProblemKind
+    place: TextRange
     message: str
-    rejected: bool
-    """Whether the API server cannot decode it either."""
+    help: str | None
+    is_rejected: bool
+    """Whether the API server cannot decode the text either."""
     correction: tuple[str, str] | None = None
-    """Of a text that is not ours: what is in it, and what was probably meant instead."""
+    """For `not-apf`: what the text contains, and what was probably intended."""
 
 
-class _EnoughError(Exception):
-    """As much of a file was read as is read of one."""
+class _FileTooLargeError(Exception):
+    """The text exceeds `MAX_FILE_CONTENT`."""
 
 
-class Objects:
-    """What one text holds: `documents` are ours, `troubles` could not be read, `others` counts the rest by what it is."""
+class ObjectFinder:
+    """Collects the APF objects of a text, the problems, and the number of other documents by what they are."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.documents: list[Document] = []
-        self.troubles: list[Trouble] = []
+        self.problems: list[LoadProblem] = []
         self.others: Counter[str] = Counter()
-        self._templated = False
-        self._left = FILE
-        self._read = 0
-        self._kept = _KEPT
-        self._signs = Signs(source.text)
-        self._reasons: dict[str, str] = {}
+        self._has_template = False
+        self._content_left: int = MAX_FILE_CONTENT
+        self._documents_read = 0
+        self._kept_trees_left: int = MAX_KEPT_TREES
+        self._prefilter = Prefilter(source.text)
 
-    def worth_reading(self, start: int, end: int, value: object = None) -> bool:
-        """Whether a document may hold an object of ours, from its mere text; if not it is counted by its kind.
+    def is_wanted(self, start: int, end: int, value: object = None) -> bool:
+        """Whether a document may contain an APF object, from its text; otherwise it is counted by its kind.
 
-        Most of what `helm template` prints is other people's, and this is fifty times as fast as parsing it. `value` is
-        the document's where it is known already. `read` stops where this says that it has been enough.
+        That is fifty times as fast as parsing, and most of the output of `helm template` is other objects. `value` is that of
+        the document if it is known. `collect` stops if this finds that the text has too many documents.
         """
-        if self._signs.within(start, end):
-            self._afford(start, end)
+        if self._prefilter.may_contain_apf(start, end):
+            self._spend(start, end)
             return True
         text = self.source.text
         if value is not None:
-            self._count(value)
-        elif kind := kind_at_the_margin(text, start, end):
-            self._other(kind)
-        elif says_something(text, start, end):
-            self.others["no Kubernetes object"] += 1
+            self._count_value(value)
+        elif kind := find_kind(text, start, end):
+            self._count_object(kind)
+        elif has_content(text, start, end):
+            self.others[_NO_OBJECT] += 1
         return False
 
-    def _afford(self, start: int, end: int) -> None:
-        """Takes a document from what is read of one file. Raises _EnoughError, once that is told, where too little is left."""
-        left = self._left - _EACH - self._size(start, end)
-        if left <= 0 and self._read:
-            self._trouble("unsafe", start, start + 1, self._enough(self._read), rejected=False)
-            raise _EnoughError
-        self._left = left
-        self._read += 1
+    def collect(self, documents: Iterable[ParsedDocument], parse_tree: ParseTree) -> None:
+        """Sort the documents of the text. `parse_tree` parses one again, to point at places in it. Never raises."""
+        with suppress(_FileTooLargeError):
+            for document in documents:
+                if document.error:
+                    self._add_unreadable(document, document.error)
+                elif document.value is not None or document.root is not None:
+                    self._collect_document(document, parse_tree)
 
-    @staticmethod
-    def _enough(read: int) -> str:
-        return (
-            f"this file has more in it than apflint reads of one file: from here on, after {read:,} documents, what"
-            " it has of API Priority and Fairness was not read. Split it"
-        )
+    def add_template(self, template: Template) -> None:
+        """Report a template, once for a file: the text between its directives is no document."""
+        if not self._has_template:
+            self._has_template = True
+            message = f"this is {template.what} and is not checked"
+            self._add_problem("template", template.start, template.end, message, template.help)
 
-    def _count(self, value: Any) -> None:
-        """Counts a value without a sign of ours in its text: quicker than to look for an object of ours in it."""
-        if value.__class__ is not dict:
-            if value is not None:
-                self.others["no Kubernetes object"] += 1
-            return
-        api_version, kind = value.get("apiVersion") or "", value.get("kind")
-        if api_version.__class__ is not str or kind.__class__ is not str or not kind:
-            self.others["no Kubernetes object"] += 1
-        elif kind == "List" and api_version == "v1" and isinstance(value.get("items"), list):
-            for item in value["items"]:
-                self._count(item)
-        else:
-            self._other(kind)
+    def _spend(self, start: int, end: int) -> None:
+        """Subtract a document from what is read of a file. Raises _FileTooLargeError, after reporting it, if nothing is left."""
+        left = self._content_left - _DOCUMENT_COST - self._measure(start, end)
+        if left <= 0 and self._documents_read:
+            self._add_too_large(start, start + 1, self._documents_read)
+        self._content_left = left
+        self._documents_read += 1
 
-    def _size(self, start: int, end: int) -> int:
-        """How much there is to read in a piece of the text: its line ends, commas and colons."""
+    def _add_too_large(self, start: int, end: int, documents: int) -> None:
+        message = f"this file is too large: apflint does not check it after {documents:,} documents"
+        self._add_problem("unsafe", start, end, message, "split the file", is_rejected=False)
+        raise _FileTooLargeError
+
+    def _measure(self, start: int, end: int) -> int:
+        """Return the amount of content in a piece of the text: line ends, commas and colons."""
         text = self.source.text
         return text.count("\n", start, end) + text.count(",", start, end) + text.count(":", start, end)
 
-    def _other(self, kind: str, of: str = "") -> None:
-        """Counts somebody else's object; of hundreds of kinds the last ones together."""
-        reason = self._reasons.get(kind + of)
-        if reason is None:
-            reason = f"{shown(kind)} objects{of}"
-            if reason not in self.others and len(self.others) >= _KINDS:
-                reason = "other objects"
-            else:
-                self._reasons[kind + of] = reason
-        self.others[reason] += 1
-
-    def read(self, found: Iterable[YamlDocument], compose: Callable[[str, int, int], Node | None]) -> None:
-        """Sorts the documents of the text; `compose` reads one of them again, to point at places in it. Never raises."""
-        with suppress(_EnoughError):
-            self._read_all(found, compose)
-
-    def _read_all(self, found: Iterable[YamlDocument], compose: Callable[[str, int, int], Node | None]) -> None:
-        for document in found:
-            if document.error:
-                self._broken(document, document.error)
-            elif document.value is not None or document.root is not None:
-                try:
-                    decoded = Decoded(document.value, (), ()) if document.root is None else decode(document.root)
-                except DecodeError as error:
-                    node = error.node
-                    self._broken(document, YamlError(str(error), node.start, node.end, error.limit))
-                    continue
-                tree = _Tree(compose, self.source.text, document.start, document.end)
-                if document.root is not None and (size := self._size(document.start, document.end)) <= self._kept:
-                    self._kept -= size
-                    tree.root = document.root
-                self._object(_Decoded(decoded, tree), decoded.value, ())
-
-    def _broken(self, document: YamlDocument, error: YamlError) -> None:
-        """A document that cannot be read: a template, an unsafe one, or a mistake; other people's are only counted."""
-        text = self.source.text
-        if not words_of_ours(text, document.start, document.end):
-            self.others["unreadable, but nothing of API Priority and Fairness in it"] += 1
-        elif kind := kind_of_others(text, document.start, document.end):
-            self._other(kind)
-        elif error.limit:
-            self._trouble("unsafe", error.start, error.end, str(error), rejected=error.limit == "server")
-        elif (template := templates.in_text(text, document.start, document.end)) is None:
-            self._trouble("syntax", error.start, error.end, str(error))
+    def _count_value(self, value: Any) -> None:
+        """Count a value that contains no APF object. Faster than looking for one in it."""
+        if value.__class__ is not dict:
+            if value is not None:
+                self.others[_NO_OBJECT] += 1
+            return
+        api_version, kind = value.get("apiVersion") or "", value.get("kind")
+        if api_version.__class__ is not str or kind.__class__ is not str or not kind:
+            self.others[_NO_OBJECT] += 1
+        elif kind == "List" and api_version == "v1" and isinstance(value.get("items"), list):
+            for item in value["items"]:
+                self._count_value(item)
         else:
-            self.template(template)
+            self._count_object(kind)
 
-    def template(self, template: templates.Template) -> None:
-        """A piece of text that is a template. Told once a file: the pieces between its directives are no documents."""
-        if not self._templated:
-            self._templated = True
-            message = f"this is {template.what} and was not checked. {template.render}"
-            self._trouble("template", template.start, template.end, message)
+    def _count_object(self, kind: str, suffix: str = "") -> None:
+        """Count an object of another kind. Beyond `_MAX_OTHER_KINDS`, kinds are counted together."""
+        what = f"{shorten(kind)} objects{suffix}"
+        if what not in self.others and len(self.others) >= _MAX_OTHER_KINDS:
+            what = "other objects"
+        self.others[what] += 1
 
-    def _trouble(self, what: What, start: int, end: int, message: str, *, rejected: bool = True) -> None:
-        self._left -= _TROUBLE
-        last = len(self.source.text)
-        start = min(start, last)
-        self.troubles.append(Trouble(what, self.source, start, min(max(end, start), last), message, rejected))
+    def _collect_document(self, document: ParsedDocument, parse_tree: ParseTree) -> None:
+        try:
+            decoded = Decoded(document.value, (), ()) if document.root is None else decode(document.root)
+        except DecodeError as error:
+            node = error.node
+            self._add_unreadable(
+                document, ParseError(str(error), node.start, node.end, help=error.help, limit=error.limit)
+            )
+            return
+        tree = _Tree(parse_tree, self.source.text, document.start, document.end)
+        if document.root is not None and (size := self._measure(document.start, document.end)) <= self._kept_trees_left:
+            self._kept_trees_left -= size
+            tree.root = document.root
+        self._collect_value(_DecodedDocument(decoded, tree), decoded.value, ())
 
-    def _object(self, whole: _Decoded, value: Any, path: Path, inherited: tuple[str, str] = ("", "")) -> None:
-        """One decoded value: an object of ours, a list of objects, or something else."""
+    def _add_unreadable(self, document: ParsedDocument, error: ParseError) -> None:
+        """Report a document that cannot be read, or count it if it is another object."""
+        text = self.source.text
+        if not mentions_apf(text, document.start, document.end):
+            self.others["unreadable, but nothing of API Priority and Fairness in it"] += 1
+        elif kind := find_other_kind(text, document.start, document.end):
+            self._count_object(kind)
+        elif error.limit:
+            is_rejected = error.limit == "server"
+            self._add_problem("unsafe", error.start, error.end, str(error), error.help, is_rejected=is_rejected)
+        elif template := recognize_template(text, document.start, document.end):
+            self.add_template(template)
+        else:
+            self._add_problem("syntax", error.start, error.end, str(error), error.help)
+
+    def _add_problem(
+        self,
+        kind: ProblemKind,
+        start: int,
+        end: int,
+        message: str,
+        help_: str | None = None,
+        *,
+        is_rejected: bool = True,
+        correction: tuple[str, str] | None = None,
+    ) -> None:
+        self._content_left -= _PROBLEM_COST
+        length = len(self.source.text)
+        start = min(start, length)
+        place = TextRange(self.source, start, min(max(end, start), length))
+        self.problems.append(LoadProblem(kind, place, message, help_, is_rejected, correction))
+
+    def _collect_value(
+        self, whole: _DecodedDocument, value: Any, path: Path, inherited: tuple[str, str] = ("", "")
+    ) -> None:
+        """Sort one decoded value. `inherited` are apiVersion and kind of an item of a typed list."""
         if not isinstance(value, dict):
             if value is not None:
-                self.others["no Kubernetes object"] += 1
+                self.others[_NO_OBJECT] += 1
             return
         api_version, kind = value.get("apiVersion") or inherited[0], value.get("kind") or inherited[1]
         if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
-            self.others["no Kubernetes object"] += 1
+            self.others[_NO_OBJECT] += 1
             return
         group = api_version.rpartition("/")[0]
         items = value.get("items")
         if isinstance(items, list) and ((group == GROUP and kind in LISTS) or (api_version, kind) == ("v1", "List")):
-            child = (api_version, LISTS[kind]) if kind in LISTS else ("", "")
+            of_items = (api_version, LISTS[kind]) if kind in LISTS else ("", "")
             for number, item in enumerate(items):
-                self._left -= _EACH
-                if self._left <= 0 and number:
-                    self._at(whole, (*path, "items", number), "kind", "unsafe", self._enough(number))
-                    raise _EnoughError
-                self._object(whole, item, (*path, "items", number), child)
-        elif group == GROUP and kind in LISTS:
+                self._content_left -= _DOCUMENT_COST
+                if self._content_left <= 0 and number:
+                    self._add_too_large(*whole.offsets(self.source, (*path, "items", number), "kind"), number)
+                self._collect_value(whole, item, (*path, "items", number), of_items)
+            return
+
+        def report(
+            problem_kind: ProblemKind, field: str, message: str, help_: str | None = None, correction: Any = None
+        ) -> None:
+            start, end = whole.offsets(self.source, path, field)
+            self._add_problem(problem_kind, start, end, message, help_, is_rejected=False, correction=correction)
+
+        if group == GROUP and kind in LISTS:
             if items is not None:
-                message = f"the items of a {kind} are a list, and this is none. This object was not checked"
-                self._at(whole, path, "items", "not-ours", message)
-        elif kind in KINDS and (placeholder := templates.in_name(api_version)):
-            message = f"apiVersion is `{shown(placeholder)}`, {_ENVSUBST}"
-            self._at(whole, path, "apiVersion", "template", message)
-        elif kind in KINDS and group == GROUP and templates.is_patch(value):
-            self._at(whole, path, "kind", "template", f"this is a patch for a {kind} {_KUSTOMIZE}")
-        elif kind in KINDS and group == GROUP and _is_tombstone(value):
-            self.others[_TOMBSTONES] += 1
+                report("not-apf", "items", f"the items of a {kind} must be a list")
+        elif kind in KINDS and (placeholder := find_placeholder(api_version)):
+            message = f"apiVersion is the placeholder `{shorten(placeholder)}`, and the object is not checked"
+            report("template", "apiVersion", message, "replace it: envsubst < FILE | apflint check -")
+        elif kind in KINDS and group == GROUP and is_patch(value):
+            message = f"this is a patch for a {kind} and is not checked"
+            report("template", "kind", message, "check the result: kustomize build DIR | apflint check -")
+        elif kind in KINDS and group == GROUP and _only_deletes(value):
+            self.others[_DELETING_MANIFESTS] += 1
         elif kind in KINDS and group == GROUP:
             self.documents.append(whole.document(self.source, value, path, api_version, kind))
-        elif near := near_miss(group, api_version, kind, apf_spec=kind in KINDS and has_apf_spec(kind, value)):
-            self._at(
-                whole, path, near.field, "not-ours", f"{near.message} This object was not checked", near.correction
-            )
+        elif near_miss := _find_near_miss(group, api_version, kind, kind in KINDS and _has_apf_spec(kind, value)):
+            report("not-apf", *near_miss)
         else:
-            named_like_ours = f" of {shown(group)}" if kind in KINDS and group else ""
-            self._other(kind, named_like_ours)
-
-    def _at(
-        self,
-        whole: _Decoded,
-        path: Path,
-        field: str,
-        what: What,
-        message: str,
-        correction: tuple[str, str] | None = None,
-    ) -> None:
-        """A trouble at a field of an object that is not read further. The server has no say in it."""
-        start, end = whole.document(self.source, {}, path, "", "FlowSchema").offsets((field,))
-        self._trouble(what, start, end, message, rejected=False)
-        self.troubles[-1] = self.troubles[-1]._replace(correction=correction)
+            self._count_object(kind, f" of {shorten(group)}" if kind in KINDS and group else "")
 
 
-def _is_tombstone(value: dict[str, Any]) -> bool:
+def _only_deletes(value: dict[str, Any]) -> bool:
     """Whether a manifest only tells OpenShift's cluster-version operator to delete the object from the cluster.
 
     The operator never sends such a manifest to the server, with or without a spec. Source: "Use Manifest Annotation For
@@ -250,16 +249,16 @@ def _is_tombstone(value: dict[str, Any]) -> bool:
     """
     metadata = value.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return isinstance(annotations, dict) and annotations.get(_DELETE) == "true"
+    return isinstance(annotations, dict) and annotations.get(_DELETE_ANNOTATION) == "true"
 
 
 class _Tree:
-    """The tree of a document: read again when a place is asked for, and kept then, as all objects of a list share it."""
+    """The tree of a document: parsed again when a place is asked for, and kept then, as all objects of a list share it."""
 
-    __slots__ = ("_compose", "_end", "_text", "root", "start")
+    __slots__ = ("_end", "_parse_tree", "_text", "root", "start")
 
-    def __init__(self, compose: Callable[[str, int, int], Node | None], text: str, start: int, end: int) -> None:
-        self._compose = compose
+    def __init__(self, parse_tree: ParseTree, text: str, start: int, end: int) -> None:
+        self._parse_tree = parse_tree
         self._text = text
         self.start = start
         self._end = end
@@ -267,12 +266,12 @@ class _Tree:
 
     def __call__(self) -> Node | None:
         if self.root is None:
-            self.root = self._compose(self._text, self.start, self._end)
+            self.root = self._parse_tree(self._text, self.start, self._end)
         return self.root
 
 
-class _Decoded:
-    """A decoded document, which may hold many objects, and how to read its tree again."""
+class _DecodedDocument:
+    """A decoded document, which may contain many objects."""
 
     __slots__ = ("_duplicates", "_not_finite", "decoded", "tree")
 
@@ -283,18 +282,19 @@ class _Decoded:
         self._not_finite: dict[int, dict[Path, list[int]]] = {}
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
-        """The object at `path`."""
+        """Return the object at `path`."""
         depth = len(path)
         duplicates: Iterable[Duplicate] = ()
-        infinite: Iterable[Path] = ()
+        not_finite: Iterable[Path] = ()
         if self.decoded.duplicates:
             if depth not in self._duplicates:
-                self._duplicates[depth] = _by_prefix((found.path for found in self.decoded.duplicates), depth)
-            duplicates = (self.decoded.duplicates[i] for i in self._duplicates[depth].get(path, ()))
+                paths = (duplicate.path for duplicate in self.decoded.duplicates)
+                self._duplicates[depth] = _index_by_prefix(paths, depth)
+            duplicates = (self.decoded.duplicates[number] for number in self._duplicates[depth].get(path, ()))
         if self.decoded.not_finite:
             if depth not in self._not_finite:
-                self._not_finite[depth] = _by_prefix(self.decoded.not_finite, depth)
-            infinite = (self.decoded.not_finite[i] for i in self._not_finite[depth].get(path, ()))
+                self._not_finite[depth] = _index_by_prefix(self.decoded.not_finite, depth)
+            not_finite = (self.decoded.not_finite[number] for number in self._not_finite[depth].get(path, ()))
         return Document(
             source,
             value,
@@ -303,14 +303,77 @@ class _Decoded:
             start=self.tree.start,
             api_version=api_version,
             kind=kind,
-            duplicates=tuple(found._replace(path=found.path[depth:]) for found in duplicates),
-            not_finite=tuple(found[depth:] for found in infinite),
+            duplicates=tuple(duplicate._replace(path=duplicate.path[depth:]) for duplicate in duplicates),
+            not_finite=tuple(infinite[depth:] for infinite in not_finite),
         )
 
+    def offsets(self, source: Source, path: Path, field: str) -> tuple[int, int]:
+        """Return start and end of a field of the object at `path`."""
+        return Document(source, {}, self.tree, prefix=path, kind=KINDS[0]).offsets((field,))
 
-def _by_prefix(paths: Iterable[Path], depth: int) -> dict[Path, list[int]]:
-    """The numbers of the paths by their first `depth` steps."""
-    found: dict[Path, list[int]] = {}
-    for number, path in enumerate(paths):
-        found.setdefault(path[:depth], []).append(number)
-    return found
+
+def _index_by_prefix(paths: Iterable[Path], depth: int) -> dict[Path, list[int]]:
+    """Return the positions of the paths by their first `depth` steps."""
+    positions: dict[Path, list[int]] = {}
+    for position, path in enumerate(paths):
+        positions.setdefault(path[:depth], []).append(position)
+    return positions
+
+
+# Objects whose group or kind resembles those of APF (APF005).
+
+_VERSION = re.compile(r"v1((alpha|beta)\d)?")
+_FLOW_SCHEMA_FIELDS = frozenset(("matchingPrecedence", "priorityLevelConfiguration", "distinguisherMethod"))
+_LEVEL_TYPES = ("Limited", "Exempt")
+_MIN_GROUP_SIMILARITY = 0.8
+
+
+def _has_apf_spec(kind: str, value: Mapping[str, object]) -> bool:
+    """Whether the spec of an object of this kind has fields that only APF has."""
+    spec = value.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    if kind == "FlowSchema":
+        return not _FLOW_SCHEMA_FIELDS.isdisjoint(spec)
+    return isinstance(spec.get("limited"), dict) or spec.get("type") in _LEVEL_TYPES
+
+
+@lru_cache(1_000)  # of thousands in a file most are alike
+def _find_near_miss(
+    group: str,
+    api_version: str,
+    kind: str,
+    has_apf_spec: bool,  # a fact, not a flag
+) -> tuple[str, str, str, tuple[str, str] | None] | None:
+    """Return field, message, help and correction for an object that was probably meant for APF, or None for other objects."""
+    if group == GROUP:
+        similar = find_similar(kind, (*KINDS, *LISTS))
+        help_ = f"did you mean {similar[0]}?" if similar else f"use {KINDS[0]} or {KINDS[1]}"
+        correction = (kind, similar[0]) if similar and similar[0] in KINDS else None
+        return "kind", f"the group {GROUP} has no kind `{shorten(kind)}`", help_, correction
+    if kind not in KINDS:
+        return None
+    if not api_version:
+        return "kind", f"this {kind} has no apiVersion, and kubectl rejects it", f"add apiVersion: {GROUP}/v1", None
+    version = api_version.rpartition("/")[2]
+    if _resembles_group(group, api_version):
+        message = f"apiVersion `{shorten(api_version)}` does not exist: {kind} belongs to the group {GROUP}"
+        intended = f"{GROUP}/{version}" if "/" in api_version or version != GROUP else f"{GROUP}/v1"
+    elif has_apf_spec:
+        message = (
+            f"apiVersion `{shorten(api_version)}` is another group than {GROUP}, so API Priority and Fairness ignores this"
+            f" {kind}"
+        )
+        intended = f"{GROUP}/{version if _VERSION.fullmatch(version) else 'v1'}"
+    else:
+        return None
+    return "apiVersion", message, f"did you mean apiVersion: {shorten(intended)}?", (api_version, intended)
+
+
+def _resembles_group(group: str, api_version: str) -> bool:
+    """Whether the group of APF was probably intended, rather than another group with a kind of the same name."""
+    if group.startswith("flowcontrol") or api_version == GROUP:
+        return True
+    if not group:
+        return _VERSION.fullmatch(api_version) is not None
+    return len(group) <= 2 * len(GROUP) and measure_similarity(group, GROUP) > _MIN_GROUP_SIMILARITY

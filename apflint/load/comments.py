@@ -1,13 +1,14 @@
-"""Comments of a YAML text that begin with a word of ours, and the node that each is about."""
+"""Comments of a YAML text that start with a word of apflint, and the node that each is about."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from apflint.load import yaml
 from apflint.load.tree import Mapping, Scalar, Sequence
+from apflint.load.yaml import parse_documents
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from apflint.load.tree import Node
 
 _BLOCK_SCALAR = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]")
-_ANY = re.compile(r"(?<![^\s])#[^\r\n]*")
+_COMMENT = re.compile(r"(?<![^\s])#[^\r\n]*")
 _CONTENT = re.compile(r"^(?!---|%)[ \t]*([^\s#])", re.MULTILINE)
 
 
@@ -28,130 +29,123 @@ class Comment(NamedTuple):
     text: str
     text_start: int
     scope: tuple[int, int]
-    """What it is about: of a comment that trails a line, where what starts on the line starts; else the next node."""
+    """Where the nodes start that the comment is about: those on its line if it trails one, else the next node."""
 
 
-class _Places(NamedTuple):
-    hidden: list[tuple[int, int]]
+class _Layout(NamedTuple):
+    """Where the nodes of a text are."""
+
+    scalars: list[tuple[int, int]]
     """The text of scalars, in which `#` starts no comment; sorted."""
     nodes: list[tuple[int, int]]
-    """Objects, entries and list items, sorted: of those that start at one place the largest comes first."""
-    tails: dict[int, int]
-    """Of a value of several lines that ends on a line: the line, and the offset of its start."""
+    """Objects, entries and list items, sorted; of those that start at one place the largest comes first."""
+    multiline_starts: dict[int, int]
+    """The start of a value of several lines, by the line on which it ends."""
     documents: list[tuple[int, int]]
-    """Start of the content and end of each document that has any."""
+    """Start of the content and end of each document that is not empty."""
 
 
-def comments(source: Source, word: str) -> Iterator[Comment]:
-    """The comments that begin with `word`, in order. Never raises.
+def find_comments(source: Source, word: str) -> Iterator[Comment]:
+    """Yield the comments that start with `word`, in order. Never raises.
 
-    Of a document that cannot be read only the comments before its content are known to be comments.
+    In a document that cannot be read, only the comments before its content are certainly comments.
     """
     pattern = re.compile(rf"(?<![^\s])#+[ \t]*{re.escape(word)}[ \t]*([^\r\n]*)")
-    found = list(pattern.finditer(source.text))
-    if not found:
+    matches = list(pattern.finditer(source.text))
+    if not matches:
         return
-    places = _places(source, [match.start() for match in found])
-    for match in found:
-        start, end = match.start(), match.start(1) + len(match[1].rstrip())
-        if not _is_hidden(start, places.hidden):
-            scope = _scope(source, start, places)
-            yield Comment(start, end, match[1].rstrip(), match.start(1), scope)
+    layout = _find_layout(source, [match.start() for match in matches])
+    for match in matches:
+        text = match[1].rstrip()
+        if not _is_inside(match.start(), layout.scalars):
+            scope = _find_scope(source, match.start(), layout)
+            yield Comment(match.start(), match.start(1) + len(text), text, match.start(1), scope)
 
 
-def within(text: str, nodes: Iterable[Node], start: int, end: int) -> Iterator[str]:
-    """All comments of `text[start:end]`, in order; `nodes` are those that begin there."""
-    hidden = sorted((_text_start(text, node), node.end) for node in _scalars(nodes))
-    for match in _ANY.finditer(text, start, end):
-        if not _is_hidden(match.start(), hidden):
+def list_comments(text: str, nodes: Iterable[Node], start: int, end: int) -> Iterator[str]:
+    """Yield all comments in `text[start:end]`, in order; `nodes` are those that start there."""
+    scalars = sorted((_text_start(text, node), node.end) for node in _walk(nodes) if isinstance(node, Scalar))
+    for match in _COMMENT.finditer(text, start, end):
+        if not _is_inside(match.start(), scalars):
             yield match.group().rstrip()
 
 
-def _scalars(nodes: Iterable[Node]) -> Iterator[Scalar]:
-    left = list(nodes)
-    while left:
-        node = left.pop()
-        if isinstance(node, Scalar):
-            yield node
-        elif isinstance(node, Sequence):
-            left += node.items
+def _walk(nodes: Iterable[Node]) -> Iterator[Node]:
+    remaining = list(nodes)
+    while remaining:
+        node = remaining.pop()
+        yield node
+        if isinstance(node, Sequence):
+            remaining += node.items
         elif isinstance(node, Mapping):
-            left += (part for key, value in node.pairs for part in (key, value))
-            left += (part for _, key, value in node.merges for part in (key, value))
+            remaining += (part for pair in _pairs(node) for part in pair)
 
 
-def _is_hidden(offset: int, hidden: list[tuple[int, int]]) -> bool:
-    at = bisect_right(hidden, (offset, len(hidden) and hidden[-1][1])) - 1
-    return at >= 0 and hidden[at][0] <= offset < hidden[at][1]
+def _pairs(node: Mapping) -> Iterator[tuple[Node, Node]]:
+    yield from node.pairs
+    yield from ((key, value) for _, key, value in node.merges)
 
 
-def _scope(source: Source, offset: int, places: _Places) -> tuple[int, int]:
+def _is_inside(offset: int, ranges: list[tuple[int, int]]) -> bool:
+    at = bisect_right(ranges, (offset, len(ranges) and ranges[-1][1])) - 1
+    return at >= 0 and ranges[at][0] <= offset < ranges[at][1]
+
+
+def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]:
     line, _ = source.position(offset)
     line_start = source.line_starts[line - 1]
-    if source.text[line_start:offset].lstrip(" \t-")[:1] in ("", "#"):
-        at = bisect_right(places.nodes, (offset, 0))
-        # What follows the last node of a document is about nothing: the next document is another object.
-        before = bisect_right(places.documents, (offset, 0)) - 1
-        end = places.documents[before][1] if before >= 0 else 0
-        inside = offset < end
-        if at < len(places.nodes) and not (inside and places.nodes[at][0] >= end):
-            return places.nodes[at]
+    if source.text[line_start:offset].lstrip(" \t-")[:1] in ("", "#"):  # on its own line
+        at = bisect_right(layout.nodes, (offset, 0))
+        # A comment after the last node of a document is about nothing: the next document is another object.
+        before = bisect_right(layout.documents, (offset, 0)) - 1
+        document_end = layout.documents[before][1] if before >= 0 else 0
+        if at < len(layout.nodes) and (offset >= document_end or layout.nodes[at][0] < document_end):
+            return layout.nodes[at]
         return offset, offset
     line_end = source.line_starts[line] if line < len(source.line_starts) else len(source.text) + 1
-    return min(line_start, places.tails.get(line, line_start)), line_end
+    return min(line_start, layout.multiline_starts.get(line, line_start)), line_end
 
 
-def _places(source: Source, offsets: list[int]) -> _Places:
-    """What is needed of the text to know about comments at these offsets, in order.
+def _find_layout(source: Source, offsets: list[int]) -> _Layout:
+    """Return the layout of the documents that contain one of the sorted offsets, and of the next non-empty one after each."""
+    is_next_wanted = False
 
-    That is the documents that they are in, and of those that are empty the next one that is not.
-    """
-    next_as_well = False
+    def is_wanted(start: int, end: int) -> bool:
+        return is_next_wanted or bisect_left(offsets, start) < bisect_left(offsets, end)
 
-    def wanted(start: int, end: int) -> bool:
-        return next_as_well or bisect_left(offsets, start) < bisect_left(offsets, end)
-
-    hidden: list[tuple[int, int]] = []
-    nodes: list[tuple[int, int]] = []
-    tails: dict[int, int] = {}
-    begun: list[tuple[int, int]] = []
-    for document in yaml.documents(source.text, wanted):
-        next_as_well = document.error is None and document.root is None
+    layout = _Layout([], [], {}, [])
+    for document in parse_documents(source.text, is_wanted):
+        is_next_wanted = document.error is None and document.root is None
         if document.error is not None:
             content = _CONTENT.search(source.text, document.start, document.end)
             start = content.start(1) if content else document.end
-            hidden.append((start, document.end))
-            nodes.append((start, document.end))
-            begun.append((start, document.end))
+            for ranges in (layout.scalars, layout.nodes, layout.documents):
+                ranges.append((start, document.end))
         elif document.root is not None:
-            begun.append((document.root.start, document.end))
-            nodes.append((document.root.start, max(document.root.end, document.root.start + 1)))
-            _tree(source, document.root, _Places(hidden, nodes, tails, begun))
-    hidden.sort()
-    nodes.sort(key=lambda node: (node[0], -node[1]))
-    return _Places(hidden, nodes, tails, begun)
+            layout.documents.append((document.root.start, document.end))
+            layout.nodes.append((document.root.start, max(document.root.end, document.root.start + 1)))
+            _add_nodes(source, document.root, layout)
+    layout.scalars.sort()
+    layout.nodes.sort(key=lambda node: (node[0], -node[1]))
+    return layout
 
 
-def _tree(source: Source, root: Node, places: _Places) -> None:
-    left: list[Node] = [root]
-    while left:
-        node = left.pop()
+def _add_nodes(source: Source, root: Node, layout: _Layout) -> None:
+    for node in _walk([root]):
         if isinstance(node, Mapping):
-            for key, value in (*node.pairs, *((key, value) for _, key, value in node.merges)):
-                places.nodes.append((key.start, max(value.end, key.end)))
-                left += (key, value)
+            layout.nodes.extend((key.start, max(value.end, key.end)) for key, value in _pairs(node))
         elif isinstance(node, Sequence):
-            places.nodes.extend((item.start, max(item.end, item.start + 1)) for item in node.items)
-            left += node.items
+            layout.nodes.extend((item.start, max(item.end, item.start + 1)) for item in node.items)
         elif isinstance(node, Scalar):
-            places.hidden.append((_text_start(source.text, node), node.end))
+            layout.scalars.append((_text_start(source.text, node), node.end))
         if isinstance(node, Scalar) or (isinstance(node, Mapping | Sequence) and node.flow):
-            last, _ = source.position(node.end)
-            places.tails[last] = min(node.start, places.tails.get(last, node.start))
+            last_line, _ = source.position(node.end)
+            starts = layout.multiline_starts
+            starts[last_line] = min(node.start, starts.get(last_line, node.start))
 
 
 def _text_start(text: str, node: Scalar) -> int:
-    """Where the text of a scalar starts: after the line of a block scalar's `|`, on which a comment may stand."""
+    """Return where the text of a scalar starts: after the line of a block scalar's `|`, which may have a comment."""
     if _BLOCK_SCALAR.match(text, node.start, node.end):
         line_end = text.find("\n", node.start, node.end)
         return line_end if line_end >= 0 else node.end

@@ -1,4 +1,4 @@
-"""A manifest of ours: one FlowSchema or PriorityLevelConfiguration in a source, with the places of everything in it."""
+"""A manifest of an APF object: one FlowSchema or PriorityLevelConfiguration, with the positions of everything in it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ if TYPE_CHECKING:
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
 LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
-"""The lists of the group, and what their items are."""
+"""The kinds of lists in the group, and the kinds of their items."""
 
-
-_TOP = frozenset(("apiVersion", "kind", "metadata", "spec"))
-_META = frozenset(("name", "labels", "annotations"))
+_FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
+_METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 
 
 class Document:
-    """One object. The tree with its places is built again when a place is asked for."""
+    """A manifest. The tree with the positions is built when a position is asked for."""
 
     __slots__ = (
         "_compose",
         "_root",
         "api_version",
         "duplicates",
+        "has_other_fields",
         "kind",
-        "more",
         "name",
         "not_finite",
         "prefix",
@@ -57,27 +56,29 @@ class Document:
     ) -> None:
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
-        self.value = value
-        """The decoded manifest. Nobody may change it."""
         self.source = source
+        self.value = value
+        """The decoded manifest. Must not be changed."""
         self.api_version: str = api_version or str(value.get("apiVersion") or "")
         self.kind: Literal["FlowSchema", "PriorityLevelConfiguration"] = kind or value.get("kind")  # type: ignore[assignment]  # no other is loaded
         self.version = intern(self.api_version.rpartition("/")[2])
         self.name: str = name if isinstance(name, str) else ""
-        """`metadata.name`, or "" where it is no text."""
-        self.more = not (value.keys() <= _TOP and isinstance(metadata, dict) and metadata.keys() <= _META)
-        """Whether there is more in it than a spec, a name, labels and annotations."""
+        """`metadata.name`, or "" if it is not a string."""
+        self.has_other_fields = not (
+            value.keys() <= _FIELDS and isinstance(metadata, dict) and metadata.keys() <= _METADATA_FIELDS
+        )
+        """Whether there is more than a spec, a name, labels and annotations."""
         self.prefix = prefix
-        """Where the object is in its text: `("items", 3)` inside a list, empty elsewhere."""
+        """Path of the object in its YAML or JSON document: `("items", 3)` inside a list, otherwise empty."""
         self.start = start
-        """Where that text begins in the source."""
+        """Offset of that document in the source."""
         self.duplicates = duplicates
         self.not_finite = not_finite
         self._compose = compose
         self._root: Node | None = None
 
     def at(self, *path: str | int) -> object:
-        """What is written at a place of the manifest; None where there is nothing."""
+        """Return the value at a path of the manifest, or None if there is none."""
         value: object = self.value
         for step in path:
             if isinstance(value, dict):
@@ -89,7 +90,7 @@ class Document:
         return value
 
     def has(self, *path: str | int) -> bool:
-        """Whether there is such a place in the manifest, whatever is written there."""
+        """Whether the manifest has a path, even with a null there."""
         if not path:
             return True
         owner, step = self.at(*path[:-1]), path[-1]
@@ -99,39 +100,38 @@ class Document:
 
     @property
     def root(self) -> Node:
-        """The tree of the document."""
+        """The tree of the YAML or JSON document."""
         if self._root is None:
             self._root = self._compose()
-            assert self._root is not None, "the text was read once already"
+            assert self._root is not None, "the text was parsed before"
         return self._root
 
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
-        """Start and end of the value at `path`, as a person would point at it.
+        """Return start and end of the value at `path`, as a person would point at it.
 
-        A scalar or a list in brackets is pointed at itself, a block by its key. What is not there is missed from the
-        nearest mapping that is. With `key` the key is pointed at in any case.
+        That is the value itself if it is a scalar or a flow collection on one line, and its key otherwise, or with `key`.
+        A missing value is reported at the nearest existing parent.
         """
         full = self.prefix + path
         depth, last_key, node = walk(self.root, full)
-        present = depth == len(full)
-        if present and not key and self._fits_a_line(node):
+        if depth == len(full) and not key and self._fits_on_line(node):
             return node.start, node.end
         if last_key is not None:
             return last_key.start, last_key.end
         return self._first_line(node)
 
-    def span(self, path: Path, key: bool = False) -> Span:  # read as span(path, key=True) everywhere
-        """`offsets` as lines and columns."""
+    def span(self, path: Path, key: bool = False) -> Span:  # called as span(path, key=True) everywhere
+        """Return `offsets` as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 
     def text(self, path: Path) -> str:
-        """The value at `path` as it is written, quotes and all; "" where it is absent."""
+        """Return the value at `path` as it is written, with quotes, or "" if it is absent."""
         depth, _, node = walk(self.root, self.prefix + path)
         return self.source.text[node.start : node.end] if depth == len(self.prefix) + len(path) else ""
 
-    def _fits_a_line(self, node: Node) -> bool:
+    def _fits_on_line(self, node: Node) -> bool:
         if node.start == node.end:
-            return False  # an empty value: point at the key
+            return False  # an empty value
         if isinstance(node, Scalar):
             return True
         if isinstance(node, Mapping | Sequence) and not node.flow:
@@ -139,11 +139,11 @@ class Document:
         return self._end_of_line(node.start, node.end) == node.end
 
     def _first_line(self, node: Node) -> tuple[int, int]:
-        """A list item or a whole document: its first key with the value beside it."""
+        """Return the offsets of the first key of a list item or document, with the value beside it."""
         if isinstance(node, Mapping) and not node.flow and node.pairs:
             key, value = node.pairs[0]
-            beside = self._end_of_line(key.start, value.end) == value.end
-            return key.start, value.end if beside and value.end > key.end else key.end
+            is_beside = self._end_of_line(key.start, value.end) == value.end
+            return key.start, value.end if is_beside and value.end > key.end else key.end
         return node.start, self._end_of_line(node.start, node.end)
 
     def _end_of_line(self, start: int, end: int) -> int:

@@ -1,8 +1,8 @@
 """What a YAML scalar means to Kubernetes.
 
 kube-apiserver and kubectl read YAML with go-yaml v2 (`sigs.k8s.io/yaml/goyaml.v2`, `resolve.go`): YAML 1.1 plus the single
-letters y and n as booleans, less the sexagesimal numbers and dates, which stay strings. Then everything goes through
-JSON, where a float that holds a whole number and an integer are the same.
+letters y and n as booleans, without sexagesimal numbers and dates, which stay strings. The result is converted to JSON,
+where a float with an integral value is an integer.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _WORDS: dict[str, tuple[str, Any]] = {
     **{word: (_FLOAT, float("inf")) for word in (".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF")},
     **{word: (_FLOAT, float("-inf")) for word in ("-.inf", "-.Inf", "-.INF")},
 }
-# The first character tells whether a plain scalar can be anything but a string.
-_WORD_STARTS = frozenset("yYnNtTfFoO~.+-0123456789")
+_NON_STRING_STARTS = frozenset("yYnNtTfFoO~.+-0123456789")
+"""First characters of plain scalars that may be something else than a string."""
 
-# Go's strconv.ParseInt and ParseUint with base 0, underscores already gone.
+# Go's strconv.ParseInt and ParseUint with base 0, after underscores are removed.
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]+|0|[1-9][0-9]*)\Z")
 _FLOATING = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _DOT_FLOATING = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?\Z")
@@ -37,53 +37,52 @@ _TIME = re.compile(
     r"(?:[Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?(?:Z|[-+][0-9]{2}:[0-9]{2})"
     r"| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?)?\Z"
 )
-_SHOWN = 60  # characters of a manifest that a message quotes
-_LARGEST_EXACT = 1e21  # from here on Go writes a float as 1e+21, which no integer field reads
+_MAX_SHOWN_CHARACTERS = 60
+_FIRST_WITH_EXPONENT = 1e21  # Go writes this float as 1e+21, which no integer field accepts
 
 
-class ScalarError(ValueError):
-    """A tag that its scalar does not fit: go-yaml stops there, so the API server answers 400."""
+class ScalarError(Exception):
+    """A tag that does not fit its scalar: go-yaml fails, so the API server answers 400."""
 
 
-def plain(text: str) -> object:
-    """The value of an untagged plain scalar: str, bool, int, float or None."""
-    if text and text[0] not in _WORD_STARTS:
+def resolve_plain(text: str) -> object:
+    """Return the value of an untagged plain scalar: str, bool, int, float or None."""
+    if text and text[0] not in _NON_STRING_STARTS:
         return text
-    return _json(_resolve(text)[1])
+    return _to_json(_resolve(text)[1])
 
 
-def key(text: str) -> object:
-    """The same for a key, as go-yaml compares it with others: `1` and `1.0` are two keys, though both become "1"."""
-    if text and text[0] not in _WORD_STARTS:
+def resolve_key(text: str) -> object:
+    """Return the value of a plain key, as go-yaml compares it: `1` and `1.0` are two keys, though both become "1"."""
+    if text and text[0] not in _NON_STRING_STARTS:
         return text
     return _resolve(text)[1]
 
 
-def tagged(tag: str, text: str) -> object:
-    """The value of a scalar with an explicit tag; a tag that YAML does not know leaves a string, and runs nothing.
+def resolve_tagged(tag: str, text: str) -> object:
+    """Return the value of a scalar with a tag. A tag that YAML does not define leaves a string, and runs nothing.
 
     Raises ScalarError.
     """
     if tag == _BINARY:
-        return _binary(text)
+        return _decode_base64(text)
     if tag not in _RESOLVED_TAGS:
         return text
     if tag == _TIMESTAMP:
         if not _TIME.match(text):
-            raise ScalarError(f"`{shown(text)}` is tagged as a timestamp and is none")
+            raise ScalarError(f"`{shorten(text)}` has the tag !!timestamp, but is not a timestamp")
         return text
-    found, value = _resolve(text)
-    if tag == _FLOAT and found == _INT and value < 2**63:
-        return _json(float(value))
-    if found != tag:
-        raise ScalarError(
-            f"`{shown(text)}` is tagged !!{tag.removeprefix(_TAG)} and YAML reads !!{found.removeprefix(_TAG)}"
-        )
-    return _json(value)
+    actual, value = _resolve(text)
+    if tag == _FLOAT and actual == _INT and value < 2**63:
+        return _to_json(float(value))
+    if actual != tag:
+        name, actual_name = tag.removeprefix(_TAG), actual.removeprefix(_TAG)
+        raise ScalarError(f"`{shorten(text)}` has the tag !!{name}, but is !!{actual_name} to YAML")
+    return _to_json(value)
 
 
-def key_text(value: object) -> str | None:
-    """The JSON key that a YAML key becomes (`yes: 1` has the key "true"); None where Kubernetes refuses the key."""
+def json_key(value: object) -> str | None:
+    """Return the JSON key of a YAML key (`yes: 1` has the key "true"), or None if Kubernetes rejects the key."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -93,37 +92,38 @@ def key_text(value: object) -> str | None:
     return _float_key(value) if isinstance(value, float) else None
 
 
-def shown(text: str) -> str:
-    """Text of a manifest inside a message: its start, where it is long."""
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+def shorten(text: str) -> str:
+    """Return text of a manifest for a message, cut if it is long."""
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 1] + "…"
 
 
 def _resolve(text: str) -> tuple[str, Any]:
+    """Return the tag and the value of a plain scalar."""
     word = _WORDS.get(text)
     if word is not None:
         return word
     first = text[:1]
-    if first in "123456789" and len(text) < 19 and text.isascii() and text.isdigit():  # as nearly all numbers are
+    if first in "123456789" and len(text) < 19 and text.isascii() and text.isdigit():  # nearly all numbers
         return _INT, int(text)
     if first not in ".+-0123456789" or _TIME.match(text):
         return _STR, text
     digits = text.replace("_", "")
     if first == ".":
-        return _floating(text, digits) if _DOT_FLOATING.match(text) else (_STR, text)
+        return _resolve_float(text, digits) if _DOT_FLOATING.match(text) else (_STR, text)
     if _INTEGER.match(digits):
-        value = _integer(digits)
+        value = _parse_integer(digits)
         if -(2**63) <= value < 2**64:
             return _INT, value
-    return _floating(text, digits) if _FLOATING.match(digits) else (_STR, text)
+    return _resolve_float(text, digits) if _FLOATING.match(digits) else (_STR, text)
 
 
-def _floating(text: str, digits: str) -> tuple[str, Any]:
-    """The number, or the text where it is beyond a float: there Go's ParseFloat fails."""
+def _resolve_float(text: str, digits: str) -> tuple[str, Any]:
+    """Return a number, or the text if it exceeds the range of floats: there Go's ParseFloat fails."""
     number = float(digits)
     return (_STR, text) if isinf(number) else (_FLOAT, number)
 
 
-def _integer(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     sign = -1 if digits[0] == "-" else 1
     body = digits.lstrip("+-")
     prefix = body[:2].lower()
@@ -131,31 +131,31 @@ def _integer(digits: str) -> int:
         return sign * int(body[2:], {"0x": 16, "0b": 2, "0o": 8}[prefix])
     if len(body) > 1 and body[0] == "0":
         return sign * int(body, 8)
-    # Longer than any 64-bit number: do not let Python spend time on it (go-yaml reads it as a float).
+    # Longer than any 64-bit number: go-yaml reads it as a float, and parsing it takes Python quadratic time.
     return sign * (int(body) if len(body) < 32 else 2**64)
 
 
-def _json(value: Any) -> Any:
-    """After the way through JSON a float with a whole value is an integer (`1e2` is 100)."""
-    if isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer():
+def _to_json(value: Any) -> Any:
+    """Return a value after its conversion to JSON: a float with an integral value is an integer (`1e2` is 100)."""
+    if isinstance(value, float) and abs(value) < _FIRST_WITH_EXPONENT and value.is_integer():
         return int(value)
     return value
 
 
 def _float_key(value: float) -> str:
-    """As sigs.k8s.io/yaml writes it (`convertToJSONableObject`), but for what a 32-bit float would lose."""
+    """Format as sigs.k8s.io/yaml does (`convertToJSONableObject`), except for what a 32-bit float would lose."""
     if not isfinite(value):
         return ".nan" if value != value else f"{'-' if value < 0 else ''}.inf"  # noqa: PLR0124  # NaN
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
-def _binary(text: str) -> str:
-    import base64  # hardly any manifest has one
+def _decode_base64(text: str) -> str:
+    import base64  # hardly any manifest has binary values
     import binascii
 
     try:
         data = base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ScalarError("the value tagged !!binary is no base64") from error
+        raise ScalarError("the value with the tag !!binary is not valid base64") from error
     return data.decode("utf-8", "replace")

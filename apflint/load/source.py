@@ -1,4 +1,4 @@
-"""A text that was read, and the lines in it."""
+"""The text of an input and its lines."""
 
 from __future__ import annotations
 
@@ -8,41 +8,40 @@ from functools import cached_property
 
 from apflint.location import Span
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
-
-
 STDIN = "<stdin>"
 """Name of standard input."""
 
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
 
 class Source:
-    """The text of one input. Offsets are in code points; lines are what an editor shows, so CRLF and CR end them too."""
+    """The text of an input. Offsets are in code points; lines are those of editors, so CRLF and CR end them, too."""
 
     def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
         self.name = name
         """As findings show it: a path, or `<stdin>`."""
         self.text = text
         self.rendered = rendered or name == STDIN
-        """Whether a tool printed the text, so that nobody chose the order of its documents."""
+        """Whether a tool printed the text, so that the order of its documents is not the user's choice."""
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """The offset at which each line starts."""
+        """Offset of the start of each line."""
         return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """1-based line and column of an offset."""
+        """Return 1-based line and column of an offset."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
     def span(self, start: int, end: int) -> Span:
-        """The span of `text[start:end]`."""
+        """Return the span of `text[start:end]`."""
         if end > start and self.text[end - 1 : end + 1] == "\r\n":  # the line ends before both
             end -= 1
         return Span(*self.position(start), *self.position(max(start, end)))
 
     def line(self, number: int) -> str:
-        """The text of a 1-based line, without its end; empty past the last line."""
+        """Return the text of a 1-based line without its end, or "" past the last line."""
         if not 1 <= number <= len(self.line_starts):
             return ""
         start = self.line_starts[number - 1]

@@ -1,12 +1,13 @@
-"""Where a person would point at a syntax error: libyaml says where it could not go on, which is often lines later."""
+"""Explains YAML syntax errors, and points where a person would: libyaml reports where it stopped, often lines later."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from apflint.load.scalars import shown
-from apflint.load.yaml import YamlError
+from apflint.load.scalars import shorten
+from apflint.load.tree import ParseError
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from yaml.error import YAMLError
@@ -15,88 +16,137 @@ _COLON = re.compile(r":(?=\s|\Z)")
 _LINE_END = re.compile(r"[\r\n]|\Z")
 _CLOSING = {"[": "]", "{": "}"}
 
+_EXPLANATIONS = {
+    "mapping values are not allowed": ("second `: ` on this line", "quote the value, or start a new line"),
+    "could not find expected ':'": ("this line has no `: ` after its key", "put a colon and a space after the key"),
+    "found character that cannot start any token": (
+        "this character cannot start a value",
+        "quote values that start with @, ` or %",
+    ),
+    "block sequence entries are not allowed": ("a list item cannot start here", None),
+    "did not find expected comment or line break": ("only a comment may follow `|` or `>`", None),
+    "found unknown escape character": (
+        "unknown escape in double quotes",
+        "use single quotes, or `\\\\` for one backslash",
+    ),
+    "found a tab": ("a tab cannot indent in YAML", "use spaces"),
+    "found unexpected end of stream": ("this quote is never closed", None),
+    "did not find expected alphabetic or numeric character": (
+        "`*` and `&` start an alias and an anchor in YAML",
+        "quote the wildcard: '*'",
+    ),
+    "did not find expected ',' or ']'": ("missing `,` or `]` in this list", None),
+    "did not find expected ',' or '}'": ("missing `,` or `}` in this mapping", None),
+    "did not find expected key": (
+        "this line belongs neither to the block above nor to a new one",
+        "check the indentation of this line and the line before",
+    ),
+    "did not find expected '-' indicator": ("this line is not an item of the list above", "check the indentation"),
+    "did not find expected node content": ("missing value", None),
+    "control characters are not allowed": ("control character, which YAML does not allow", None),
+    "did not find expected <document start>": (
+        "text after the end of the document",
+        "start a new document with `---`",
+    ),
+}
+"""Message and help by the start of libyaml's message."""
 
-def mistake(error: YAMLError, text: str, base: int, end: int) -> YamlError:
-    """The error of a parser that was given `text[base:end]`; its marks are offsets in code points."""
+
+def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> ParseError:
+    """Return the error of a parser that was given `text[base:end]`; its marks are offsets in code points."""
+    located = _locate(error, text, base, end)
+    line = text[_line_start(text, base, located.start) : _line_end(text, located.start, end)].strip()
+    if len(line) > 2 and set(line) == {"*"}:
+        message = f"{quote(line)} is a horizontal rule of Markdown, not YAML"
+        return ParseError(message, located.start, located.end, help="separate documents with `---`")
+    if line.startswith("```"):
+        message = f"{quote(line)} is a code fence of Markdown, not YAML"
+        return ParseError(message, located.start, located.end, help="remove it")
+    original = "found a tab" if text.startswith("\t", located.start) else str(located)
+    for start, (message, help_) in _EXPLANATIONS.items():
+        if original.startswith(start):
+            return ParseError(message, located.start, located.end, help=help_)
+    return located
+
+
+def _locate(error: YAMLError, text: str, base: int, end: int) -> ParseError:
     problem, context = getattr(error, "problem", None), getattr(error, "context", None)
     position = getattr(error, "position", None)
     if isinstance(position, int):
         # A ReaderError has the offset in bytes of what the parser was given, which is UTF-8.
         before = text[base:end].encode("utf-8", "replace")[:position]
-        return YamlError("control characters are not allowed", base + len(before.decode("utf-8", "ignore")))
+        return ParseError("control characters are not allowed", base + len(before.decode("utf-8", "ignore")))
     at = _offset(error, "problem_mark", base)
     began = _offset(error, "context_mark", base)
     at = began if at is None else at
     if at is None:
-        return YamlError(str(problem or error), base)
-    if problem and began is not None and (found := _since(problem, context or "", text, base, began, at, end)):
-        return found
-    return _there(f"{problem} {context}" if context else str(problem or error), text, base, at, end)
+        return ParseError(str(problem or error), base)
+    if problem and began is not None and (located := _locate_start(problem, context or "", text, base, began, at, end)):
+        return located
+    return _locate_at_stop(f"{problem} {context}" if context else str(problem or error), text, base, at, end)
 
 
-def _since(problem: str, context: str, text: str, base: int, began: int, at: int, end: int) -> YamlError | None:
-    """What began somewhere and went wrong later: point at its beginning."""
+def _locate_start(problem: str, context: str, text: str, base: int, began: int, at: int, end: int) -> ParseError | None:
+    """Return an error at the start of the quote, alias, key or bracket that went wrong later, or None."""
     if "quoted scalar" in context and "found unexpected" in problem:
-        return YamlError(f"{problem} {context}", began)
+        return ParseError(f"{problem} {context}", began)
     if "scanning an alias" in context or "scanning an anchor" in context:
-        return YamlError(f"{problem} {context}", began)
+        return ParseError(f"{problem} {context}", began)
     if "simple key" in context and "expected ':'" in problem:
-        return YamlError(f"{problem} {context}", began, _line_end(text, began, end))
+        return ParseError(f"{problem} {context}", began, _line_end(text, began, end))
     opening = text[began : began + 1]
     closing = _CLOSING.get(opening)
-    if closing and "a flow " in context and _left_open(text, base, began, at, end):
-        return YamlError(f"the `{opening}` that is opened here is not closed: its `{closing}` is missing", began)
+    if closing and "a flow " in context and _is_left_open(text, base, began, at, end):
+        return ParseError(f"this `{opening}` is not closed: its `{closing}` is missing", began)
     return None
 
 
-def _left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
-    """Whether a bracket was forgotten, rather than a comma inside it: the text goes on no deeper than it began."""
+def _is_left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
+    """Whether the bracket is missing, rather than a comma inside it: the text continues no deeper than it began."""
     if not text[at:end].strip():
         return True
-    opened, broken = _line_start(text, base, began), _line_start(text, base, at)
-    return opened != broken and _indent(text, broken, end) <= _indent(text, opened, end)
+    opened, stopped = _line_start(text, base, began), _line_start(text, base, at)
+    return opened != stopped and _indent(text, stopped, end) <= _indent(text, opened, end)
 
 
-def _there(message: str, text: str, base: int, at: int, end: int) -> YamlError:
-    """An error at the place where the parser found it."""
+def _locate_at_stop(message: str, text: str, base: int, at: int, end: int) -> ParseError:
+    """Return an error at the place where the parser stopped."""
     line = _line_start(text, base, at)
     if message.startswith("found incompatible YAML document"):
         stop = _line_end(text, at, end)
-        return YamlError(f"`{shown(text[at:stop])}`: Kubernetes reads YAML 1.1 only", at, stop)
+        return ParseError(f"`{shorten(text[at:stop])}`: Kubernetes reads only YAML 1.1", at, stop)
     if message.startswith("mapping values are not allowed") and not _COLON.search(text, line, at):
         start = line + _indent(text, line, end)
-        return YamlError(
-            "this key is indented below a line that has a value already: look at the indentation, and at the line before",
+        return ParseError(
+            "this key is indented below a line that already has a value",
             start,
             max(at, start + 1),
+            help="check the indentation of this line and the line before",
         )
     if message.startswith("did not find expected key"):
         if at < end and text[at] in _CLOSING.values():
-            return YamlError(f"this `{text[at]}` closes nothing", at)
+            return ParseError(f"this `{text[at]}` closes nothing", at)
         before = text[line:at].rstrip()
         if before.endswith(("'", '"')) and before.strip() not in ("'", '"'):
-            return YamlError(
-                "there is text after the closing quote: put all of the value inside the quotes",
-                at,
-                _line_end(text, at, end),
-            )
-    return YamlError(message, at)
+            message = "text after the closing quote"
+            return ParseError(message, at, _line_end(text, at, end), help="put the whole value inside the quotes")
+    return ParseError(message, at)
 
 
-def _offset(error: Any, name: str, base: int) -> int | None:
+def _offset(error: YAMLError, name: str, base: int) -> int | None:
     mark = getattr(error, name, None)
     return None if mark is None else base + int(mark.index)
 
 
 def _line_start(text: str, base: int, offset: int) -> int:
-    found = max(text.rfind("\n", base, offset), text.rfind("\r", base, offset))
-    return base if found < 0 else found + 1
+    end = max(text.rfind("\n", base, offset), text.rfind("\r", base, offset))
+    return base if end < 0 else end + 1
 
 
 def _line_end(text: str, offset: int, end: int) -> int:
-    """The end of what is written on the line."""
-    found = _LINE_END.search(text, offset, end)
-    stop = found.start() if found else end
+    """Return the end of the text on a line, at least one character after `offset`."""
+    match = _LINE_END.search(text, offset, end)
+    stop = match.start() if match else end
     return offset + max(1, len(text[offset:stop].rstrip()))
 
 

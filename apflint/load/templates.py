@@ -1,7 +1,7 @@
-"""Recognising text that is not a manifest yet: Helm and Go templates, shell scripts, Terraform, Markdown, patches.
+"""Recognizes text that is not a manifest yet: Helm and Go templates, shell scripts, Terraform, Markdown, patches.
 
-Only asked where the text as it stands is no manifest: what does parse is checked as it is, because that is what the API
-server would get.
+Used only for text that is not a manifest as it stands. A template that is valid YAML is checked as it is, because that is
+what the API server would get.
 """
 
 from __future__ import annotations
@@ -13,80 +13,66 @@ from apflint.wording import quote
 
 
 class Template(NamedTuple):
-    """What the text is (`a Helm template`), and how to get manifests from it; `start` and `end` show why."""
+    """A template at `text[start:end]`."""
 
     what: str
-    render: str
+    """`a shell script`"""
+    help: str
+    """How to get manifests from it."""
     start: int
     end: int
 
 
-_SHELL = ("a shell script", "Let it print the manifest and pipe that: ... | apflint check -")
-_FORMATS = {
+_SHELL = ("a shell script", "let it print the manifest and pipe that: ... | apflint check -")
+_FILE_FORMATS = {
     (".tf", ".hcl"): (
         "a Terraform file",
-        "Move the manifest to a YAML file that Terraform reads with file(), and check that file",
+        "move the manifest to a YAML file that Terraform reads with file(), and check that file",
     ),
-    (".md", ".markdown"): ("a Markdown file", "Move the manifest to a YAML file, and check that file"),
+    (".md", ".markdown"): ("a Markdown file", "move the manifest to a YAML file, and check that file"),
 }
-"""Formats by the extension of a file's name: what a file is, and how to check the manifests in it."""
-_WORDS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
+_APF_WORDS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
 _GO = re.compile(r"\{\{.*?\}\}|\{\{")
 _HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)
 _SCRIPT = re.compile(r"\A#!|\A[^#\n][^\n]*<<-?\s*['\"]?[A-Z_]+['\"]?[^\n]*")
 _VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]*|%[A-Z_]+%|<[A-Z_]+>")
 
 
-def in_other_format(name: str, text: str) -> Template | None:
-    """The template that a whole text is if its file name ends like that of a format that only contains manifests."""
-    for extensions, what in _FORMATS.items():
+def recognize_file(name: str, text: str) -> Template | None:
+    """Return the template that a whole text is, or None: by the extension of its name, or a shell script by its first line."""
+    for extensions, (what, help_) in _FILE_FORMATS.items():
         if name.lower().endswith(extensions):
-            found = _WORDS.search(text)
-            return Template(*what, found.start() if found else 0, found.end() if found else 0)
+            match = _APF_WORDS.search(text)
+            return Template(what, help_, *(match.span() if match else (0, 0)))
+    script = _SCRIPT.match(text)
+    return Template(*_SHELL, *script.span()) if script else None
+
+
+def recognize_template(text: str, start: int, end: int) -> Template | None:
+    """Return the template in `text[start:end]`, which is not valid YAML, or None."""
+    if match := _GO.search(text, start, end):
+        return Template("a Helm or Go template", "render it: helm template CHART | apflint check -", *match.span())
+    if match := _HEREDOC.search(text, start, end):
+        return Template(*_SHELL, *match.span())
+    if match := _VARIABLE.search(text, start, end):
+        return Template("text with placeholders", "replace them: envsubst < FILE | apflint check -", *match.span())
     return None
 
 
-def is_script(text: str) -> Template | None:
-    """The template that a whole text is if its first line is that of a shell script, or of a here-document in one."""
-    found = _SCRIPT.match(text)
-    return None if found is None else Template(*_SHELL, found.start(), found.end())
-
-
-def in_text(text: str, start: int, end: int) -> Template | None:
-    """The template in `text[start:end]`, a piece that does not parse as YAML."""
-    if found := _GO.search(text, start, end):
-        return Template(
-            "a Helm or Go template",
-            "Render it first: helm template CHART | apflint check -",
-            found.start(),
-            found.end(),
-        )
-    if found := _HEREDOC.search(text, start, end):
-        return Template(*_SHELL, found.start(), found.end())
-    if found := _VARIABLE.search(text, start, end):
-        return Template(
-            "a text with placeholders",
-            "Fill them in first: envsubst < FILE | apflint check -",
-            found.start(),
-            found.end(),
-        )
-    return None
-
-
-def in_name(value: str) -> str | None:
-    """The placeholder in a value that ought to be a plain word (`$apf_api_version`, `{{ .Values.name }}`), or None."""
-    found = _GO.search(value) or _VARIABLE.search(value)
-    return found.group() if found else None
+def find_placeholder(value: str) -> str | None:
+    """Return the placeholder in a value (`$apf_api_version`, `{{ .Values.name }}`), or None."""
+    match = _GO.search(value) or _VARIABLE.search(value)
+    return match.group() if match else None
 
 
 def suggest_rendering(value: str) -> str | None:
-    """Return a question for a value with a placeholder that a template should have filled in, or None."""
-    placeholder = in_name(value)
+    """Return a question about the placeholder in a value, which a template should have replaced, or None."""
+    placeholder = find_placeholder(value)
     return f"is {quote(placeholder)} a placeholder? render the template before checking it" if placeholder else None
 
 
 def is_patch(value: dict[str, object]) -> bool:
-    """Whether a mapping with apiVersion and kind is a patch for such an object rather than the object.
+    """Whether a mapping with apiVersion and kind is a patch for such an object.
 
     `$patch` is kustomize's and kubectl's directive; `patch` and `patchType` beside a kind are how OpenShift's
     managed-cluster configuration writes them. Neither is a field of any Kubernetes object.
@@ -98,7 +84,7 @@ def is_patch(value: dict[str, object]) -> bool:
 
 def placeholder_hint(value: str) -> str:
     """Return a sentence, after a space, for a value that a template should have filled in, or an empty string."""
-    found = in_name(value)
+    found = find_placeholder(value)
     return (
         f" {quote(found)} looks like a placeholder: render the file before it is checked or applied." if found else ""
     )

@@ -300,7 +300,7 @@ class DirectoryChecker:
                 names[path] = os.path.relpath(path)
         for real, name in sorted(names.items(), key=lambda entry: entry[1].split(os.sep)):
             part = self._load(name, real, texts, notes)
-            if part is not None and not ((part.documents or part.troubles) and real in self._patches):
+            if part is not None and not ((part.documents or part.problems) and real in self._patches):
                 yield part
 
     def _load_text(self, path: str, name: str, text: str) -> Loaded:

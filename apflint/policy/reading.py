@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.load.decode import DecodeError, decode
 from apflint.load.document import Document
 from apflint.load.source import Source
-from apflint.load.yaml import YamlError
+from apflint.load.tree import ParseError
 from apflint.wording import join_words, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from apflint.load.yaml import YamlDocument
+    from apflint.load.tree import ParsedDocument
     from apflint.location import Path, Span
     from apflint.policy.suite import Suite
 
@@ -58,14 +58,14 @@ def read(name: str, data: bytes) -> Reading:
 
 def _document(source: Source) -> Document | Mistake:
     """The one document of a file."""
-    found: Sequence[YamlDocument]
+    found: Sequence[ParsedDocument]
     if source.name.endswith(".json"):
         from apflint.load import json as language
     else:
         from apflint.load import yaml as language  # type: ignore[no-redef]  # modules of the same functions
     found = [
         each
-        for each in language.documents(source.text)
+        for each in language.parse_documents(source.text)
         if each.error or each.root is not None or each.value is not None
     ]
     if not found:
@@ -73,19 +73,19 @@ def _document(source: Source) -> Document | Mistake:
     first, *others = found
     error = first.error
     if error is None and others:
-        error = others[0].error or YamlError(
+        error = others[0].error or ParseError(
             "a second document: put all expectations under one `tests`", others[0].start
         )
     try:
         if error is None:
-            root = first.root or language.compose(source.text, first.start, first.end)
+            root = first.root or language.parse_tree(source.text, first.start, first.end)
             assert root is not None
             decoded = decode(root)
     except DecodeError as wrong:
-        error = YamlError(str(wrong), wrong.node.start, wrong.node.end)
+        error = ParseError(str(wrong), wrong.node.start, wrong.node.end)
     if error is not None:
         return Mistake(str(error), source.span(error.start, min(error.end, len(source.text))))
-    tree = cache(partial(language.compose, source.text, first.start, first.end))
+    tree = cache(partial(language.parse_tree, source.text, first.start, first.end))
     value = decoded.value if isinstance(decoded.value, dict) else {}
     document = Document(source, value, tree, kind="apflint-test", duplicates=decoded.duplicates)
     if not isinstance(decoded.value, dict):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from apflint.load import Loaded, helm_sources, load
+from apflint.load import Loaded, load
+from apflint.load.helm_output import split_helm_output
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMA = f"apiVersion: {GROUP}/v1\nkind: FlowSchema\nmetadata: {{name: x}}\n"
@@ -17,10 +18,10 @@ def read(text: str, name: str = "a.yaml") -> Loaded:
     return load(name, text.encode("utf-8", "surrogatepass"))
 
 
-def troubles(text: str) -> list[tuple[str, str, bool]]:
-    """For each trouble: what it is, what it points at, and whether the server rejects it."""
+def problems(text: str) -> list[tuple[str, str, bool]]:
+    """Return kind, marked text and whether the server rejects it, for each problem."""
     loaded = read(text)
-    return [(t.what, loaded.source.text[t.start : t.end], t.rejected) for t in loaded.troubles]
+    return [(p.kind, loaded.source.text[slice(*p.place.offsets)], p.is_rejected) for p in loaded.problems]
 
 
 def skipped(text: str) -> dict[str, int]:
@@ -103,7 +104,7 @@ def test_duplicates_and_infinities_go_to_their_own_item() -> None:
     ],
 )
 def test_near_misses(api_version: str, kind: str, marked: str) -> None:
-    assert troubles(f"apiVersion: {api_version}\nkind: {kind}\n") == [("not-ours", marked, False)]
+    assert problems(f"apiVersion: {api_version}\nkind: {kind}\n") == [("not-apf", marked, False)]
 
 
 @pytest.mark.parametrize(
@@ -117,19 +118,19 @@ def test_near_misses(api_version: str, kind: str, marked: str) -> None:
     ],
 )
 def test_other_peoples_kinds_of_the_same_name(api_version: str, kind: str, reason: str) -> None:
-    assert troubles(f"apiVersion: {api_version}\nkind: {kind}\n") == []
+    assert problems(f"apiVersion: {api_version}\nkind: {kind}\n") == []
     assert skipped(f"apiVersion: {api_version}\nkind: {kind}\n") == {reason: 1}
 
 
 def test_a_shell_script_is_a_template_as_a_whole() -> None:
     text = f"cat <<EOF | kubectl apply -f -\n---\n{FLOW_SCHEMA}metadata: {{name: $NAME}}\nEOF\n"
-    assert [what for what, _, _ in troubles(text)] == ["template"]
+    assert [kind for kind, _, _ in problems(text)] == ["template"]
     assert not read(text).documents
 
 
 def test_a_near_miss_in_a_list() -> None:
     text = f"apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {GROUP}/v1, kind: FlowShema}}\n"
-    assert troubles(text) == [("not-ours", "FlowShema", False)]
+    assert problems(text) == [("not-apf", "FlowShema", False)]
 
 
 @pytest.mark.parametrize(
@@ -143,12 +144,12 @@ def test_a_near_miss_in_a_list() -> None:
     ],
 )
 def test_a_template_that_is_no_yaml(body: str, marked: str) -> None:
-    assert troubles(FLOW_SCHEMA + body) == [("template", marked, True)]
+    assert problems(FLOW_SCHEMA + body) == [("template", marked, True)]
 
 
 def test_a_template_is_said_once_a_file() -> None:
     text = "---\n".join([FLOW_SCHEMA + "{{- if x }}\na: [\n"] * 3)
-    assert [what for what, _, _ in troubles(text)] == ["template"]
+    assert [kind for kind, _, _ in problems(text)] == ["template"]
 
 
 def test_a_template_that_parses_is_checked_as_it_is() -> None:
@@ -157,47 +158,47 @@ def test_a_template_that_parses_is_checked_as_it_is() -> None:
 
 @pytest.mark.parametrize("api_version", ["$VERSION", "'{{ .Values.version }}'", "${VERSION}", "flowcontrol/<VERSION>"])
 def test_a_placeholder_for_the_version(api_version: str) -> None:
-    assert troubles(f"apiVersion: {api_version}\nkind: FlowSchema\n") == [("template", api_version, False)]
+    assert problems(f"apiVersion: {api_version}\nkind: FlowSchema\n") == [("template", api_version, False)]
 
 
 @pytest.mark.parametrize("body", ["$patch: delete\n", "patch: a\n", "spec: {$patch: replace}\n"])
 def test_a_patch(body: str) -> None:
-    assert troubles(FLOW_SCHEMA + body) == [("template", "FlowSchema", False)]
+    assert problems(FLOW_SCHEMA + body) == [("template", "FlowSchema", False)]
 
 
 def test_other_peoples_mistakes_are_only_counted() -> None:
-    assert troubles("kind: ConfigMap\na: [\n---\n" + FLOW_SCHEMA) == []
+    assert problems("kind: ConfigMap\na: [\n---\n" + FLOW_SCHEMA) == []
     text = "data: {a: FlowSchema}\nb: c: d\n"
-    assert troubles(text) == [("syntax", ":", True)]
+    assert problems(text) == [("syntax", ":", True)]
 
 
 def test_a_mistake_in_the_structure() -> None:
-    assert troubles(FLOW_SCHEMA + "a: &a [*a]\n") == [("syntax", "*a", True)]
-    assert troubles(FLOW_SCHEMA + "~: 1\n") == [("syntax", "~", True)]
+    assert problems(FLOW_SCHEMA + "a: &a [*a]\n") == [("syntax", "*a", True)]
+    assert problems(FLOW_SCHEMA + "~: 1\n") == [("syntax", "~", True)]
 
 
 @pytest.mark.parametrize(
     ("data", "at", "words"),
     [
-        (b"kind: FlowSchema\na: \xff\xfe\n", 20, "byte 0xff at offset 20 is no UTF-8"),
-        (b"\xef\xbb\xbfkind: FlowSchema\na: \xc3", 20, "byte 0xc3 at offset 23 is no UTF-8"),
-        (b"\xff\xfek\x00i", 4, "byte 0x69 at offset 4 is no UTF-16"),
+        (b"kind: FlowSchema\na: \xff\xfe\n", 20, "byte 0xff at offset 20 is not valid UTF-8"),
+        (b"\xef\xbb\xbfkind: FlowSchema\na: \xc3", 20, "byte 0xc3 at offset 23 is not valid UTF-8"),
+        (b"\xff\xfek\x00i", 4, "byte 0x69 at offset 4 is not valid UTF-16"),
     ],
 )
 def test_bytes_that_are_no_text(data: bytes, at: int, words: str) -> None:
-    (trouble,) = load("a.yaml", data).troubles
-    assert (trouble.what, trouble.start, trouble.end) == ("unsafe", at, at + 1)
-    assert words in trouble.message
+    (problem,) = load("a.yaml", data).problems
+    assert (problem.kind, *problem.place.offsets) == ("unsafe", at, at + 1)
+    assert words in problem.message
 
 
 def test_nothing_at_all() -> None:
     for data in (b"", b"\xef\xbb\xbf", b"\n", b"---\n", b"# FlowSchema\n"):
         loaded = load("a.yaml", data)
-        assert not any((loaded.documents, loaded.troubles, loaded.skipped))
+        assert not any((loaded.documents, loaded.problems, loaded.skipped))
 
 
 def sources(text: str) -> dict[str, str]:
-    return {source.name: source.text for source in helm_sources(text) or ()}
+    return {source.name: source.text for source in split_helm_output(text) or ()}
 
 
 def test_the_output_of_helm_template() -> None:
@@ -215,8 +216,8 @@ def test_text_before_the_first_source_is_kept() -> None:
 
 
 def test_what_helm_did_not_write() -> None:
-    assert helm_sources(FLOW_SCHEMA) is None
-    assert helm_sources("# Source:\na: 1\n") is None
+    assert split_helm_output(FLOW_SCHEMA) is None
+    assert split_helm_output("# Source:\na: 1\n") is None
 
 
 def test_values_are_those_of_kubernetes() -> None:
@@ -226,7 +227,7 @@ def test_values_are_those_of_kubernetes() -> None:
 
 
 def test_a_comment_that_looks_like_helms_is_a_comment() -> None:
-    assert helm_sources(FLOW_SCHEMA.replace("metadata:", "# Source: the wiki\nmetadata:", 1)) is None
+    assert split_helm_output(FLOW_SCHEMA.replace("metadata:", "# Source: the wiki\nmetadata:", 1)) is None
     assert sources("# Source: c/a.yaml\na: 1\n# Source: b\n") == {"c/a.yaml": "a: 1\n# Source: b\n"}
 
 
@@ -243,7 +244,7 @@ rules:
 @pytest.mark.parametrize("name", ['{{ include "x.fullname" . }}', "a: b", "${NAME}: b"])
 def test_other_peoples_objects_that_cannot_be_read_are_counted(name: str) -> None:
     text = ROLE.replace("{name}", name)
-    assert troubles(text) == []
+    assert problems(text) == []
     assert skipped(text) == {"ClusterRole objects": 1}
 
 
@@ -257,12 +258,12 @@ def test_other_peoples_objects_that_cannot_be_read_are_counted(name: str) -> Non
     ],
 )
 def test_what_may_be_ours_and_cannot_be_read_is_told(text: str) -> None:
-    assert [what for what, _, _ in troubles(text)] == ["syntax"]
+    assert [kind for kind, _, _ in problems(text)] == ["syntax"]
 
 
 def test_items_of_a_list_that_are_no_list() -> None:
     text = f"apiVersion: {GROUP}/v1\nkind: FlowSchemaList\n"
-    assert troubles(text + "items: {}\n") == [("not-ours", "{}", False)]
-    (trouble,) = read(text + "items: {}\n").troubles
-    assert trouble.message == "the items of a FlowSchemaList are a list, and this is none. This object was not checked"
-    assert troubles(text + "items:\n") == troubles(text) == []
+    assert problems(text + "items: {}\n") == [("not-apf", "{}", False)]
+    (problem,) = read(text + "items: {}\n").problems
+    assert problem.message == "the items of a FlowSchemaList must be a list"
+    assert problems(text + "items:\n") == problems(text) == []

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.load import comments as module
-from apflint.load.comments import comments
+from apflint.load.comments import find_comments
 from apflint.load.source import Source
 
 PIECES = st.sampled_from(
@@ -30,21 +30,21 @@ PIECES = st.sampled_from(
 def test_documents_that_are_not_read_change_nothing(text: str) -> None:
     """Only those with comments are, and what comes next where there is nothing: here against all of them."""
     source = Source("a.yaml", text)
-    everywhere = module._places(source, list(range(len(text))))
-    found = list(comments(source, "word:"))
-    assert all(module._scope(source, one.start, everywhere) == one.scope for one in found)
+    everywhere = module._find_layout(source, list(range(len(text))))
+    found = list(find_comments(source, "word:"))
+    assert all(module._find_scope(source, one.start, everywhere) == one.scope for one in found)
     starts = [one.start for one in found]
     every = [at for at in range(len(text)) if text.startswith("# word:", at)]
-    assert starts == [at for at in every if not module._is_hidden(at, everywhere.hidden)]
+    assert starts == [at for at in every if not module._is_inside(at, everywhere.scalars)]
 
 
 def test_a_comment_before_an_empty_document_is_about_the_next_one() -> None:
     text = "# word: x\n---\n# nothing\n---\n\n---\na: 1\n---\nb: 1\n"
-    (found,) = comments(Source("a.yaml", text), "word:")
+    (found,) = find_comments(Source("a.yaml", text), "word:")
     assert text[slice(*found.scope)] == "a: 1"
 
 
 def test_what_has_no_comment_is_not_read() -> None:
     text = "---\n".join(f"a: {number}\n" for number in range(100)) + "# word: x\n"
-    read = module._places(Source("a.yaml", text), [text.index("#")])
+    read = module._find_layout(Source("a.yaml", text), [text.index("#")])
     assert len(read.documents) == 1

@@ -41,7 +41,7 @@ def test_small_and_large_values_are_complete() -> None:
     ],
 )
 def test_whether_there_is_more_than_a_spec(body: str, more: bool) -> None:
-    assert load("a.yaml", (HEAD + body).encode()).documents[0].more is more
+    assert load("a.yaml", (HEAD + body).encode()).documents[0].has_other_fields is more
 
 
 def test_places_of_a_manifest() -> None:

@@ -13,10 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_load_laws import HEAD, PIECES, TEXTS, VALUES
 
-from apflint.load import fast_yaml
+from apflint.budgets import MAX_VALUES
 from apflint.load import yaml as load_yaml
 from apflint.load.decode import Decoded, DecodeError, decode
-from apflint.load.fast_yaml import DEEPEST, fast_value
+from apflint.load.fast_yaml import MAX_FAST_DEPTH, fast_value
+from apflint.load.tree import ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,15 +110,15 @@ LINES = st.lists(
 
 
 def value_of(text: str) -> Any:
-    return fast_value(text, load_yaml.MAX_VALUES)
+    return fast_value(text, MAX_VALUES)
 
 
 def long(text: str) -> Decoded | None:
     """What the tree gives; None for what cannot be read, or nothing."""
     try:
-        root = load_yaml.compose(text, 0, len(text))
+        root = load_yaml.parse_tree(text, 0, len(text))
         return None if root is None else decode(root)
-    except (load_yaml.YamlError, DecodeError):
+    except (ParseError, DecodeError):
         return None
 
 
@@ -147,7 +148,7 @@ def examples() -> Iterator[str]:
     """The YAML of the rule pages and the fixtures."""
     for path in sorted(ROOT.glob("fixtures/**/*.yaml")):
         text = path.read_text(errors="replace")
-        yield from (text[start:end] for start, end in load_yaml._pieces(text) if end - start < 3000)
+        yield from (text[start:end] for start, end in load_yaml._split(text) if end - start < 3000)
     for path in sorted(ROOT.glob("rules/*.md")):
         yield from re.findall(r"```yaml[^\n]*\n(.*?)```", path.read_text(), re.DOTALL)
 
@@ -207,28 +208,25 @@ def test_what_is_written_otherwise_is_left(text: str) -> None:
 
 
 def test_the_deepest_is_read() -> None:
-    assert hold("- " * (DEEPEST) + "a\n")
-    assert value_of("- " * (DEEPEST + 1) + "a\n") is None
+    assert hold("- " * (MAX_FAST_DEPTH) + "a\n")
+    assert value_of("- " * (MAX_FAST_DEPTH + 1) + "a\n") is None
 
 
-def test_no_value_is_shared_and_not_everything_is_remembered() -> None:
+def test_no_value_is_shared() -> None:
     text = "a: [b]\nc: {}\n"
     first: Any = value_of(text)
     second = value_of(text)
     first["a"].append(1)
     first["c"]["d"] = 1
     assert second == value_of(text) == {"a": ["b"], "c": {}}
-    for number in range(2 * fast_yaml._REMEMBERED):
-        assert value_of(f"a: {number}") == {"a": number}
-    assert len(fast_yaml._KNOWN) <= fast_yaml._REMEMBERED
 
 
 def test_documents_have_a_value_only_if_it_is_asked_for() -> None:
-    (document,) = load_yaml.documents("a: b\n")
+    (document,) = load_yaml.parse_documents("a: b\n")
     assert (document.value, document.root is None) == (None, False)
-    (document,) = load_yaml.documents("a: b\n", values=True)
+    (document,) = load_yaml.parse_documents("a: b\n", values=True)
     assert (document.value, document.root is None) == ({"a": "b"}, True)
-    (document,) = load_yaml.documents("a: &x b\n", values=True)
+    (document,) = load_yaml.parse_documents("a: &x b\n", values=True)
     assert (document.value, document.root is None) == (None, False)
 
 
@@ -236,8 +234,8 @@ ENTRY = "- name: team-a\n  verbs: [get, list]\n  rules:\n  - user: 'a: b'\n"
 
 
 def test_a_long_list_is_read_by_lines_as_by_the_tree() -> None:
-    text = "items:\n" + ENTRY * (load_yaml.MAX_VALUES // len(ENTRY) + 1)
-    assert len(text) > load_yaml.MAX_VALUES
+    text = "items:\n" + ENTRY * (MAX_VALUES // len(ENTRY) + 1)
+    assert len(text) > MAX_VALUES
     assert hold(text)
 
 
@@ -245,8 +243,8 @@ def test_a_long_list_is_read_by_lines_as_by_the_tree() -> None:
 def test_a_document_of_too_many_values_is_not_read_by_lines(line: str) -> None:
     """The tree has more values than this bound allows, so the bound must not let the fast way read them."""
     text = "".join(line.format(number) for number in range(50_000))
-    composer = load_yaml._Composer(text, 0, len(text))
-    composer.root()
-    values = load_yaml.MAX_VALUES - composer.left
+    builder = load_yaml._TreeBuilder(text, 0, len(text))
+    builder.build()
+    values = MAX_VALUES - builder.values_left
     assert fast_value(text, values - 1) is None
     assert fast_value(text, 10 * values) is not None

@@ -9,19 +9,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from apflint.budgets import MAX_DEPTH
 from apflint.load.decode import decode
-from apflint.load.json import compose, documents
-from apflint.load.yaml import MAX_DEPTH, YamlError
+from apflint.load.json import parse_documents, parse_tree
+from apflint.load.tree import ParseError
 
 
 def values(text: str) -> list[Any]:
     return [
-        found.value if found.root is None else decode(found.root).value for found in documents(text) if not found.error
+        found.value if found.root is None else decode(found.root).value
+        for found in parse_documents(text)
+        if not found.error
     ]
 
 
-def error(text: str) -> YamlError:
-    (found,) = [found.error for found in documents(text) if found.error]
+def error(text: str) -> ParseError:
+    (found,) = [found.error for found in parse_documents(text) if found.error]
     return found
 
 
@@ -49,12 +52,12 @@ def test_a_float_stays_a_float(text: str) -> None:
 def test_values_one_after_the_other_are_documents() -> None:
     text = ' {"a": 1}\n{"a": 2} [3]"x"'
     assert values(text) == [{"a": 1}, {"a": 2}, [3], "x"]
-    assert [text[found.start : found.end] for found in documents(text)] == ['{"a": 1}', '{"a": 2}', "[3]", '"x"']
+    assert [text[found.start : found.end] for found in parse_documents(text)] == ['{"a": 1}', '{"a": 2}', "[3]", '"x"']
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r\n"])
 def test_nothing(text: str) -> None:
-    assert list(documents(text)) == []
+    assert list(parse_documents(text)) == []
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_what_comes_before_a_mistake_is_kept() -> None:
 
 def test_what_comes_after_a_mistake_is_read_where_a_line_begins_a_value() -> None:
     text = '{"a": 1}\n{\n  "b": {\n    "c": x\n  }\n}\n\n{"d": 4}\n{"e": \n'
-    found = list(documents(text))
+    found = list(parse_documents(text))
     assert [text[each.start : each.end] for each in found] == [
         '{"a": 1}',
         '{\n  "b": {\n    "c": x\n  }\n}\n\n',
@@ -111,7 +114,7 @@ def test_values_that_nobody_wants_are_not_given() -> None:
         asked.append((text[start:end], value))
         return bool(value == {"b": 2})
 
-    assert [found.value for found in documents(text, wanted)] == [{"b": 2}]
+    assert [found.value for found in parse_documents(text, wanted)] == [{"b": 2}]
     assert asked == [('{"a": 1}', {"a": 1}), ('{"b": 2}', {"b": 2}), ('{"c": x', None)]
 
 
@@ -148,10 +151,10 @@ ODD = st.recursive(
 def test_a_value_without_a_tree_is_that_of_the_tree(text: str, depth: int) -> None:
     text = "[" * depth + text + "]" * depth
     try:
-        decoded = decode(compose(text, 0, len(text)))
-    except YamlError:
+        decoded = decode(parse_tree(text, 0, len(text)))
+    except ParseError:
         decoded = None
-    (found, *_) = documents(text)
+    (found, *_) = parse_documents(text)
     if found.value is not None:
         assert decoded is not None
         assert repr(found.value) == repr(decoded.value)
@@ -162,7 +165,7 @@ def test_a_value_without_a_tree_is_that_of_the_tree(text: str, depth: int) -> No
 
 
 def test_duplicates_are_found() -> None:
-    (document,) = documents('{"a": 1, "b": {"c": 1, "c": 2}}')
+    (document,) = parse_documents('{"a": 1, "b": {"c": 1, "c": 2}}')
     assert document.root is not None
     assert [found.path for found in decode(document.root).duplicates] == [("b", "c")]
 
@@ -186,6 +189,6 @@ def test_a_number_of_a_million_digits() -> None:
 
 
 def test_a_number_beyond_a_float_is_not_finite() -> None:
-    (document,) = documents('{"a": 1e999}')
+    (document,) = parse_documents('{"a": 1e999}')
     assert document.root is not None
     assert decode(document.root).not_finite == (("a",),)

@@ -17,7 +17,7 @@ HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 
 def document(text: str, name: str = "a.yaml") -> Document:
     loaded = load(name, text.encode("utf-8"))
-    assert loaded.troubles == ()
+    assert loaded.problems == ()
     return loaded.documents[-1]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.load.scalars import ScalarError, key, key_text, plain, shown, tagged
+from apflint.load.scalars import ScalarError, json_key, resolve_key, resolve_plain, resolve_tagged, shorten
 
 TAG = "tag:yaml.org,2002:"
 
@@ -23,22 +23,22 @@ BOOLEANS = {
     ("text", "value"), [(word, value) for value, words in BOOLEANS.items() for word in words.split()]
 )
 def test_yaml_1_1_booleans_and_the_single_letters(text: str, value: bool) -> None:
-    assert plain(text) is value
+    assert resolve_plain(text) is value
 
 
 @pytest.mark.parametrize("text", ["tRUE", "yES", "oN", "nO", "yeS", "t", "f", "True ", "enabled"])
 def test_other_casings_are_strings(text: str) -> None:
-    assert plain(text) == text
+    assert resolve_plain(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])
 def test_null(text: str) -> None:
-    assert plain(text) is None
+    assert resolve_plain(text) is None
 
 
 @pytest.mark.parametrize("text", ["nULL", "None", "nil", "~~"])
 def test_what_is_not_null(text: str) -> None:
-    assert plain(text) == text
+    assert resolve_plain(text) == text
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_not_null(text: str) -> None:
     ],
 )
 def test_whole_numbers(text: str, value: int) -> None:
-    found = plain(text)
+    found = resolve_plain(text)
     assert found == value
     assert type(found) is int
 
@@ -80,15 +80,15 @@ def test_whole_numbers(text: str, value: int) -> None:
     ("text", "value"), [("5.5", 5.5), (".5", 0.5), ("1e-2", 0.01), ("-1.5", -1.5), ("+.5", 0.5), (".5_1", 0.51)]
 )
 def test_fractions(text: str, value: float) -> None:
-    found = plain(text)
+    found = resolve_plain(text)
     assert found == value
     assert type(found) is float
 
 
 def test_a_number_beyond_64_bits_is_a_float() -> None:
-    assert plain("18446744073709551616") == 18446744073709551616
-    assert plain("1" + "0" * 25) == 1e25
-    assert type(plain("1" + "0" * 25)) is float
+    assert resolve_plain("18446744073709551616") == 18446744073709551616
+    assert resolve_plain("1" + "0" * 25) == 1e25
+    assert type(resolve_plain("1" + "0" * 25)) is float
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_number_beyond_64_bits_is_a_float() -> None:
     ],
 )
 def test_what_looks_like_a_number_and_is_a_string(text: str) -> None:
-    assert plain(text) == text
+    assert resolve_plain(text) == text
 
 
 @pytest.mark.parametrize(
@@ -132,18 +132,18 @@ def test_what_looks_like_a_number_and_is_a_string(text: str) -> None:
     ["2001-01-01", "2001-1-1", "2001-12-14t21:59:43.10-05:00", "2001-12-14T21:59:43Z", "2001-12-14 21:59:43.10"],
 )
 def test_dates_stay_strings(text: str) -> None:
-    assert plain(text) == text
+    assert resolve_plain(text) == text
 
 
 def test_infinity_and_not_a_number() -> None:
     for text in (".inf", ".Inf", ".INF", "+.inf", "-.inf", "-.INF"):
-        value: Any = plain(text)
+        value: Any = resolve_plain(text)
         assert isinf(value)
     for text in (".nan", ".NaN", ".NAN"):
-        value = plain(text)
+        value = resolve_plain(text)
         assert isnan(value)
-    assert plain("inf") == "inf"
-    assert plain("nan") == "nan"
+    assert resolve_plain("inf") == "inf"
+    assert resolve_plain("nan") == "nan"
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ def test_infinity_and_not_a_number() -> None:
     ],
 )
 def test_tags(tag: str, text: str, value: Any) -> None:
-    found = tagged(TAG + tag, text)
+    found = resolve_tagged(TAG + tag, text)
     assert found == value
     assert type(found) is type(value)
 
 
 def test_a_tag_that_yaml_does_not_know_is_ignored() -> None:
-    assert tagged("!foo", "5") == "5"
+    assert resolve_tagged("!foo", "5") == "5"
 
 
 @pytest.mark.parametrize(
@@ -191,11 +191,11 @@ def test_a_tag_that_yaml_does_not_know_is_ignored() -> None:
 )
 def test_a_tag_that_does_not_fit(tag: str, text: str) -> None:
     with pytest.raises(ScalarError):
-        tagged(TAG + tag, text)
+        resolve_tagged(TAG + tag, text)
 
 
 @pytest.mark.parametrize(
-    ("text", "json_key"),
+    ("text", "expected"),
     [
         ("name", "name"),
         ("y", "true"),
@@ -212,24 +212,24 @@ def test_a_tag_that_does_not_fit(tag: str, text: str) -> None:
         ("2001-01-01", "2001-01-01"),
     ],
 )
-def test_the_json_key_that_a_key_becomes(text: str, json_key: str | None) -> None:
-    assert key_text(key(text)) == json_key
+def test_json_key_of_a_yaml_key(text: str, expected: str | None) -> None:
+    assert json_key(resolve_key(text)) == expected
 
 
 def test_keys_are_compared_before_they_become_json() -> None:
-    assert type(key("1.0")) is not type(key("1"))
-    assert key("0x10") == key("16")
-    assert key("yes") is key("true")
+    assert type(resolve_key("1.0")) is not type(resolve_key("1"))
+    assert resolve_key("0x10") == resolve_key("16")
+    assert resolve_key("yes") is resolve_key("true")
 
 
 def test_a_message_quotes_the_start_of_a_long_text() -> None:
-    assert shown("x" * 60) == "x" * 60
-    assert shown("x" * 61) == "x" * 59 + "…"
+    assert shorten("x" * 60) == "x" * 60
+    assert shorten("x" * 61) == "x" * 59 + "…"
 
 
 @given(st.text())
 def test_any_text_has_a_value(text: str) -> None:
-    value = plain(text)
+    value = resolve_plain(text)
     assert value is None or isinstance(value, bool | int | float | str)
     if isinstance(value, str):
         assert value == text
@@ -238,9 +238,9 @@ def test_any_text_has_a_value(text: str) -> None:
 @given(st.integers(-(2**63), 2**64 - 1))
 def test_every_64_bit_integer_in_every_base(number: int) -> None:
     for text in (f"{number}", f"{number:#x}", f"{number:#o}", f"{number:#b}"):
-        assert plain(text) == number
+        assert resolve_plain(text) == number
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_float_keeps_its_value(number: float) -> None:
-    assert plain(repr(number)) == number
+    assert resolve_plain(repr(number)) == number

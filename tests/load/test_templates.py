@@ -29,9 +29,7 @@ def reported(name: str, text: str) -> list[tuple[str, int, str]]:
     ],
 )
 def test_files_that_contain_manifests(name: str, text: str, what: str, line: int) -> None:
-    ((rule, found_at, message),) = reported(name, text)
-    assert (rule, found_at) == ("APF003", line)
-    assert message.startswith(f"this is {what} and was not checked. ")
+    assert reported(name, text) == [("APF003", line, f"this is {what} and is not checked")]
 
 
 @pytest.mark.parametrize("name", ["main.tf", "README.md"])
@@ -44,13 +42,13 @@ def test_files_without_a_manifest_are_other_text(name: str) -> None:
 def test_horizontal_rule_in_yaml(rule_line: str, shown: str) -> None:
     ((rule, line, message),) = reported("a.yaml", f"{rule_line}\n{MANIFEST}")
     assert (rule, line) == ("APF001", 1)
-    assert message.startswith(f"{shown} is a horizontal rule of Markdown, not YAML. Separate documents with `---`")
+    assert message == f"{shown} is a horizontal rule of Markdown, not YAML"
 
 
 def test_fence_in_yaml() -> None:
     ((rule, line, message),) = reported("a.yaml", f"```yaml\n{MANIFEST}```\n")
     assert (rule, line) == ("APF001", 1)
-    assert message.startswith('"```yaml" is a fence of Markdown, not YAML. Remove it')
+    assert message == '"```yaml" is a code fence of Markdown, not YAML'
 
 
 def test_wildcard_without_quotes_is_still_an_alias() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.load.tree import Mapping, Scalar
-from apflint.load.yaml import MAX_DEPTH, MAX_LENGTH, MAX_VALUES, YamlDocument, YamlError, compose, documents
+from apflint.budgets import MAX_DEPTH, MAX_DOCUMENT_CHARACTERS, MAX_VALUES
+from apflint.load.tree import Mapping, ParsedDocument, ParseError, Scalar
+from apflint.load.yaml import parse_documents, parse_tree
 
 
 def pieces(text: str) -> list[str]:
-    return [text[found.start : found.end] for found in documents(text)]
+    return [text[found.start : found.end] for found in parse_documents(text)]
 
 
-def error(text: str) -> YamlError:
-    (found,) = [found.error for found in documents(text) if found.error]
+def error(text: str) -> ParseError:
+    (found,) = [found.error for found in parse_documents(text) if found.error]
     return found
 
 
@@ -25,7 +26,7 @@ def place(text: str) -> str:
 
 def roots(text: str) -> list[bool | None]:
     """For each document: whether there is something in it; None for an error."""
-    return [None if found.error else found.root is not None for found in documents(text)]
+    return [None if found.error else found.root is not None for found in parse_documents(text)]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_broken_document_leaves_the_others_readable() -> None:
 
 def test_the_places_of_later_documents_are_offsets_into_the_whole_text() -> None:
     text = "a: 1\n---\nb: c: d\n---\né: 😀\nname: value\n"
-    *_, last = documents(text)
+    *_, last = parse_documents(text)
     assert isinstance(last.root, Mapping)
     assert [(text[k.start : k.end], text[v.start : v.end]) for k, v in last.root.pairs] == [
         ("é", "😀"),
@@ -145,13 +146,13 @@ def test_a_syntax_error_is_where_a_person_would_point(marked: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: [b\n", "`[` that is opened here is not closed"),
+        ("a: [b\n", "this `[` is not closed"),
         ("a: {b: c\nd: e\n", "`}` is missing"),
         ("a: [b]]\n", "`]` closes nothing"),
         ('a: "b" c\n', "after the closing quote"),
-        ("a: b\n  c: d\n", "indented below a line that has a value"),
+        ("a: b\n  c: d\n", "indented below a line that already has a value"),
         ("a: *x\n", "no anchor `&x`"),
-        ("? [a]\n: b\n", "only words as keys"),
+        ("? [a]\n: b\n", "a key must not be a list"),
     ],
 )
 def test_what_a_syntax_error_says(text: str, words: str) -> None:
@@ -180,18 +181,18 @@ def test_values_have_a_limit() -> None:
 
 
 def test_length_has_a_limit() -> None:
-    assert error("a: " + "b" * MAX_LENGTH).limit == "apflint"
+    assert error("a: " + "b" * MAX_DOCUMENT_CHARACTERS).limit == "apflint"
 
 
 def test_only_the_wanted_documents_are_read() -> None:
-    found = list(documents("a: 1\n---\nb: [\n---\nc: 2\n", lambda start, _: start != 5))
+    found = list(parse_documents("a: 1\n---\nb: [\n---\nc: 2\n", lambda start, _: start != 5))
     assert [(document.start, document.error) for document in found] == [(0, None), (14, None)]
 
 
 def test_a_document_read_again_is_the_same() -> None:
     text = "a: 1\n---\nb: [x, {y: z}]\n---\nc: 2\n"
-    for document in documents(text):
-        again = compose(text, document.start, document.end)
+    for document in parse_documents(text):
+        again = parse_tree(text, document.start, document.end)
         assert isinstance(again, Mapping)
         assert isinstance(document.root, Mapping)
         assert [(k.start, k.value, v.end) for k, v in again.pairs] == [
@@ -201,7 +202,7 @@ def test_a_document_read_again_is_the_same() -> None:
 
 def test_the_tag_that_makes_a_string() -> None:
     for text in ("! yes", "&a ! yes", "!  5"):
-        (document,) = documents(text)
-        assert isinstance(document, YamlDocument)
+        (document,) = parse_documents(text)
+        assert isinstance(document, ParsedDocument)
         assert isinstance(document.root, Scalar)
         assert isinstance(document.root.value, str)

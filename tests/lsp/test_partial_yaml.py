@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.load.tree import Mapping, Scalar, Sequence
-from apflint.load.yaml import compose
+from apflint.load.yaml import parse_tree
 from apflint.lsp.cursor import insertion_point
 from apflint.lsp.partial_yaml import (
     MAX_DOCUMENT_CHARACTERS,
@@ -133,7 +133,7 @@ TREES = st.recursive(
 @given(st.dictionaries(KEYS, TREES, min_size=1, max_size=4), st.booleans())
 def test_entries_of_a_valid_document_equal_its_tree(value: dict[str, Any], deeper: bool) -> None:
     text = _block(value, 0, deeper=deeper).lstrip("\n")
-    tree = _scalars(compose(text, 0, len(text)))
+    tree = _scalars(parse_tree(text, 0, len(text)))
     entries = read_entries(text, DocumentExtent(0, len(text)))
     assert {entry.path: entry.value for entry in entries if entry.text} == tree
 

@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
-from apflint.load.comments import comments
+from apflint.load.comments import find_comments
 from apflint.load.source import Source
 from apflint.lsp.convert import offset_at, offsets_of_span, text_edits
 from apflint.lsp.diagnostics import findings_between
@@ -136,7 +136,7 @@ def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
         comment.start <= end <= comment.end
         and rule in comment.text
         and comment.scope[0] <= at - document.start < comment.scope[1]
-        for comment in comments(Source(source.name, text), "apflint:")
+        for comment in find_comments(Source(source.name, text), "apflint:")
     )
 
 

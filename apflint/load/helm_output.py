@@ -1,0 +1,52 @@
+"""Splits the output of `helm template` into the templates that rendered it, by its `# Source: FILE` lines."""
+
+from __future__ import annotations
+
+import re
+
+from apflint.budgets import MAX_HELM_TEMPLATES
+from apflint.load.source import STDIN, Source
+
+# Helm writes it right below a document's `---`; anywhere else it is a comment of the user.
+_SOURCE_LINE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
+_LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
+
+
+def split_helm_output(text: str) -> list[Source] | None:
+    """Return one source for each template in the output of `helm template`, or None for other text.
+
+    A template that renders several documents is one source with all of them, in order.
+    """
+    ranges = find_helm_templates(text)
+    if not ranges:
+        return None
+    first = _SOURCE_LINE.search(text)
+    head = text[: first.start()] if first else ""
+    sources = [Source(STDIN, head)] if head.strip().strip("-").strip() else []
+    return sources + [Source(name, _join(text, parts), rendered=True) for name, parts in ranges.items()]
+
+
+def find_helm_templates(text: str) -> dict[str, list[tuple[int, int]]]:
+    """Return where each template of a chart is in the output of `helm template`; empty for other text.
+
+    A template has start and end of each range below one of its `# Source: FILE` lines, in order. Templates may alternate,
+    because Helm sorts documents by kind.
+    """
+    matches = list(_SOURCE_LINE.finditer(text))
+    if not 0 < len(matches) <= MAX_HELM_TEMPLATES:
+        return {}
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    for match, end in zip(matches, ends, strict=True):
+        ranges.setdefault(match.group(1).strip(), []).append((match.end(), end))
+    return ranges
+
+
+def _join(text: str, ranges: list[tuple[int, int]]) -> str:
+    bodies = []
+    for start, end in ranges:
+        body = text[start:end].removeprefix("\r").removeprefix("\n")
+        if end < len(text) and (marker := _LAST_MARKER.search(body)):
+            body = body[: marker.start()]
+        bodies.append(body)
+    return "---\n".join(bodies)
