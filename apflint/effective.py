@@ -153,10 +153,10 @@ class Effective:
     @cached_property
     def limits(self) -> Limits:
         """The seats of every priority level of `configuration`."""
-        from apflint.evaluate.limits import compute
+        from apflint.evaluate.limits import compute_limits
 
         levels = tuple(self.configuration.levels.values())
-        return compute(levels, self.configuration.order, self.assumptions.server_concurrency, self.release)
+        return compute_limits(levels, self.configuration.order, self.assumptions.server_concurrency, self.release)
 
     @cached_property
     def proofs(self) -> Analysis:

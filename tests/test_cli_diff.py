@@ -17,7 +17,7 @@ from apflint.diff import requests as changes
 from apflint.diff.requests import Difference, Side, compare_configurations
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
-from apflint.evaluate.limits import compute
+from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.requestinfo import seen_by_apf
 from apflint.output import diff_markdown, diff_text, diff_words
 from apflint.output.console import Style
@@ -54,7 +54,7 @@ def schema(name: str, target: str, group: str = "dev", method: str | None = "ByU
 
 def side(*values: dict[str, Any], defaults: bool = True, seats: int = 600) -> Side:
     found = build_configuration(objects([*values]), BUILT_IN, defaults=defaults)
-    return Side(found, compute(tuple(found.levels.values()), found.order, seats, RELEASE))
+    return Side(found, compute_limits(tuple(found.levels.values()), found.order, seats, RELEASE))
 
 
 def told(found: Difference) -> set[tuple[str, str, str]]:

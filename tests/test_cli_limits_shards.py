@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate import shards
-from apflint.evaluate.limits import Limits, compute
+from apflint.evaluate.limits import Limits, compute_limits
 from apflint.model import flow_schema, priority_level
 from apflint.output import limits as limits_text
 from apflint.output import shards as shards_text
@@ -55,7 +55,7 @@ def _limits(kubernetes: str = "1.36", total: int = 600, **changed: Any) -> Limit
             "catch-all": "catch-all",
         }.items()
     ]
-    return compute(levels, schemas, total, target)
+    return compute_limits(levels, schemas, total, target)
 
 
 def test_limits_as_json() -> None:

@@ -20,7 +20,6 @@ from apflint.checks.system_users import (
     typical_requests,
 )
 from apflint.evaluate.configuration import matching_order
-from apflint.evaluate.level_quality import is_at_least_as_good
 from apflint.evaluate.match import ALL
 from apflint.finding import Problem
 from apflint.location import Place
@@ -166,7 +165,7 @@ def _is_worse(effective: Effective, level: _Level, capture: _Capture) -> bool:
     reserved = effective.limits.level(_level_of(capture.protected))
     if level.limits is None or reserved is None:
         return True
-    return not (level.is_dedicated and is_at_least_as_good(level.limits, reserved))
+    return not (level.is_dedicated and level.limits.is_at_least_as_good_as(reserved))
 
 
 def _problem(effective: Effective, moves: Passages, level: _Level, captures: list[_Capture]) -> Problem:

@@ -147,10 +147,10 @@ def _described(changes: Mapping[str, SeatChange], but: str, form: str) -> list[s
 
 def _stock_shares(effective: Effective) -> dict[str, int]:
     """Shares of the release's own levels, by name."""
-    from apflint.evaluate.limits import shares_of  # only files with levels need it
+    from apflint.evaluate.limits import get_shares  # only files with levels need it
 
     levels = builtin.workspace_objects(effective.release).priority_levels
-    return {level.name: shares_of(level, effective.release) for level in levels}
+    return {level.name: get_shares(level, effective.release) for level in levels}
 
 
 def _stock_seats(effective: Effective) -> dict[str, int]:

@@ -16,7 +16,6 @@ from apflint.output.explain import place, resolution_json
 from apflint.output.json_text import to_json
 from apflint.output.limits import comparison_json, level_json
 from apflint.output.sanitize import sanitize
-from apflint.releases import release
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
@@ -131,7 +130,7 @@ def _level_json(level: LevelLimits, limits: Limits) -> dict[str, Any]:
         "limits": level_json(level, limits),
         "fates": [
             {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
-            for fate in fates(level, release(limits.kubernetes))
+            for fate in fates(level, limits.release)
         ],
     }
 

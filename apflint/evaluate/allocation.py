@@ -1,6 +1,7 @@
-"""How the server shares out seats among levels that lend and borrow.
+"""How the server allocates seats to priority levels that lend and borrow.
 
-The problem is that of KEP-1040, "Seat Borrowing": everybody gets the same proportion of what it wants, within bounds.
+Source: `computeConcurrencyAllocation` in staging/src/k8s.io/apiserver/pkg/util/flowcontrol/conc_alloc.go, and KEP-1040,
+"Seat Borrowing": every level gets the same proportion of its target, within its bounds.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MIN_TARGET = 0.001
-"""The least that a level is reckoned to want when seats are shared out (`MinTarget`)."""
+"""Minimum target of a level when seats are allocated (`MinTarget`)."""
 _TOLERANCE = 1e-7
-"""How far sums of bounds may be off (`epsilon` in `computeConcurrencyAllocation`)."""
+"""Tolerance for sums of bounds (`epsilon` in `computeConcurrencyAllocation`)."""
 
 
-class Wish(NamedTuple):
-    """What one level takes part with when seats are shared out."""
+class AllocationItem(NamedTuple):
+    """Bounds and target of one priority level, in seats (`allocProblemItem`)."""
 
     lower: float
     upper: float
@@ -28,52 +29,48 @@ class Wish(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """How seats are shared out: one number for each wish, and the proportion of its target that each gets."""
+    """Seats of each item, and the proportion of its target that an item gets if its bounds allow it."""
 
-    allocations: tuple[float, ...]
+    seats: tuple[float, ...]
     fair_proportion: float
 
 
-def allocate(required: int, wishes: Sequence[Wish]) -> Allocation:
-    """Share out `required` seats: everybody the same proportion of its target, but within its bounds.
+def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | None:
+    """Allocate `required` seats, or return None if the server reports an error and leaves all limits as they are.
 
-    Raises ValueError where the server reports an error (and leaves the limits as they are): bounds that contradict
-    each other, a target below the lower bound, sums that cannot be met. Source: `computeConcurrencyAllocation`; here
-    the proportion is found by bisecting the sorted bounds.
+    That is the case for contradictory bounds, for a target below the lower bound, and for bounds whose sums do not admit
+    the required seats. The server searches the proportion step by step; here the sorted bounds are bisected.
     """
-    if required < 0:
-        raise ValueError(f"{required} seats cannot be shared out")
-    for place, wish in enumerate(wishes):
-        if not 0 <= wish.lower <= wish.target or wish.upper < wish.lower:
-            raise ValueError(f"the bounds of item {place} contradict each other: {wish}")
-    lowest, highest = fsum(wish.lower for wish in wishes), fsum(wish.upper for wish in wishes)
+    if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
+        return None
+    lowest, highest = fsum(item.lower for item in items), fsum(item.upper for item in items)
     if lowest - required > _TOLERANCE or required - highest > _TOLERANCE:
-        raise ValueError(f"{required} seats cannot be shared out between {lowest:g} and {highest:g}")
+        return None
     if required == 0:
-        return Allocation((0.0,) * len(wishes), 0.0)
-    targets = [max(wish.target, MIN_TARGET) for wish in wishes]
-    lows = [wish.lower / target for wish, target in zip(wishes, targets, strict=True)]
-    highs = [wish.upper / target for wish, target in zip(wishes, targets, strict=True)]
+        return Allocation((0.0,) * len(items), 0.0)
+    targets = [max(item.target, MIN_TARGET) for item in items]
+    lows = [item.lower / target for item, target in zip(items, targets, strict=True)]
+    highs = [item.upper / target for item, target in zip(items, targets, strict=True)]
     if lowest - required > -_TOLERANCE:
-        return Allocation(tuple(wish.lower for wish in wishes), min(lows))
+        return Allocation(tuple(item.lower for item in items), min(lows))
     if required - highest > -_TOLERANCE:
-        return Allocation(tuple(wish.upper for wish in wishes), max(highs))
+        return Allocation(tuple(item.upper for item in items), max(highs))
 
-    def shared(proportion: float) -> tuple[float, ...]:
+    def seats_at(proportion: float) -> tuple[float, ...]:
         return tuple(
-            max(wish.lower, min(wish.upper, proportion * target)) for wish, target in zip(wishes, targets, strict=True)
+            max(item.lower, min(item.upper, proportion * target)) for item, target in zip(items, targets, strict=True)
         )
 
-    # The sum grows with the proportion, in straight lines from one bound to the next: find the line, then the point.
+    # The sum of seats grows with the proportion, linearly between two neighboring bounds: find the segment, then the point.
     bounds = sorted({0.0, *lows, *highs})
     first, last = 0, len(bounds) - 1
     while last - first > 1:
         middle = (first + last) // 2
-        if fsum(shared(bounds[middle])) < required:
+        if fsum(seats_at(bounds[middle])) < required:
             first = middle
         else:
             last = middle
     start = bounds[first]
     slope = fsum(target for target, low, high in zip(targets, lows, highs, strict=True) if low <= start < high)
-    proportion = start + (required - fsum(shared(start))) / slope if slope else bounds[last]
-    return Allocation(shared(proportion), proportion)
+    proportion = start + (required - fsum(seats_at(start))) / slope if slope else bounds[last]
+    return Allocation(seats_at(proportion), proportion)

@@ -99,13 +99,13 @@ def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
                 origin=_origin(level_object, effective) if level_object else absent,
                 limits=limits.level(name) if level_object else None,
                 absence=absences[name],
-                has_borrowing=limits.borrowing,
+                has_borrowing=limits.release.has_borrowing,
                 schemas=users,
                 schema_names=tuple(nodes[at].name for at in users),
                 is_reachable=any(nodes[at].state in ("reachable", "last resort") for at in users),
             )
         )
-    return Picture(limits.kubernetes, limits.server_concurrency, tuple(nodes), tuple(levels))
+    return Picture(limits.release.name, limits.server_concurrency, tuple(nodes), tuple(levels))
 
 
 def _state(schema: FlowSchema, positions: Mapping[Document, int], unreachable: Unreachable) -> State:

@@ -149,7 +149,7 @@ class LevelNode(NamedTuple):
             return "exempt" + (f", nominal {limits.nominal}" if limits.nominal else "")
         text = f"nominal {limits.nominal}"
         if self.has_borrowing:
-            text += f", min {limits.minimum}, max {limits.maximum}, attainable {limits.attainable}"
+            text += f", min {limits.min}, max {limits.max}, attainable {limits.attainable}"
         return text
 
     @property

@@ -221,7 +221,7 @@ def _level(box: Box, at: int, level: LevelNode, longest: int) -> Iterator[str]:
 
 def _bar(limits: LevelLimits, longest: int) -> Iterator[str]:
     """Yield the seats of a level as a bar; the longest of all fills the card."""
-    figures = limits.minimum, limits.nominal, limits.attainable
+    figures = limits.min, limits.nominal, limits.attainable
     minimum, nominal, attainable = (round(_BAR_WIDTH * seats / longest, 1) if longest else 0 for seats in figures)
     yield f'<rect class="track" x="14" y="29" width="{_BAR_WIDTH}" height="10" rx="2"/>'
     yield f'<rect class="bar lent" x="14" y="29" width="{nominal:g}" height="10" rx="2"/>'

@@ -70,8 +70,8 @@ def _seats(limits: LevelLimits, server: int) -> str:
     if limits.type == "Exempt":
         return ""
     text = f"{pluralize(limits.nominal, 'seat')} of the {server} of one API server"
-    if limits.minimum != limits.nominal or limits.attainable != limits.nominal:
-        text += f"; at least {limits.minimum}, and up to {limits.attainable} while other levels are idle"
+    if limits.min != limits.nominal or limits.attainable != limits.nominal:
+        text += f"; at least {limits.min}, and up to {limits.attainable} while other levels are idle"
     return f"{text}."
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
     from apflint.output.diff_words import Sides
 
-_FIGURES = (("Seats", "nominal"), ("Least", "minimum"), ("Reach", "attainable"), ("Waiting", "max_queued"))
+_FIGURES = (("Seats", "nominal"), ("Least", "min"), ("Reach", "attainable"), ("Waiting", "max_queued"))
 _ROWS = 40
 """A comment on GitHub has room for 65,536 characters: with the bounds of `diff_words` this stays below."""
 
@@ -40,7 +40,7 @@ def _answer(found: Difference, sides: Sides) -> Iterator[str]:
     yield " ".join((f"**{first}**", *rest))
     old, new = found.old.limits, found.new.limits
     size = words.step(old.server_concurrency, new.server_concurrency)
-    kubernetes = words.step(old.kubernetes, new.kubernetes)
+    kubernetes = words.step(old.release.name, new.release.name)
     yield f"{format_code(sides.old)} → {format_code(sides.new)}, Kubernetes {_arrow(kubernetes)}, {_arrow(size)} seats in one API server"
 
 

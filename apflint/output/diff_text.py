@@ -52,7 +52,7 @@ def _answer(found: Difference, sides: Sides, style: Style, paint: Painter) -> It
     where = f"{sanitize(sides.old)} -> {sanitize(sides.new)}"
     yield from (
         paint(line, "dim")
-        for line in wrap(f"{where}, Kubernetes {words.step(old.kubernetes, new.kubernetes)}", style.width)
+        for line in wrap(f"{where}, Kubernetes {words.step(old.release.name, new.release.name)}", style.width)
     )
 
 

@@ -10,7 +10,6 @@ from apflint.evaluate import explanation, flows
 from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
 from apflint.evaluate.deadline import deadline
 from apflint.evaluate.requestinfo import long_running
-from apflint.releases import release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,8 +177,8 @@ def outcome_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     return {
         "limits": {
             "nominal": level.nominal,
-            "min": level.minimum,
-            "max": level.maximum,
+            "min": level.min,
+            "max": level.max,
             "shares": level.shares,
             "maxSeats": level.max_seats,
             "maxListSeats": level.max_list_seats,
@@ -210,7 +209,7 @@ def reasons_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     return {
         "fates": [
             {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
-            for fate in flows.fates(answer.level, release(limits.kubernetes), answer.wait_seconds)
+            for fate in flows.fates(answer.level, limits.release, answer.wait_seconds)
         ],
         "considered": [_considered_json(tried) for tried in answer.considered],
         "skipped": [

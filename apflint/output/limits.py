@@ -26,7 +26,7 @@ def limits_json(limits: Limits) -> dict[str, object]:
     """The object that `limits --format json` prints. Seats and requests, per API server."""
     return {
         "serverConcurrency": limits.server_concurrency,
-        "kubernetes": limits.kubernetes,
+        "kubernetes": limits.release.name,
         "levels": [level_json(level, limits) for level in limits.levels],
     }
 
@@ -44,9 +44,9 @@ def level_json(level: LevelLimits, limits: Limits) -> dict[str, object]:
         "limitResponse": level.response,
         "shares": level.shares,
         "nominal": level.nominal,
-        "min": level.minimum,
-        "max": level.maximum,
-        "acv": level.nominal if limited and not limits.borrowing else None,
+        "min": level.min,
+        "max": level.max,
+        "acv": level.nominal if limited and not limits.release.has_borrowing else None,
         "idle": level.idle,
         "attainable": level.attainable,
         "maxSeats": level.max_seats,
@@ -64,8 +64,8 @@ def level_json(level: LevelLimits, limits: Limits) -> dict[str, object]:
 def comparison_json(old: Limits, new: Limits) -> dict[str, object]:
     """The object that `limits --compare --format json` prints; `change` is added, removed, changed or same."""
     return {
-        "old": {"serverConcurrency": old.server_concurrency, "kubernetes": old.kubernetes},
-        "new": {"serverConcurrency": new.server_concurrency, "kubernetes": new.kubernetes},
+        "old": {"serverConcurrency": old.server_concurrency, "kubernetes": old.release.name},
+        "new": {"serverConcurrency": new.server_concurrency, "kubernetes": new.release.name},
         "levels": [
             {
                 "name": change.name,
@@ -92,8 +92,8 @@ def render(limits: Limits, *, width: int | None = None, paint: Painter | None = 
             "SHARES": str(level.shares),
             "NOMINAL": str(level.nominal),
             "ACV": str(level.nominal) if level.type == "Limited" else "-",
-            "MIN": str(level.minimum),
-            "MAX": str(level.maximum),
+            "MIN": str(level.min),
+            "MAX": str(level.max),
             "REACH": str(level.attainable) if level.type == "Limited" else "-",
             "IDLE": str(level.idle),
             "PER REQUEST": str(level.max_list_seats),
@@ -107,7 +107,7 @@ def render(limits: Limits, *, width: int | None = None, paint: Painter | None = 
         }
         rows.append([cells[column.title or "BAR"] for column in columns])
     drawn = table(columns, rows, width, paint)
-    title = f"Kubernetes {limits.kubernetes}, server concurrency limit {limits.server_concurrency} (seats of one API server)"
+    title = f"Kubernetes {limits.release.name}, server concurrency limit {limits.server_concurrency} (seats of one API server)"
     parts = [wrap(title, width), drawn.lines]
     parts += [
         _sentences(
@@ -120,7 +120,7 @@ def render(limits: Limits, *, width: int | None = None, paint: Painter | None = 
 
 
 def _columns(limits: Limits, *, bars: bool) -> list[Column]:
-    borrowing = limits.borrowing
+    borrowing = limits.release.has_borrowing
     return [
         Column("PRIORITY LEVEL", left=True),
         *([Column("", rank=4, left=True)] if bars else []),
@@ -152,7 +152,7 @@ def _bar(level: LevelLimits, longest: int, *, unicode: bool) -> str:
         return ""
     kept, lent = "█░" if unicode else "#-"
     size = max(1, round(level.nominal * _BAR / longest))
-    full = size if level.minimum == level.nominal else min(size - 1, round(level.minimum * _BAR / longest))
+    full = size if level.min == level.nominal else min(size - 1, round(level.min * _BAR / longest))
     return kept * full + lent * (size - full)
 
 
@@ -160,7 +160,7 @@ def _legend(limits: Limits, shown: list[str], left_out: list[str]) -> list[str]:
     shares = sum(level.shares for level in limits.levels)
     meanings = {
         "": "Bars: the nominal limit; the pale part is what the level may lend."
-        if limits.borrowing
+        if limits.release.has_borrowing
         else "Bars: the ACV.",
         "ACV": f"ACV: the seats of the level, {limits.server_concurrency} x shares / {shares}, rounded up."
         " Nothing is borrowed before Kubernetes 1.26.",
@@ -215,7 +215,7 @@ def render_comparison(old: Limits, new: Limits, *, width: int | None = None, pai
     changes = compare_levels(old, new)
     moved = [change for change in changes if _kind(change) != "same"]
     title = (
-        f"Kubernetes {_step(old.kubernetes, new.kubernetes)}, server concurrency limit "
+        f"Kubernetes {_step(old.release.name, new.release.name)}, server concurrency limit "
         f"{_step(old.server_concurrency, new.server_concurrency)} (seats of one API server)"
     )
     parts = [wrap(title, width)]
@@ -260,7 +260,7 @@ def _comparison_row(change: LevelChange) -> list[Cell | str]:
         gain,
         *(
             _step(getattr(old, field, None), getattr(new, field, None))
-            for field in ("nominal", "shares", "minimum", "maximum", "attainable", "max_queued")
+            for field in ("nominal", "shares", "min", "max", "attainable", "max_queued")
         ),
     ]
 

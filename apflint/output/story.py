@@ -147,15 +147,13 @@ def _seats(level: LevelLimits, explainer: Explainer, single: str) -> str:
     if level.type == "Exempt":
         own = f" {level.nominal} {total} count as its own ({level.shares} shares)." if level.nominal else ""
         return f"No limit.{own}"
-    if not limits.borrowing:
+    if not limits.release.has_borrowing:
         return f"{level.nominal} {total} ({level.shares} assured shares){single}."
     does = [
-        *(["lends"] if level.minimum < level.nominal else []),
+        *(["lends"] if level.min < level.nominal else []),
         *(["borrows"] if level.attainable > level.nominal else []),
     ]
-    varies = (
-        f"{level.minimum} to {level.attainable} as it {' and '.join(does)}" if does else "it neither lends nor borrows"
-    )
+    varies = f"{level.min} to {level.attainable} as it {' and '.join(does)}" if does else "it neither lends nor borrows"
     return f"{level.nominal} {total} ({level.shares} shares); {varies}{single}."
 
 

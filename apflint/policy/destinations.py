@@ -38,9 +38,9 @@ def mismatches(place: Place, wanted: Destination) -> list[tuple[str, str]]:
     if wanted.when_full and place.when_full not in wanted.when_full:
         found.append(("whenFull", f'at "{level.name}" a request without a free seat is {place.when_full}'))
     # A level without a limit has seats enough, whatever its figures.
-    if wanted.min_seats is not None and level.type != "Exempt" and level.minimum < wanted.min_seats:
-        lends = f" of {level.nominal}, and lends the others" if level.minimum < level.nominal else ""
-        found.append(("minSeats", f'"{level.name}" keeps {pluralize(level.minimum, "seat")}{lends}'))
+    if wanted.min_seats is not None and level.type != "Exempt" and level.min < wanted.min_seats:
+        lends = f" of {level.nominal}, and lends the others" if level.min < level.nominal else ""
+        found.append(("minSeats", f'"{level.name}" keeps {pluralize(level.min, "seat")}{lends}'))
     if wanted.distinguisher is not None and place.distinguisher != wanted.distinguisher:
         found.append(("distinguisher", f'the distinguisher is "{place.distinguisher or ""}"'))
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.evaluate import flows
 from apflint.evaluate.classify import Classifier
-from apflint.evaluate.limits import compute
+from apflint.evaluate.limits import compute_limits
 from apflint.location import Span
 from apflint.policy import conditions
 from apflint.policy.batches import batches, spoken_of
@@ -66,7 +66,7 @@ class Runner:
         self.suite = suite
         self.configuration = configuration
         self._release = release
-        self.limits: Limits = compute(
+        self.limits: Limits = compute_limits(
             tuple(configuration.levels.values()), configuration.order, server_concurrency, release
         )
         self._levels = {level.name: level for level in self.limits.levels}

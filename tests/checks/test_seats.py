@@ -9,7 +9,7 @@ import pytest
 from support.builders import effective, findings, flow_schema, priority_level
 
 from apflint.effective import Assumptions
-from apflint.evaluate.limits import compute
+from apflint.evaluate.limits import compute_limits
 from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_seats_are_those_of_the_limits(shares: int, total: int) -> None:
     objects = (priority_level("batch", shares), flow_schema("ci", "batch"))
     (finding,) = findings(*objects, only="APF603", assumptions=assumptions)
     configuration = effective(*objects).configuration
-    after = compute(tuple(configuration.levels.values()), configuration.order, total, NEWEST)
+    after = compute_limits(tuple(configuration.levels.values()), configuration.order, total, NEWEST)
     now = {each.name: each.nominal for each in after.levels}
     assert f"takes {now['batch']} of {total} seats" in finding.message
     stated = changes(finding)
@@ -159,8 +159,8 @@ def test_seats_taken_are_what_limits_says(shares: int, total: int) -> None:
     objects = (priority_level("batch", shares), flow_schema("ci", "batch"))
     (found,) = findings(*objects, only="APF603", assumptions=assumptions)
     order, levels = effective(*objects).configuration.order, effective(*objects).configuration.levels
-    after = compute(tuple(levels.values()), order, total, NEWEST)
-    before = compute(tuple(one for one in levels.values() if one.name != "batch"), order, total, NEWEST)
+    after = compute_limits(tuple(levels.values()), order, total, NEWEST)
+    before = compute_limits(tuple(one for one in levels.values() if one.name != "batch"), order, total, NEWEST)
     losses = {
         one.name: (one.nominal, now.nominal)
         for one in before.levels

@@ -120,7 +120,7 @@ def _limits(level: PriorityLevelConfiguration, others: int = 10) -> limits.Level
         "limited": {"nominalConcurrencyShares": others, "lendablePercent": 50, "limitResponse": {"type": "Reject"}},
     }
     levels = [level, priority_level({"metadata": {"name": "other"}, "spec": other}, _DOCUMENT, _RELEASE)]
-    return limits.compute(levels, (), 100, _RELEASE).levels[0]
+    return limits.compute_limits(levels, (), 100, _RELEASE).levels[0]
 
 
 def test_fates_of_a_queueing_level() -> None:

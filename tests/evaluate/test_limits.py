@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from apflint.evaluate import limits
-from apflint.evaluate.allocation import Allocation, Wish, allocate
+from apflint.evaluate.allocation import Allocation, AllocationItem, allocate
 from apflint.model import flow_schema, priority_level
 from apflint.releases import SERVER_CONCURRENCY, release
 from apflint.settings import Settings
@@ -61,8 +61,8 @@ def _hold(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
     for case, total, specs, theirs in rows:
         levels = [limited_level(name, spec) for name, spec in (_MANDATORY | specs).items()]
         mine: dict[str, list[int | None]] = {
-            level.name: [level.nominal, level.minimum, level.maximum, level.idle, level.max_seats]
-            for level in limits.compute(levels, (), total, release("1.36")).levels
+            level.name: [level.nominal, level.min, level.max, level.idle, level.max_seats]
+            for level in limits.compute_limits(levels, (), total, release("1.36")).levels
         }
         wrong |= {(case, name): (mine.get(name), said) for name, said in theirs.items() if mine.get(name) != said}
     assert wrong == {}
@@ -98,13 +98,13 @@ def test_limits_are_those_of_the_server_in_the_whole_recording(shared: Path) -> 
 def _hold_allocations(rows: list[dict[str, Any]]) -> None:
     assert rows
     for row in rows:
-        wishes = [Wish(item["lower"], item["upper"], item["target"]) for item in row["items"]]
+        items = [AllocationItem(item["lower"], item["upper"], item["target"]) for item in row["items"]]
         if row["expect"]["error"]:
-            with pytest.raises(ValueError, match=r"shared out|contradict"):
-                allocate(row["requiredSum"], wishes)
+            assert allocate(row["requiredSum"], items) is None
             continue
-        mine = allocate(row["requiredSum"], wishes)
-        assert mine.allocations == pytest.approx(row["expect"]["allocations"], rel=1e-9, abs=0), row["id"]
+        mine = allocate(row["requiredSum"], items)
+        assert mine is not None
+        assert mine.seats == pytest.approx(row["expect"]["allocations"], rel=1e-9, abs=0), row["id"]
         assert mine.fair_proportion == pytest.approx(row["expect"]["fairProp"], rel=1e-9, abs=0), row["id"]
 
 
@@ -138,16 +138,16 @@ _EXEMPT = st.builds(
 @given(_SPECS, _EXEMPT, st.integers(1, 100_000))
 def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: int) -> None:
     levels = [limited_level(name, spec) for name, spec in (_MANDATORY | specs | {"exempt": exempt}).items()]
-    found = limits.compute(levels, (), total, release("1.36"))
+    found = limits.compute_limits(levels, (), total, release("1.36"))
     assert total <= found.nominal_sum < total + len(levels)
-    assert limits.compute(levels[::-1], (), total, release("1.36")) == found
+    assert limits.compute_limits(levels[::-1], (), total, release("1.36")) == found
     for level in found.levels:
-        assert 0 <= level.minimum <= level.nominal <= level.maximum
+        assert 0 <= level.min <= level.nominal <= level.max
         if level.type == "Limited":
-            assert level.minimum <= level.idle <= level.maximum
-            assert level.minimum <= level.attainable <= level.maximum
+            assert level.min <= level.idle <= level.max
+            assert level.min <= level.attainable <= level.max
             # What a level attains is what the server gives it when it alone wants a lot.
-            alone = limits.current_limits(found, {level.name: 1e9}, release("1.36"))[level.name]
+            alone = limits.current_limits(found, {level.name: 1e9})[level.name]
             assert alone == level.attainable
 
 
@@ -158,15 +158,18 @@ def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: in
 def test_what_is_shared_out_adds_up_and_keeps_its_bounds(
     parts: list[tuple[float, float, float]], between: float
 ) -> None:
-    wishes = [Wish(lower, lower + more, lower + target) for lower, more, target in parts]
-    least, most = math.ceil(sum(wish.lower for wish in wishes)), math.floor(sum(wish.upper for wish in wishes))
+    items = [AllocationItem(lower, lower + more, lower + target) for lower, more, target in parts]
+    least, most = math.ceil(sum(item.lower for item in items)), math.floor(sum(item.upper for item in items))
     assume(least <= most)
     required = least + math.floor(between * (most - least))
-    given_out = allocate(required, wishes).allocations
+    allocation = allocate(required, items)
+    assert allocation is not None
     if required:
-        assert sum(given_out) == pytest.approx(required, rel=1e-9, abs=1e-6)
-        for wish, seats in zip(wishes, given_out, strict=True):
-            assert wish.lower <= seats <= wish.upper
+        assert sum(allocation.seats) == pytest.approx(required, rel=1e-9, abs=1e-6)
+        for item, seats in zip(items, allocation.seats, strict=True):
+            assert item.lower <= seats <= item.upper
+    else:
+        assert set(allocation.seats) == {0.0}
 
 
 # Sums of bounds may be off by rounding: `epsilon` of computeConcurrencyAllocation is 1e-7.
@@ -174,23 +177,26 @@ def test_what_is_shared_out_adds_up_and_keeps_its_bounds(
 
 @pytest.mark.parametrize("off", [-0.9e-7, 0.0, 0.9e-7])
 def test_bounds_that_leave_no_room_but_for_rounding_are_what_levels_get(off: float) -> None:
-    assert allocate(3, [Wish(2, 8, 4), Wish(1 + off, 8, 4)]) == Allocation((2, 1 + off), (1 + off) / 4)
-    assert allocate(3, [Wish(0, 2, 4), Wish(0, 1 + off, 4)]) == Allocation((2, 1 + off), 0.5)
+    assert allocate(3, [AllocationItem(2, 8, 4), AllocationItem(1 + off, 8, 4)]) == Allocation(
+        (2, 1 + off), (1 + off) / 4
+    )
+    assert allocate(3, [AllocationItem(0, 2, 4), AllocationItem(0, 1 + off, 4)]) == Allocation((2, 1 + off), 0.5)
 
 
 @pytest.mark.parametrize("bounds", [(1 + 1.1e-7, 8), (0, 1 - 1.1e-7)])
 def test_bounds_that_are_off_by_more_than_rounding_cannot_be_met(bounds: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="1 seats cannot be shared out"):
-        allocate(1, [Wish(*bounds, 4)])
+    assert allocate(1, [AllocationItem(*bounds, 4)]) is None
 
 
 @pytest.mark.parametrize("bounds", [(1 - 1.1e-7, 8), (0, 1 + 1.1e-7)])
 def test_bounds_that_leave_more_room_than_rounding_share_it_out(bounds: tuple[float, float]) -> None:
-    assert allocate(1, [Wish(*bounds, 4)]).allocations == pytest.approx((1.0,), abs=1e-12)
+    allocation = allocate(1, [AllocationItem(*bounds, 4)])
+    assert allocation is not None
+    assert allocation.seats == pytest.approx((1.0,), abs=1e-12)
 
 
 def test_of_no_seats_nobody_gets_any() -> None:
-    assert allocate(0, [Wish(1e-7, 8, 4), Wish(0, 8, 0)]) == Allocation((0.0, 0.0), 0.0)
+    assert allocate(0, [AllocationItem(1e-7, 8, 4), AllocationItem(0, 8, 0)]) == Allocation((0.0, 0.0), 0.0)
 
 
 def test_before_borrowing_a_level_has_its_assured_part() -> None:
@@ -203,20 +209,20 @@ def test_before_borrowing_a_level_has_its_assured_part() -> None:
         limited_level("b", assured(70), "1.25", "v1beta2"),
         limited_level("c", assured(5), "1.25", "v1beta2"),
     ]
-    found = limits.compute(levels, (), 600, release("1.25"))
+    found = limits.compute_limits(levels, (), 600, release("1.25"))
     # ceil(600 * 30 / 105) and so on: the exempt level has no part in it, and nothing is lent or borrowed.
-    assert [(each.name, each.nominal, each.minimum, each.maximum, each.attainable) for each in found.levels] == [
+    assert [(each.name, each.nominal, each.min, each.max, each.attainable) for each in found.levels] == [
         ("a", 172, 172, 172, 172),
         ("b", 400, 400, 400, 400),
         ("c", 29, 29, 29, 29),
         ("exempt", 0, 0, 600, 600),
     ]
-    assert not found.borrowing
+    assert not found.release.has_borrowing
     # 15 % of the ACV: the patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request 118601).
     assert {each.max_seats for each in found.levels} == {0}
-    before = limits.compute(levels, (), 600, release("1.24"))
+    before = limits.compute_limits(levels, (), 600, release("1.24"))
     assert {each.max_seats for each in before.levels} == {None}
-    assert limits.current_limits(found, {"a": 500.0}, release("1.25")) == {"a": 172, "b": 400, "c": 29}
+    assert limits.current_limits(found, {"a": 500.0}) == {"a": 172, "b": 400, "c": 29}
 
 
 def test_exempt_shares_count_from_1_28() -> None:
@@ -225,7 +231,7 @@ def test_exempt_shares_count_from_1_28() -> None:
         levels = [
             limited_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()
         ]
-        found = limits.compute(levels, (), 600, release(kubernetes))
+        found = limits.compute_limits(levels, (), 600, release(kubernetes))
         assert [each.nominal for each in found.levels] == [nominal, 600 - nominal]
         (idle,) = [each.idle for each in found.levels if each.name == "exempt"]
         assert idle == (600 - nominal if kubernetes == "1.26" else idle)
@@ -234,13 +240,15 @@ def test_exempt_shares_count_from_1_28() -> None:
 
 def test_percentages_are_of_the_own_seats() -> None:
     spec = queue_settings(30, lendablePercent=50, borrowingLimitPercent=150)
-    (found,) = limits.compute([limited_level("a", spec)], (), 400, release("1.36")).levels
-    assert (found.nominal, found.minimum, found.maximum) == (400, 200, 1000)
+    (found,) = limits.compute_limits([limited_level("a", spec)], (), 400, release("1.36")).levels
+    assert (found.nominal, found.min, found.max) == (400, 200, 1000)
 
 
 def test_queues_and_flow_schemas_of_alimited_level() -> None:
     levels = [limited_level("b", queue_settings(10)), *(limited_level(name, spec) for name, spec in _MANDATORY.items())]
-    found = limits.compute(levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, release("1.36"))
+    found = limits.compute_limits(
+        levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, release("1.36")
+    )
     level = found.level("b")
     assert level is not None
     assert (level.queues, level.hand_size, level.queue_length_limit) == (16, 4, 50)
@@ -253,19 +261,19 @@ def test_queues_and_flow_schemas_of_alimited_level() -> None:
 
 
 def test_no_shares_at_all_are_no_seats() -> None:
-    found = limits.compute([limited_level("a", queue_settings(0))], (), 600, release("1.36"))
-    assert [(each.nominal, each.minimum, each.maximum) for each in found.levels] == [(0, 0, 600)]
+    found = limits.compute_limits([limited_level("a", queue_settings(0))], (), 600, release("1.36"))
+    assert [(each.nominal, each.min, each.max) for each in found.levels] == [(0, 0, 600)]
 
 
 def test_limits_stay_where_seats_cannot_be_shared_out() -> None:
     # Nobody may borrow what the exempt level has no use for: the server reports an error and changes nothing.
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 100}}
     levels = [limited_level("a", queue_settings(10, borrowingLimitPercent=0)), limited_level("exempt", exempt)]
-    found = limits.compute(levels, (), 600, release("1.36"))
-    assert limits.current_limits(found, {}, release("1.36")) == {"a": 300, "exempt": 300}
+    found = limits.compute_limits(levels, (), 600, release("1.36"))
+    assert limits.current_limits(found, {}) == {"a": 300, "exempt": 300}
 
 
 def test_server_concurrency() -> None:
     assert SERVER_CONCURRENCY == Settings().server_concurrency == 600
-    with pytest.raises(ValueError, match='"0" is not'):
-        limits.compute([], (), 0, release("1.36"))
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        limits.compute_limits([], (), 0, release("1.36"))

@@ -63,7 +63,7 @@ def _test(result: FileResult, outcome: Outcome) -> dict[str, Any]:
             "priorityLevel": goes.level.name,
             "distinguisher": goes.distinguisher,
             "whenFull": goes.when_full,
-            "minSeats": goes.level.minimum,
+            "minSeats": goes.level.min,
         },
     }
 

@@ -91,7 +91,7 @@ def test_priority_levels() -> None:
     assert "`batch`: Limited, 10 shares. Requests without a free seat wait in a queue." in text
     limits = cluster.effective.limits.level("batch") if cluster.effective is not None else None
     assert limits is not None
-    assert f"{limits.nominal} seats of the 600 of one API server; at least {limits.minimum}" in text
+    assert f"{limits.nominal} seats of the 600 of one API server; at least {limits.min}" in text
     assert "64 queues of 50 requests each; a flow uses up to 8 of them." in text
     assert "FlowSchemas: `jobs`." in text
     assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", cluster)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.evaluate.level_quality import is_at_least_as_good
 from apflint.evaluate.limits import LevelLimits
 
 OTHER = LevelLimits(
@@ -13,8 +12,8 @@ OTHER = LevelLimits(
     response="Queue",
     shares=10,
     nominal=40,
-    minimum=40,
-    maximum=600,
+    min=40,
+    max=600,
     idle=40,
     attainable=300,
     max_seats=None,
@@ -48,5 +47,5 @@ REJECT = OTHER._replace(response="Reject", queues=None, hand_size=None, queue_le
         (OTHER._replace(nominal=600, attainable=600), EXEMPT, False),
     ],
 )
-def test_levels(level: LevelLimits, other: LevelLimits, expected: bool) -> None:
-    assert is_at_least_as_good(level, other) is expected
+def test_level_is_at_least_as_good_as_another(level: LevelLimits, other: LevelLimits, expected: bool) -> None:
+    assert level.is_at_least_as_good_as(other) is expected
