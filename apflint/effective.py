@@ -83,18 +83,24 @@ class Effective:
         return self.workspace.priority_levels
 
     @cached_property
+    def own(self) -> Workspace:
+        """The workspace without copies of built-in objects."""
+        from apflint import builtin
+
+        objects = (manifest.object for manifest in self.workspace.manifests)
+        return self.workspace.without(
+            {found.document for found in objects if found is not None and builtin.is_copy(found, self.release)}
+        )
+
+    @property
     def own_flow_schemas(self) -> tuple[FlowSchema, ...]:
         """The FlowSchemas of the manifests, except copies of built-in ones."""
-        from apflint import builtin
+        return self.own.flow_schemas
 
-        return tuple(schema for schema in self.flow_schemas if not builtin.is_copy(schema, self.release))
-
-    @cached_property
+    @property
     def own_priority_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
         """The priority levels of the manifests, except copies of built-in ones."""
-        from apflint import builtin
-
-        return tuple(level for level in self.priority_levels if not builtin.is_copy(level, self.release))
+        return self.own.priority_levels
 
     @cached_property
     def own_documents(self) -> frozenset[Document]:

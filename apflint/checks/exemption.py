@@ -1,10 +1,11 @@
-"""APF601: clients that no limit holds back. Requests at the level `exempt` are executed at once, however many there are."""
+"""APF601: FlowSchemas that exempt too many requests. The server executes exempt requests at once, without any limit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import NODES
+from apflint.evaluate.authentication import NODES, SERVICE_ACCOUNTS
+from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.wording import quote
@@ -16,13 +17,10 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version")
-_BROAD_GROUPS = ("system:authenticated", "system:unauthenticated", "system:serviceaccounts", "*")
-_ACCOUNTS_OF = "system:serviceaccounts:"
-_ACCOUNT = "system:serviceaccount:"
-_SYSTEM_NAMESPACES = ("kube-", "openshift-")
-"""How namespaces of the platform begin: their components are exempt on purpose."""
-_NODES = "all nodes"
-_READS = frozenset(("list", "watch", "*"))
+_BROAD_GROUPS = ("system:authenticated", "system:unauthenticated", SERVICE_ACCOUNTS, "*")
+_PLATFORM_PREFIXES = ("kube-", "openshift-")
+"""Prefixes of namespaces of the platform, whose components are exempt on purpose."""
+_ALL_NODES = "all nodes"
 
 
 def broad_exemption(effective: Effective) -> Iterator[Problem]:
@@ -35,74 +33,72 @@ def broad_exemption(effective: Effective) -> Iterator[Problem]:
 
 def _broad_subjects(schema: FlowSchema) -> Iterator[Problem]:
     for i, rule in enumerate(schema.spec.rules):
-        if not rule.resource_rules and _only_health(rule):
+        if not rule.resource_rules and _matches_only_health_checks(rule):
             continue
         for j, subject in enumerate(rule.subjects):
-            if who := _broad(subject):
-                message = (
-                    f"this exempts {who} from all limits: in an overload the server executes all their requests at once, and"
-                    " API Priority and Fairness does not protect it. Name the few clients that have to be exempt, or use a"
-                    " Limited priority level"
+            if clients := _describe_broad_subject(subject):
+                yield Problem(
+                    Place(schema.document, ("spec", "rules", i, "subjects", j)),
+                    f"FlowSchema exempts {clients} from all limits",
+                    notes=("In an overload the server executes all of these requests at once.",),
+                    help="name the few clients that need the exemption, or use a limited priority level",
                 )
-                yield Problem(Place(schema.document, ("spec", "rules", i, "subjects", j)), message)
 
 
-def _only_health(rule: PolicyRulesWithSubjects) -> bool:
+def _matches_only_health_checks(rule: PolicyRulesWithSubjects) -> bool:
     urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
     return all(any(url == path or url.startswith(f"{path}/") for path in _HEALTH) for url in urls)
 
 
-def _broad(subject: Subject) -> str | None:
+def _describe_broad_subject(subject: Subject) -> str | None:
+    """Return nearly all users that the subject matches, or None if it matches fewer."""
     if subject.kind == "Group" and subject.group in _BROAD_GROUPS:
-        return "everybody" if subject.group == "*" else f"the group {quote(subject.group)}"
-    if subject.kind == "User" and subject.user == "*":
-        return "everybody"
-    return None
+        return "all users" if subject.group == "*" else f"the group {quote(subject.group)}"
+    return "all users" if subject.kind == "User" and subject.user == "*" else None
 
 
 def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
-    """One finding for all nodes and service accounts that may list every resource of every namespace."""
+    """Yield one problem for all nodes and service accounts that may list every resource of every namespace."""
     clients = [
         (Place(schema.document, ("spec", "rules", i, "subjects", j)), client)
         for i, rule in enumerate(schema.spec.rules)
         if any(map(_lists_cluster, rule.resource_rules))
         for j, subject in enumerate(rule.subjects)
-        if (client := _machines(subject)) is not None
+        if (client := _describe_machine(subject)) is not None
     ]
     if not clients:
         return
     (place, client), *others = clients
-    message = (
-        f"this exempts lists and watches of all resources in all namespaces by {client}. Each takes memory for every object"
-        " that it returns, and no limit holds them back in an overload. Use a Limited priority level instead:"
-        f" {'system' if client == _NODES else 'workload-high'}, or a level of its own"
+    level = "system" if client == _ALL_NODES else "workload-high"
+    yield Problem(
+        place,
+        f"FlowSchema exempts lists of all resources in all namespaces by {client}",
+        related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
+        severity="info",
+        notes=("Each list needs memory for every object that it returns, and no limit applies in an overload.",),
+        help=f'use the priority level "{level}", or a separate limited one',
     )
-    related = tuple(Elsewhere(place, f"and {name}") for place, name in others)
-    yield Problem(place, message, related=related, severity="info")
 
 
 def _lists_cluster(rule: ResourcePolicyRule) -> bool:
-    """Whether a rule matches lists of every resource over all namespaces, the core group's at least."""
+    """Return whether the rule matches lists of every resource across all namespaces, at least of the core group."""
     everything = "*" in rule.resources and not {"", "*"}.isdisjoint(rule.api_groups)
-    return rule.cluster_scope and everything and not _READS.isdisjoint(rule.verbs)
+    return rule.cluster_scope and everything and not {"list", "watch", "*"}.isdisjoint(rule.verbs)
 
 
-def _machines(subject: Subject) -> str | None:
-    """Return the nodes, a service account, or those of a namespace; None for others, which may be people or the platform."""
-    return _NODES if subject.kind == "Group" and subject.group == NODES else _service_account(subject)
-
-
-def _service_account(subject: Subject) -> str | None:
-    """A service account, or those of a namespace; None for others, which may be people, and for those of the platform."""
+def _describe_machine(subject: Subject) -> str | None:
+    """Return nodes or service accounts, or None for subjects that may be people, and for the platform."""
+    if subject.kind == "Group" and subject.group == NODES:
+        return _ALL_NODES
     if subject.kind == "ServiceAccount" and subject.service_account is not None:
         namespace, name = subject.service_account.namespace, subject.service_account.name
-    elif subject.kind == "Group" and subject.group is not None and subject.group.startswith(_ACCOUNTS_OF):
-        namespace, name = subject.group.removeprefix(_ACCOUNTS_OF), "*"
-    elif subject.kind == "User" and subject.user is not None and subject.user.startswith(_ACCOUNT):
-        namespace, _, name = subject.user.removeprefix(_ACCOUNT).partition(":")
+    elif subject.kind == "Group" and subject.group is not None and subject.group.startswith(f"{SERVICE_ACCOUNTS}:"):
+        namespace, name = subject.group.removeprefix(f"{SERVICE_ACCOUNTS}:"), "*"
+    elif subject.kind == "User" and subject.user is not None and subject.user.startswith(SERVICE_ACCOUNT_PREFIX):
+        namespace, _, name = subject.user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
     else:
         return None
-    if namespace.startswith(_SYSTEM_NAMESPACES):
+    if namespace.startswith(_PLATFORM_PREFIXES):
         return None
     if name == "*":
         return f"the service accounts of namespace {quote(namespace)}"

@@ -1,16 +1,16 @@
-"""APF505, APF508, APF513: requests that a FlowSchema seems to be for and that another priority level gets.
+"""APF505, APF508, APF513: requests that a FlowSchema seems to be intended for but does not match.
 
-Each finding is proven by a request that the classifier sends elsewhere. A request counts only if no earlier FlowSchema
-captures it, so that the advice would change something.
+Each finding is proven by a request that goes to another priority level. A request counts only if no earlier FlowSchema
+captures it, because otherwise the suggested change would have no effect.
 """
 
 from __future__ import annotations
 
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.matching import COLLECTION_VERBS, is_namespaces, known_resources
+from apflint.checks.impossible_matches import COLLECTION_VERBS, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
 from apflint.evaluate import resources
 from apflint.evaluate.match import (
@@ -22,85 +22,87 @@ from apflint.evaluate.match import (
     matches_a_subject,
 )
 from apflint.finding import Elsewhere, Problem
-from apflint.fix import Fix
-from apflint.fixes import suggestions
+from apflint.fixes.suggestions import set_fields
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple
-from apflint.wording import listed, quote
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.effective import Effective
     from apflint.evaluate.classify import Resolution
-    from apflint.location import Path
+    from apflint.fix import Fix
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
     from apflint.proofs.encoding import Point
     from apflint.proofs.trials import Trials
 
+    AnyRule = ResourcePolicyRule | NonResourcePolicyRule
+    RuleMaker = Callable[[Trials], Iterable[AnyRule]]
+    """Returns rules of single values, which would match the missed requests."""
+
 _ALL = (ALL,)
 _MAX_REQUESTS = 32
-"""Requests tried for each entry."""
-_MAX_ENTRIES = 64
-"""Entries of a FlowSchema that are examined."""
+"""Requests to try for each resource rule."""
+_MAX_RULES = 64
+"""Resource rules of a FlowSchema to examine."""
 _MAX_SUBJECTS = 8
 _MAX_VALUES = 16
-"""Values of a list that requests are made of."""
+"""Values of a list to make requests of."""
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
-"""API groups and resources that stand for `*`, before one that no FlowSchema names."""
+"""API groups and resources to try for `*`, before one that no FlowSchema names."""
 _COLLECTION = ("list", "watch", "deletecollection")
-"""COLLECTION_VERBS, those first that make the better example."""
+"""`COLLECTION_VERBS`, the better examples first."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
 
 
-class _Entry(NamedTuple):
-    """An entry of resourceRules, and what it seems to miss."""
+class _Candidate(NamedTuple):
+    """A resource rule that may miss requests."""
 
-    path: Path
+    place: Place
     rule: PolicyRulesWithSubjects
     missed: str
-    """In words."""
-    requests: Callable[[Trials], Iterable[ResourcePolicyRule]]
-    """Entries of single values that would match the missed requests."""
+    """The requests, in words."""
+    make_rules: RuleMaker
 
 
-class _Missed(NamedTuple):
-    path: Path
-    what: str
-    example: str
+class _Example(NamedTuple):
+    """A request that goes to another priority level."""
+
+    command: str
+    note: str
 
 
 def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
     """APF505."""
     for schema in effective.own_flow_schemas:
-        found = _missed(effective, schema, _cluster_wide(schema))
-        if not found or schema.document in documents_to_widen(effective):
-            continue
-        yield _problem(
-            schema,
-            found,
-            f"{_these_miss(found)} {found[0].what}: `namespaces: ['*']` matches requests in a single namespace only."
-            f" {found[0].example}. Add `clusterScope: true`",
-            member="namespaces",
-            fix=("clusterScope", True, "set clusterScope: true"),
-        )
+        missed = _confirm(effective, schema, _misses_cluster_scope(schema))
+        if missed and schema.document not in documents_to_widen(effective):
+            places = [candidate.place for candidate, _ in missed]
+            yield _problem(
+                [place / "namespaces" for place in places],
+                missed[0],
+                note='namespaces: ["*"] matches requests to a single namespace only.',
+                help="add clusterScope: true",
+                fix=set_fields(places, "clusterScope", True, "set clusterScope: true"),
+            )
 
 
 def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
     """APF513."""
     for schema in effective.own_flow_schemas:
-        found = _missed(effective, schema, _namespaced(schema))
-        if not found:
-            continue
-        yield _problem(
-            schema,
-            found,
-            f"{_these_miss(found)} {found[0].what}: with `clusterScope: true` and no namespaces it matches only requests"
-            f" across all namespaces and for cluster-scoped objects. {found[0].example}. Add `namespaces: ['*']`",
-            member="clusterScope",
-            fix=("namespaces", _ALL, 'set namespaces: ["*"]'),
-        )
+        missed = _confirm(effective, schema, _misses_namespaces(schema))
+        if missed:
+            places = [candidate.place for candidate, _ in missed]
+            yield _problem(
+                [(place / "clusterScope").at_key() for place in places],
+                missed[0],
+                note="clusterScope: true without namespaces matches only requests across all namespaces and for"
+                " cluster-scoped objects.",
+                help='add namespaces: ["*"]',
+                fix=set_fields(places, "namespaces", _ALL, 'set namespaces: ["*"]'),
+            )
 
 
 def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
@@ -108,268 +110,232 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
     for schema in effective.own_flow_schemas:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
-            continue  # an exemption should not be widened without need
-        found = [
-            (number, example)
-            for number, rule in enumerate(schema.spec.rules)
-            if number < _MAX_ENTRIES
-            and not rule.non_resource_rules
-            and any(_matches_all_namespaces(part) for part in rule.resource_rules)
-            and (example := _example(effective, schema, rule, _path_rules)) is not None
+            continue  # an exemption should not be wider than needed
+        missed = [
+            (Place(schema.document, ("spec", "rules", index, "resourceRules"), key=True), example)
+            for index, rule in enumerate(schema.spec.rules[:_MAX_RULES])
+            if not rule.non_resource_rules
+            and any(
+                part.verbs == part.api_groups == part.resources == part.namespaces == _ALL
+                for part in rule.resource_rules
+            )
+            and (example := _find_example(effective, schema, rule, _make_path_rules)) is not None
         ]
-        if not found:
-            continue
-        first, *others = (
-            Place(schema.document, ("spec", "rules", number, "resourceRules"), key=True) for number, _ in found
-        )
-        yield Problem(
-            first,
-            "rule matches all requests for resources, but none for other paths, such as /apis, /version and /metrics."
-            f" {found[0][1]}. If they belong to this FlowSchema, add nonResourceRules with verbs ['*'] and"
-            " nonResourceURLs ['*']",
-            related=tuple(Elsewhere(place, "another rule without nonResourceRules") for place in others),
-        )
-
-
-def _matches_all_namespaces(part: ResourcePolicyRule) -> bool:
-    return part.verbs == part.api_groups == part.resources == part.namespaces == _ALL
+        if missed:
+            (place, example), *others = missed
+            yield Problem(
+                place,
+                "rule matches all resource requests, but no non-resource requests such as /apis and /metrics",
+                related=tuple(Elsewhere(other, "rule without nonResourceRules") for other, _ in others),
+                notes=(example.note,),
+                help='to match them, add nonResourceRules with verbs: ["*"] and nonResourceURLs: ["*"]',
+                example=example.command,
+            )
 
 
 def _problem(
-    schema: FlowSchema,
-    found: list[_Missed],
-    message: str,
+    places: Sequence[Place],
+    first: tuple[_Candidate, _Example],
     *,
-    member: str,
-    fix: tuple[str, bool | tuple[str, ...], str],
+    note: str,
+    help: str,  # noqa: A002  # as the field is called
+    fix: Fix,
 ) -> Problem:
-    """Make one finding of all entries of a FlowSchema with the same mistake."""
-    document = schema.document
-    first, *others = (Place(document, (*missed.path, member), key=member == "clusterScope") for missed in found)
-    name, value, title = fix
-    fixes = [suggestions.set_field(document, (*missed.path, name), value, title, safe=False) for missed in found]
+    """Return one problem for all resource rules of a FlowSchema with the same mistake."""
+    candidate, example = first
     return Problem(
-        first,
-        message,
-        related=tuple(Elsewhere(place, "another entry with the same mistake") for place in others),
-        fix=Fix(title, safe=False, operations=tuple(chain.from_iterable(each.operations for each in fixes))),
+        places[0],
+        f"{'rule does' if len(places) == 1 else f'{len(places)} rules do'} not match {candidate.missed}",
+        related=tuple(Elsewhere(place, "the same mistake") for place in places[1:]),
+        fix=fix,
+        notes=(note, example.note),
+        help=help,
+        example=example.command,
     )
 
 
-def _these_miss(found: list[_Missed]) -> str:
-    others = len(found) - 1
-    if not others:
-        return "this entry does not match"
-    return f"this entry and {others} other{'s' if others > 1 else ''} of this FlowSchema do not match"
-
-
-def _missed(effective: Effective, schema: FlowSchema, entries: Iterable[_Entry]) -> list[_Missed]:
-    """Return the entries of which a request goes to another priority level."""
+def _confirm(
+    effective: Effective, schema: FlowSchema, candidates: Iterable[_Candidate]
+) -> list[tuple[_Candidate, _Example]]:
+    """Return the candidates that miss a request which goes to another priority level."""
     return [
-        _Missed(entry.path, entry.missed, example)
-        for entry in islice(entries, _MAX_ENTRIES)
-        if (example := _example(effective, schema, entry.rule, entry.requests)) is not None
+        (candidate, example)
+        for candidate in islice(candidates, _MAX_RULES)
+        if (example := _find_example(effective, schema, candidate.rule, candidate.make_rules)) is not None
     ]
 
 
-def _entries(schema: FlowSchema) -> Iterator[tuple[Path, PolicyRulesWithSubjects, ResourcePolicyRule]]:
+def _resource_rules(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubjects, ResourcePolicyRule]]:
     for i, rule in enumerate(schema.spec.rules):
         for j, part in enumerate(rule.resource_rules):
-            yield ("spec", "rules", i, "resourceRules", j), rule, part
+            yield Place(schema.document, ("spec", "rules", i, "resourceRules", j)), rule, part
 
 
-def _cluster_wide(schema: FlowSchema) -> Iterator[_Entry]:
-    """Yield the entries for all namespaces that seem to be for requests in no namespace, too."""
-    for path, rule, part in _entries(schema):
+def _misses_cluster_scope(schema: FlowSchema) -> Iterator[_Candidate]:
+    """Yield the resource rules for all namespaces that seem to be intended for requests without a namespace, too."""
+    for place, rule, part in _resource_rules(schema):
         if part.cluster_scope or part.namespaces != _ALL:
             continue
         known = known_resources(part)
-        if known and all(not found.namespaced and not is_namespaces(found) for found in known):
+        if known and all(not resource.namespaced and not is_namespaces(resource) for resource in known):
             continue  # APF506 reports it
-        verbs = _COLLECTION if part.verbs == _ALL else _collection_verbs(part)
+        verbs = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL)
         if verbs:
-            missed = f"{listed(verbs, 'and')} across all namespaces"
-            yield _Entry(path, rule, missed, _cluster_wide_requests(part, verbs))
+            missed = f"{join_words(verbs, 'and')} across all namespaces"
+            yield _Candidate(place, rule, missed, _make_cluster_rules(part, verbs))
             continue
-        # The server takes a request for one Namespace as one in that namespace; creating one is in none.
-        outside = [
-            found.name
-            for found in known or ()
-            if not found.namespaced and (not is_namespaces(found) or "create" in part.verbs)
+        # A request for a Namespace object is in that namespace, except to create it.
+        clustered = [
+            resource.name
+            for resource in known or ()
+            if not resource.namespaced and (not is_namespaces(resource) or "create" in part.verbs)
         ]
-        if outside:
-            missed = f"requests for {listed(map(quote, dict.fromkeys(outside)), 'and')}, which are not namespaced"
-            verbs = ("create",) if set(outside) == {"namespaces"} else part.verbs
-            narrowed = part._replace(resources=tuple(outside))
-            yield _Entry(path, rule, missed, _cluster_wide_requests(narrowed, verbs))
+        if clustered:
+            missed = f"requests for the cluster-scoped {join_words(map(quote, dict.fromkeys(clustered)), 'and')}"
+            verbs = ("create",) if set(clustered) == {"namespaces"} else part.verbs
+            yield _Candidate(place, rule, missed, _make_cluster_rules(part._replace(resources=tuple(clustered)), verbs))
 
 
-def _collection_verbs(part: ResourcePolicyRule) -> tuple[str, ...]:
-    return tuple(verb for verb in _COLLECTION if verb in part.verbs)
-
-
-def _cluster_wide_requests(
-    part: ResourcePolicyRule, verbs: tuple[str, ...]
-) -> Callable[[Trials], Iterable[ResourcePolicyRule]]:
+def _make_cluster_rules(part: ResourcePolicyRule, verbs: tuple[str, ...]) -> RuleMaker:
     return lambda trials: (
         part._replace(verbs=(verb,), api_groups=(group,), resources=(name,), cluster_scope=True, namespaces=())
-        for verb, (group, name) in product(verbs[:_MAX_VALUES], _things(part, trials))
+        for verb, (group, name) in product(verbs[:_MAX_VALUES], _list_resources(part, trials))
     )
 
 
-def _namespaced(schema: FlowSchema) -> Iterator[_Entry]:
-    """Yield the entries without namespaces that seem to be for requests in namespaces, too."""
-    for path, rule, part in _entries(schema):
+def _misses_namespaces(schema: FlowSchema) -> Iterator[_Candidate]:
+    """Yield the resource rules without namespaces that seem to be intended for requests in namespaces, too."""
+    for place, rule, part in _resource_rules(schema):
         if not part.cluster_scope or part.namespaces:
             continue
-        # Who only lists and watches may well do that across all namespaces, and nothing else.
-        verbs = ("get", "update") if part.verbs == _ALL else tuple(set(part.verbs) - COLLECTION_VERBS)
+        # A rule only for list and watch may be intended for all namespaces at once.
+        verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
         if not verbs:
             continue
         if part.resources != _ALL:
             known = known_resources(part)
-            if not known or not all(found.namespaced for found in known):
+            if not known or not all(resource.namespaced for resource in known):
                 continue
-            if part.verbs != _ALL and not _collection_verbs(part):
+            if part.verbs != _ALL and COLLECTION_VERBS.isdisjoint(part.verbs):
                 continue  # APF506 reports it
-        yield _Entry(path, rule, "requests in a namespace", _namespaced_requests(part, sorted(verbs)))
+        yield _Candidate(place, rule, "requests in a namespace", _make_namespaced_rules(part, sorted(verbs)))
 
 
-def _namespaced_requests(
-    part: ResourcePolicyRule, verbs: list[str]
-) -> Callable[[Trials], Iterable[ResourcePolicyRule]]:
-    things = _namespaced_things if part.resources == _ALL else _things
+def _make_namespaced_rules(part: ResourcePolicyRule, verbs: list[str]) -> RuleMaker:
+    list_resources = _list_namespaced_resources if part.resources == _ALL else _list_resources
     return lambda trials: (
         part._replace(verbs=(verb,), api_groups=(group,), resources=(name,), cluster_scope=False, namespaces=_ALL)
-        for verb, (group, name) in product(verbs[:_MAX_VALUES], things(part, trials))
+        for verb, (group, name) in product(verbs[:_MAX_VALUES], list_resources(part, trials))
     )
 
 
-def _namespaced_things(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
-    """Return some namespaced resources of the API groups; none of groups that may be meant for their cluster-scoped ones."""
-    if part.api_groups == _ALL:
-        return [*_WELL_KNOWN, (trials.fresh.api_group, trials.fresh.resource)]
-    found = []
-    for group in part.api_groups[:_MAX_VALUES]:
-        served = [each for each in resources.RESOURCES if each.group == group]
-        if group == "":
-            found += [thing for thing in _WELL_KNOWN if thing[0] == ""]
-        elif served and all(each.namespaced for each in served):
-            found.append((group, served[0].name))
-    return found
-
-
-def _things(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
-    """Return pairs of API group and resource that the entry matches, those that Kubernetes serves first."""
-    groups = part.api_groups[:_MAX_VALUES]
-    names = list(dict.fromkeys(part.resources))[:_MAX_VALUES]
-    unnamed_group, unnamed = trials.fresh.api_group, trials.fresh.resource
-    if part.api_groups == _ALL and part.resources == _ALL:
-        return [*_WELL_KNOWN, (unnamed_group, unnamed)]
-    if part.resources == _ALL:
-        return [(group, _first_of(group) or unnamed) for group in groups]
-    if part.api_groups == _ALL:
-        return [(_group_of(name) or unnamed_group, name) for name in names]
-    known = {(each.group, name): None for name in names for each in resources.find_resources(name.partition("/")[0])}
-    foreign = set(names) - {name for _, name in known}
-    listed_groups = set(part.api_groups)
-    return [
-        *(thing for thing in known if thing[0] in listed_groups),
-        *((group, name) for group in groups for name in names if name in foreign),
-    ]
-
-
-def _first_of(group: str) -> str | None:
-    return "pods" if group == "" else next((each.name for each in resources.RESOURCES if each.group == group), None)
-
-
-def _group_of(name: str) -> str | None:
-    return next((each.group for each in resources.find_resources(name.partition("/")[0])), None)
-
-
-def _path_rules(trials: Trials) -> Iterator[NonResourcePolicyRule]:
+def _make_path_rules(trials: Trials) -> Iterator[NonResourcePolicyRule]:
     return (NonResourcePolicyRule(("get",), (path,)) for path in (*_PATHS, trials.fresh.path))
 
 
-def _example(
-    effective: Effective,
-    schema: FlowSchema,
-    rule: PolicyRulesWithSubjects,
-    wanted: Callable[[Trials], Iterable[ResourcePolicyRule | NonResourcePolicyRule]],
-) -> str | None:
-    """Return a sentence with a request of the subjects that goes to another level; None if none of those tried does."""
+def _list_namespaced_resources(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
+    """Return some API groups and namespaced resources, but none of groups that also have cluster-scoped resources."""
+    if part.api_groups == _ALL:
+        return [*_WELL_KNOWN, (trials.fresh.api_group, trials.fresh.resource)]
+    pairs: list[tuple[str, str]] = []
+    for group in part.api_groups[:_MAX_VALUES]:
+        served = [resource for resource in resources.RESOURCES if resource.group == group]
+        if group == "":
+            pairs += [pair for pair in _WELL_KNOWN if pair[0] == ""]
+        elif served and all(resource.namespaced for resource in served):
+            pairs.append((group, served[0].name))
+    return pairs
+
+
+def _list_resources(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
+    """Return some API groups and resources that a resource rule matches, those that Kubernetes serves first."""
+    groups = part.api_groups[:_MAX_VALUES]
+    names = list(dict.fromkeys(part.resources))[:_MAX_VALUES]
+    fresh = trials.fresh
+    if part.api_groups == _ALL and part.resources == _ALL:
+        return [*_WELL_KNOWN, (fresh.api_group, fresh.resource)]
+    if part.resources == _ALL:
+        first = {resource.group: resource.name for resource in reversed(resources.RESOURCES)} | {"": "pods"}
+        return [(group, first.get(group, fresh.resource)) for group in groups]
+    served = {name: [resource.group for resource in resources.find_resources(name.partition("/")[0])] for name in names}
+    if part.api_groups == _ALL:
+        return [(next(iter(served[name]), "") or fresh.api_group, name) for name in names]
+    return [
+        *dict.fromkeys((group, name) for name in names for group in served[name] if group in part.api_groups),
+        *((group, name) for group in groups for name in names if not served[name]),
+    ]
+
+
+def _find_example(
+    effective: Effective, schema: FlowSchema, rule: PolicyRulesWithSubjects, make_rules: RuleMaker
+) -> _Example | None:
+    """Return a request by a subject of the rule that goes to another priority level, or None if no request tried does."""
     trials = effective.proofs.trials
-    try:
-        position = trials.position(schema)
-    except ValueError:
-        return None  # it dangles, or a later one of its name replaces it
+    position = trials.position(schema)
+    if position is None:
+        return None
     subjects = _requesters(rule.subjects)
-    only = rule._replace(subjects=subjects, resource_rules=(), non_resource_rules=())
     points = (
         point
-        for entry in wanted(trials)
+        for part in make_rules(trials)
         for point in trials.requests(
             schema,
-            only._replace(resource_rules=(entry,))
-            if isinstance(entry, ResourcePolicyRule)
-            else only._replace(non_resource_rules=(entry,)),
+            rule._replace(
+                subjects=subjects,
+                resource_rules=(part,) if isinstance(part, ResourcePolicyRule) else (),
+                non_resource_rules=(part,) if isinstance(part, NonResourcePolicyRule) else (),
+            ),
         )
     )
     for point in islice(points, _MAX_REQUESTS):
-        found = trials.resolve(point)
+        destination = trials.resolve(point)
         if (
-            found.position > position
-            and found.priority_level.name != schema.spec.priority_level_configuration
-            and not _is_left_to_another(found, rule, point)
+            destination.position > position
+            and destination.priority_level.name != schema.spec.priority_level_configuration
+            and not _is_left_to_another(destination, rule, point)
             and not _is_limited_to_namespaces(schema, point)
         ):
-            return _sentence(trials, point, found)
+            other = destination.flow_schema
+            origin = "built-in FlowSchema" if builtin.is_built_in(other.document) else "FlowSchema"
+            return _Example(
+                trials.witness(point).command,
+                f"The request of the example goes to the priority level {quote(destination.priority_level.name)}"
+                f" through the {origin} {quote(other.name)}.",
+            )
     return None
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return some of the subjects. For everybody, service accounts are tried as well: they have a FlowSchema of their own."""
+    """Return some of the subjects. If all users are among them, add service accounts, which a separate FlowSchema matches."""
     some = subjects[:_MAX_SUBJECTS]
-    if any(ALL in (each.user, each.group) or each.group == "system:authenticated" for each in some):
+    if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)
         return (*some, accounts)
     return some
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Whether the FlowSchema names some namespaces for such a request, so that the others are left out on purpose."""
+    """Return whether the FlowSchema lists namespaces for such a request, so that it leaves out the others on purpose."""
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
-        entry.namespaces
+        part.namespaces
         and matches_a_subject(requester, rule.subjects)
-        and match_policy_rule_verb(entry.verbs, point.verb)
-        and match_policy_rule_api_group(entry.api_groups, point.api_group)
-        and contains_string(point.resource, entry.resources, ALL)
-        for _, rule, entry in _entries(schema)
+        and match_policy_rule_verb(part.verbs, point.verb)
+        and match_policy_rule_api_group(part.api_groups, point.api_group)
+        and contains_string(point.resource, part.resources, ALL)
+        for _, rule, part in _resource_rules(schema)
     )
 
 
-def _is_left_to_another(found: Resolution, rule: PolicyRulesWithSubjects, point: Point) -> bool:
-    """Whether the user wrote another FlowSchema for the same subject and just these requests."""
-    by, taker = found.matched_by, found.flow_schema
-    if by is None or builtin.is_built_in(taker.document):
+def _is_left_to_another(destination: Resolution, rule: PolicyRulesWithSubjects, point: Point) -> bool:
+    """Return whether another FlowSchema of the user has the same subject and is for just these requests."""
+    matched_by, schema = destination.matched_by, destination.flow_schema
+    if matched_by is None or builtin.is_built_in(schema.document):
         return False
-    other = taker.spec.rules[by.rule]
-    if other.subjects[by.subject] not in rule.subjects:
+    other = schema.spec.rules[matched_by.rule]
+    if other.subjects[matched_by.subject] not in rule.subjects:
         return False
-    if by.resource_rule is None:
+    if matched_by.resource_rule is None:
         return True
-    entry = other.resource_rules[by.resource_rule]
-    return not entry.cluster_scope if point.namespace else not entry.namespaces
-
-
-def _sentence(trials: Trials, point: Point, found: Resolution) -> str:
-    import shlex
-
-    shown = trials.witness(point)
-    command = f"`apflint explain {shlex.join(shown.words)}`" if shown.words is not None else f"{shown.record}"
-    origin = "built-in FlowSchema" if builtin.is_built_in(found.flow_schema.document) else "FlowSchema"
-    return (
-        f"For example, {command} goes to the priority level {quote(found.priority_level.name)} through the {origin}"
-        f" {quote(found.flow_schema.name)}"
-    )
+    part = other.resource_rules[matched_by.resource_rule]
+    return not part.cluster_scope if point.namespace else not part.namespaces

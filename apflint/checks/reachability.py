@@ -1,6 +1,6 @@
-"""APF501, APF502: FlowSchemas, rules and entries that no request reaches, proved over all possible requests.
+"""APF501, APF502: FlowSchemas, rules and parts of rules that no request reaches.
 
-The proofs are `apflint.proofs`'s; this module turns each into a message.
+`Effective.dead_parts` proves that they are unreachable; this module determines the reason.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
-from apflint.checks import matching
+from apflint.checks import impossible_matches
+from apflint.checks.descriptions import describe_flow_schema, note_assumed_levels, object_keys
 from apflint.effective import once
 from apflint.evaluate.configuration import matching_order
 from apflint.finding import Elsewhere, Problem
-from apflint.location import Place, clipped, field_path
-from apflint.wording import listed, quote
+from apflint.location import Place, field_path
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.effective import Effective
-    from apflint.finding import ObjectKey
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
@@ -29,196 +29,186 @@ if TYPE_CHECKING:
 
 _FORMULA_WORK = 50
 """Cost of a FlowSchema in a new formula, in units of `proofs.proof_work`."""
-_LISTED = 12
-"""Maximum number of FlowSchemas that a finding names and points at."""
-_FIRST_PRECEDENCE = 2
+MAX_NAMED = 12
+"""Maximum number of FlowSchemas or parts that a finding names and points at."""
+_MIN_PRECEDENCE = 2
 """The lowest matchingPrecedence of a FlowSchema: 1 is reserved for `exempt` (ValidateFlowSchemaSpec in
 pkg/apis/flowcontrol/validation/validation.go)."""
+_KINDS = {
+    None: "rule",
+    "subjects": "subject",
+    "resourceRules": "resource rule",
+    "nonResourceRules": "non-resource rule",
+}
 
 
 def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
     """APF501."""
-    dead = [part for part in effective.dead_parts.parts if part.rule is None]
-    explained = _count_explainable(effective, dead)
-    for number, part in enumerate(dead):
+    parts, not_analyzed = effective.dead_parts
+    yield from _problems(effective, [part for part in parts if part.rule is None])
+    if not_analyzed:
+        count = len(not_analyzed)
+        yield Problem(
+            Place(not_analyzed[0].document, ("metadata", "name")),
+            f"{'FlowSchema is' if count == 1 else f'{count:,} FlowSchemas are'} not completely analyzed for unreachable parts",
+            severity="info",
+            notes=("The configuration is too large.",),
+        )
+
+
+def shadowed_rule(effective: Effective) -> Iterator[Problem]:
+    """APF502."""
+    yield from _problems(effective, [part for part in effective.dead_parts.parts if part.rule is not None])
+
+
+def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
+    """Yield a problem for each of these unreachable parts, except those that APF504 or APF506 explains."""
+    explainable = _count_explainable(effective, parts)
+    for number, part in enumerate(parts):
         schema = part.schema
         if not schema.spec.rules:
-            yield _unreachable(effective, part, "it has no rules. Add a rule, or remove the FlowSchema")
-        elif number >= explained:
-            if not _is_explained(effective, part):
-                assumed = given(effective, *_dangling_before(effective, schema))
-                yield _unreachable(
-                    effective, part, f"every request it matches is captured by earlier FlowSchemas{assumed}", None
+            yield _problem(effective, part, "it has no rules", help="add a rule, or remove the FlowSchema")
+        elif number >= explainable:
+            if not (_is_reported_elsewhere(effective, part) and effective.proofs.matches_nothing(part)):
+                captors = "FlowSchemas" if part.rule is None else "FlowSchemas or rules"
+                yield _problem(
+                    effective,
+                    part,
+                    f"every request it matches is captured by earlier {captors}",
+                    captors=None,
+                    assumed=_dangling_before(effective, schema),
+                    help="lower matchingPrecedence, or remove the FlowSchema" if part.rule is None else "remove it",
                 )
-        elif blockers := effective.proofs.blockers(schema):
-            reason = f"every request it matches is captured by {_captors(blockers)}{_advice(schema, blockers)}"
-            yield _unreachable(effective, part, reason + given(effective, *blockers), blockers)
+        elif part.rule is None and (blockers := effective.proofs.blockers(schema)):
+            yield _shadowed_schema(effective, part, blockers)
+        elif part.rule is not None and (shadows := effective.proofs.shadows(part)):
+            yield _shadowed_part(effective, part, shadows)
         elif not _is_reported_elsewhere(effective, part):
-            from apflint.checks.nothing import nothing  # loads the proof engine
+            from apflint.proofs.unmatchable import find_reasons  # loads the proof engine
 
-            yield _unreachable(effective, part, f"{nothing(part)}. Remove or correct it")
-    if skipped := effective.dead_parts.not_analyzed:
-        what = "FlowSchema is" if len(skipped) == 1 else f"{len(skipped):,} FlowSchemas are"
-        message = f"{what} not completely analyzed for unreachable parts: the configuration is too large"
-        yield Problem(Place(skipped[0].document, ("metadata", "name")), message, severity="info")
+            reasons = find_reasons(part)
+            if len(reasons) == 1:
+                yield _problem(effective, part, reasons[0], help="correct or remove it")
+            else:
+                notes = tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
+                reason = "no request that the server classifies matches it"
+                yield _problem(effective, part, reason, notes=notes, help="correct or remove it")
 
 
-def _unreachable(effective: Effective, part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
-    """The finding about a FlowSchema; `blockers` is None if it is not known which FlowSchemas come first."""
-    return Problem(
-        Place(part.schema.document, part.path),
-        f"unreachable FlowSchema: {reason}",
-        related=_elsewhere(blockers or ()),
-        severity="error" if effective.assumptions.complete else None,
-        involves=None if blockers is None else object_keys(blockers),
+def _shadowed_schema(effective: Effective, part: Part, blockers: Sequence[FlowSchema]) -> Problem:
+    names = [describe_flow_schema(blocker) for blocker in blockers]
+    lowest = min(blocker.spec.matching_precedence for blocker in blockers)
+    advice, notes = "remove the FlowSchema", _note_names(names)
+    if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
+        notes += ("Without it, its requests have the same priority level and distinguisherMethod.",)
+    elif lowest > _MIN_PRECEDENCE:
+        advice = f"use a matchingPrecedence below {lowest}, or remove the FlowSchema"
+    else:
+        notes += (f"No FlowSchema can have a matchingPrecedence below {_MIN_PRECEDENCE}.",)
+    captors = names[0] if len(names) == 1 else f"one of {len(names)} earlier FlowSchemas"
+    reason = f"every request it matches is captured by {captors}"
+    return _problem(effective, part, reason, captors=blockers, assumed=blockers, notes=notes, help=advice)
+
+
+def _shadowed_part(effective: Effective, part: Part, shadows: Sequence[Part]) -> Problem:
+    others = [shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name]
+    names = list(
+        dict.fromkeys(
+            field_path(shadow.path) if shadow.schema.name == part.schema.name else describe_flow_schema(shadow.schema)
+            for shadow in shadows
+        )
+    )
+    if len(names) == 1:
+        reason = f"{names[0]} already matches all of its requests"
+    else:
+        reason = f"each of its requests is already matched by one of {len(names)} earlier parts"
+    return _problem(
+        effective,
+        part,
+        reason,
+        captors=others,
+        assumed=[shadow.schema for shadow in shadows],
+        notes=_note_names(names),
+        help="remove it",
     )
 
 
-def _advice(schema: FlowSchema, blockers: Sequence[FlowSchema]) -> str:
-    """What to do about a FlowSchema that others shadow, as a sentence after another one."""
-    if all(is_treated_alike(schema, blocker) for blocker in blockers):
-        return ". Remove it: these requests are treated alike without it (same priority level and distinguisherMethod)"
-    lowest = min(blocker.spec.matching_precedence for blocker in blockers)
-    if lowest <= _FIRST_PRECEDENCE:
-        return ". Remove it: nothing can come before that FlowSchema" if len(blockers) == 1 else ". Remove it"
-    return f". Use a matchingPrecedence below {lowest}, or remove it"
+def _problem(
+    effective: Effective,
+    part: Part,
+    reason: str,
+    *,
+    captors: Sequence[FlowSchema] | None = (),
+    assumed: Iterable[FlowSchema] = (),
+    notes: tuple[str, ...] = (),
+    help: str,  # noqa: A002  # as the field is called
+) -> Problem:
+    """Return the problem of an unreachable part. `captors` is None if it is unknown which FlowSchemas capture its requests."""
+    own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]
+    return Problem(
+        Place(part.schema.document, part.path),
+        f"unreachable {_KINDS[part.member] if part.rule is not None else 'FlowSchema'}: {reason}",
+        related=tuple(
+            Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
+            for captor in own[:MAX_NAMED]
+        ),
+        severity="error" if part.rule is None and effective.assumptions.complete else None,
+        involves=None if captors is None else object_keys(captors),
+        notes=(*notes, *note_assumed_levels(effective, assumed)),
+        help=help,
+    )
 
 
-def is_treated_alike(one: FlowSchema, other: FlowSchema) -> bool:
-    """Whether it makes no difference which of two FlowSchemas captures a request: same priority level, same flows."""
-    return (one.spec.priority_level_configuration, one.spec.distinguisher_method) == (
+def _note_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return a note that lists the names, if there are several."""
+    if len(names) == 1:
+        return ()
+    more = [f"{len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
+    return (f"They are {join_words([*names[:MAX_NAMED], *more], 'and')}.",)
+
+
+def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
+    """Return whether both FlowSchemas treat requests alike: same priority level, same flows."""
+    return (schema.spec.priority_level_configuration, schema.spec.distinguisher_method) == (
         other.spec.priority_level_configuration,
         other.spec.distinguisher_method,
     )
 
 
-def shadowed_rule(effective: Effective) -> Iterator[Problem]:
-    """APF502."""
-    dead = [part for part in effective.dead_parts.parts if part.rule is not None]
-    explained = _count_explainable(effective, dead)
-    for number, part in enumerate(dead):
-        schema = part.schema
-        if number >= explained:
-            if not _is_explained(effective, part):
-                assumed = given(effective, *_dangling_before(effective, schema))
-                yield _idle(
-                    part, f"every request it matches is captured by earlier FlowSchemas or rules{assumed}", None
-                )
-        elif shadows := effective.proofs.shadows(part):
-            others = [shadow.schema for shadow in shadows if shadow.schema.name != schema.name]
-            assumed = given(effective, *(shadow.schema for shadow in shadows))
-            yield _idle(part, _shadowed_by(part, shadows) + assumed, others)
-        elif not _is_reported_elsewhere(effective, part):  # otherwise APF504 or APF506 says why it matches nothing
-            from apflint.checks.nothing import nothing  # loads the proof engine
-
-            yield _idle(part, f"{nothing(part)}. Remove or correct it")
-
-
-def _idle(part: Part, reason: str, blockers: Sequence[FlowSchema] | None = ()) -> Problem:
-    """The finding about a part of a FlowSchema; `blockers` is None if it is not known what comes first."""
-    what = {None: "rule", "subjects": "subject"}.get(part.member, f"entry of {part.member}")
-    place = Place(part.schema.document, part.path)
-    return Problem(
-        place,
-        f"unreachable {what}: {reason}",
-        related=_elsewhere(blockers or ()),
-        involves=None if blockers is None else object_keys(blockers),
-    )
-
-
-def _shadowed_by(part: Part, shadows: Sequence[Part]) -> str:
-    takers = list(dict.fromkeys(_takers(part, shadows)))
-    if len(takers) == 1:
-        return f"{takers[0]} already matches all of its requests. Remove it"
-    return f"every request it matches is already matched by one of {_listed(takers, len(takers))}. Remove it"
-
-
 def _dangling_before(effective: Effective, schema: FlowSchema) -> list[FlowSchema]:
-    """FlowSchemas that come first only if their priority level is defined elsewhere."""
-    last = matching_order(schema)
+    """Return the earlier FlowSchemas whose priority level is assumed to be defined elsewhere."""
     assumed = {other.document for other in effective.assumed.order}
     return [
         other
         for other in effective.configuration.dangling
-        if matching_order(other) < last and other.document in assumed
+        if matching_order(other) < matching_order(schema) and other.document in assumed
     ]
 
 
-def _count_explainable(effective: Effective, dead: Sequence[Part]) -> int:
-    """The number of unreachable parts for which to determine what comes first."""
-    if not dead:
-        return 0
+def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
+    """Return for how many of the unreachable parts to determine what captures their requests."""
     from apflint.proofs.parts import proof_work
 
-    schemas, some = len(effective.assumed.order), dead[:MAX_EXPLAINED_SHADOWS]
-    work = accumulate((proof_work(schemas, part) for part in some), initial=_FORMULA_WORK * schemas)
+    schemas = len(effective.assumed.order)
+    work = accumulate(
+        (proof_work(schemas, part) for part in parts[:MAX_EXPLAINED_SHADOWS]), initial=_FORMULA_WORK * schemas
+    )
     return max(0, sum(spent <= MAX_EXPLAINING_WORK for spent in work) - 1)
 
 
-def _is_explained(effective: Effective, part: Part) -> bool:
-    """Whether other rules report why the part matches nothing, for a part of which it is not known whether it does."""
-    return _is_reported_elsewhere(effective, part) and effective.proofs.matches_nothing(part)
-
-
 def _is_reported_elsewhere(effective: Effective, part: Part) -> bool:
-    """Whether other rules report something in the part that matches nothing."""
+    """Return whether APF504 or APF506 reports something in the part that matches no request."""
     path = () if part.rule is None else part.path
-    return path in _fields_reported_elsewhere(effective).get(part.schema.document, ())
+    return path in _paths_reported_elsewhere(effective).get(part.schema.document, ())
 
 
 @once
-def _fields_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
-    """Where APF504 and APF506 report something that matches nothing, by document: the fields, and all that they are in."""
-    places: dict[Document, set[Path]] = {}
-    for check in (matching.impossible_match, matching.namespaced_rule_for_cluster_resource):
+def _paths_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
+    """Return the paths of the findings of APF504 and APF506, and of everything that contains them."""
+    paths: dict[Document, set[Path]] = {}
+    for check in (impossible_matches.impossible_match, impossible_matches.namespaced_rule_for_cluster_resource):
         for problem in check(effective):
             if problem.place.document is not None:
                 path = problem.place.path
-                there = places.setdefault(problem.place.document, set())
-                there.update(path[:depth] for depth in range(len(path) + 1))
-    return places
-
-
-def given(effective: Effective, *schemas: FlowSchema) -> str:
-    """A sentence on the levels that are assumed to be defined elsewhere, after another one; empty if there are none."""
-    dangling = {schema.document for schema in effective.configuration.dangling}
-    names = dict.fromkeys(
-        quote(schema.spec.priority_level_configuration) for schema in schemas if schema.document in dangling
-    )
-    if not names:
-        return ""
-    return f". That is so if the priority level {listed(names, 'and')} is defined elsewhere: here it is missing"
-
-
-def _named(schema: FlowSchema) -> str:
-    origin = "the built-in FlowSchema" if builtin.is_built_in(schema.document) else "the FlowSchema"
-    return f"{origin} {quote(schema.name)} (precedence {schema.spec.matching_precedence})"
-
-
-def _captors(schemas: Sequence[FlowSchema]) -> str:
-    if len(schemas) == 1:
-        return _named(schemas[0])
-    names = [_named(schema).replace("the FlowSchema ", "", 1) for schema in schemas[:_LISTED]]
-    return f"one of the FlowSchemas {_listed(names, len(schemas))}"
-
-
-def _listed(names: Sequence[str], count: int) -> str:
-    """The first of the names, and how many of `count` more there are."""
-    left_out = count - min(len(names), _LISTED)
-    return listed([*names[:_LISTED], *([f"{left_out:,} more"] if left_out else [])], "and")
-
-
-def object_keys(schemas: Iterable[FlowSchema]) -> tuple[ObjectKey, ...]:
-    """Kinds and names of FlowSchemas, as findings bear them."""
-    return tuple((schema.document.kind, clipped(schema.name)) for schema in schemas)
-
-
-def _takers(part: Part, shadows: Iterable[Part]) -> Iterator[str]:
-    """What matches the requests of a part first: other FlowSchemas by name, parts of the same one by their field."""
-    for shadow in shadows:
-        yield _named(shadow.schema) if shadow.schema.name != part.schema.name else field_path(shadow.path)
-
-
-def _elsewhere(schemas: Iterable[FlowSchema]) -> tuple[Elsewhere, ...]:
-    own = [schema for schema in schemas if not builtin.is_built_in(schema.document)]
-    return tuple(Elsewhere(Place(schema.document, ("metadata", "name")), "it comes first") for schema in own[:_LISTED])
+                paths.setdefault(problem.place.document, set()).update(path[:depth] for depth in range(len(path) + 1))
+    return paths

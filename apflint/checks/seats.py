@@ -6,28 +6,29 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.effective import once
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
-from apflint.wording import listed, quote, several
+from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from apflint.effective import Effective
     from apflint.load.document import Document
-    from apflint.location import Path
-    from apflint.model import PriorityLevelConfiguration
 
 MAX_NAMED_LEVELS = 12
-"""Maximum number of levels that one message names."""
+"""Maximum number of levels that a finding names."""
 _MAX_NAMED_SHARES = 3
-"""Maximum number of redefined levels whose shares one message states."""
+"""Maximum number of redefined levels whose shares a finding states."""
 _NEGLIGIBLE = 0.01
+"""Part of all seats up to which a new level is not reported."""
 _NOTABLE = 0.1
 """Part of its seats by which a level must change for a redefinition to be reported."""
 _SEVERE = 0.25
+"""Part of its seats by which a level must shrink for the severity `warning`."""
 
 
 class SeatChange(NamedTuple):
@@ -42,61 +43,8 @@ class SeatChange(NamedTuple):
         """Change as a part of the seats before; negative for a loss. Only the level `exempt` can have had no seats."""
         return (self.after - self.before) / self.before if self.before else 0.0
 
-
-def seats_taken(effective: Effective) -> Iterator[Problem]:
-    """APF603."""
-    yield from _new_levels(effective)
-    yield from _redefined_levels(effective)
-
-
-def shares_path(document: Document) -> Path:
-    """Path of the shares of a level, by the name that its API version has for them; of the owner if they are absent."""
-    owner = "limited" if document.has("spec", "limited") else "exempt"
-    for name in ("nominalConcurrencyShares", "assuredConcurrencyShares"):
-        if document.has("spec", owner, name):
-            return ("spec", owner, name)
-    return ("spec", owner)
-
-
-def _new_levels(effective: Effective) -> Iterator[Problem]:
-    """Compare the configuration with and without each new level."""
-    total, release = effective.assumptions.server_concurrency, effective.release
-    in_context = {manifest.document.name for manifest in effective.workspace.context}
-    limits = {level.name: level for level in effective.limits.levels}
-    losses: dict[int, _Losses] = {}  # by the shares of the new level, which alone decide
-    for level in effective.own_priority_levels:
-        new = limits.get(level.name)
-        if new is None or level.spec.limited is None or not level.name or level.name in in_context:
-            continue
-        if level.name in builtin.names(release, level.document.kind) or new.nominal <= _NEGLIGIBLE * total:
-            continue
-        if new.shares not in losses:
-            losses[new.shares] = _losses(effective, new.shares)
-        if message := _new_level_message(losses[new.shares], level.name, new.nominal, total):
-            severe = bool(_without(losses[new.shares].severe, level.name))
-            place = Place(level.document, ("metadata", "name"))
-            yield Problem(place, message, severity="warning" if severe else None)
-
-
-def _new_level_message(losses: _Losses, name: str, nominal: int, total: int) -> str | None:
-    """The message on a new level, or None if no other level loses a notable number of seats to it."""
-    lost = losses.seats - (losses.all[name].before - losses.all[name].after if name in losses.all else 0)
-    if lost <= 0 or all(change.ratio >= -_NEGLIGIBLE for change in losses.all.values() if change.name != name):
-        return None
-    shown = _described(losses.all, name, "{0.name} {0.before} -> {0.after}")
-    taken = f"this new level takes {nominal} of {total} seats"
-    if total > SERVER_CONCURRENCY:
-        effect = f"built-in levels get fewer than on a default server ({SERVER_CONCURRENCY} seats)"
-    else:
-        effect = f"the others lose {lost}" + (", because every limit is rounded up" if lost != nominal else "")
-    message = f"{taken}, and {effect}: {listed(shown, 'and')}"
-    severe = _described(losses.severe, name, "{0.name}")
-    return f"{message}. {_severe_sentence(severe)}" if severe else message
-
-
-def _severe_sentence(names: list[str]) -> str:
-    verb, its = ("loses", "its") if len(names) == 1 else ("lose", "their")
-    return f"{several(names, MAX_NAMED_LEVELS + 1)} {verb} more than a quarter of {its} seats"
+    def __str__(self) -> str:
+        return f"{self.name} {self.before} -> {self.after}"
 
 
 class _Losses(NamedTuple):
@@ -109,22 +57,85 @@ class _Losses(NamedTuple):
     """Seats that all of them lose together."""
 
 
-def _losses(effective: Effective, shares: int) -> _Losses:
-    """What a new level with these shares takes from all levels, itself among them as if it were another one.
+def seats_taken(effective: Effective) -> Iterator[Problem]:
+    """APF603."""
+    yield from _new_levels(effective)
+    yield from _redefined_levels(effective)
 
-    A server with more seats than the default was given them on purpose, perhaps for the new level. There a built-in level
-    loses only what it has less than on a default server.
+
+def shares_place(document: Document) -> Place:
+    """Return the place of the shares of a level, by their name in its API version, or of `limited` if they are absent."""
+    owner = "limited" if document.has("spec", "limited") else "exempt"
+    names = ("nominalConcurrencyShares", "assuredConcurrencyShares")
+    present = [name for name in names if document.has("spec", owner, name)]
+    return Place(document, ("spec", owner, *present[:1]))
+
+
+def _new_levels(effective: Effective) -> Iterator[Problem]:
+    """Compare the configuration with and without each new level."""
+    total = effective.assumptions.server_concurrency
+    in_context = {manifest.document.name for manifest in effective.workspace.context}
+    built_in = builtin.names(effective.release, "PriorityLevelConfiguration")
+    limits = {level.name: level for level in effective.limits.levels}
+    losses_by_shares: dict[int, _Losses] = {}
+    for level in effective.own_priority_levels:
+        new = limits.get(level.name)
+        if new is None or level.spec.limited is None or not level.name or level.name in in_context:
+            continue
+        if level.name in built_in or new.nominal <= _NEGLIGIBLE * total:
+            continue
+        if new.shares not in losses_by_shares:
+            losses_by_shares[new.shares] = _find_losses(effective, new.shares)
+        losses = losses_by_shares[new.shares]
+        own = losses.all.get(level.name)
+        lost = losses.seats - (own.before - own.after if own else 0)
+        if lost > 0 and any(loss.ratio < -_NEGLIGIBLE for loss in losses.all.values() if loss is not own):
+            yield _new_level(Place(level.document, ("metadata", "name")), losses, level.name, new.nominal, lost, total)
+
+
+def _new_level(place: Place, losses: _Losses, name: str, nominal: int, lost: int, total: int) -> Problem:
+    severe = _list_others(losses.severe, name, lambda loss: loss.name)
+    changes = join_words(_list_others(losses.all, name, str), "and")
+    if total > SERVER_CONCURRENCY:
+        message = f"new priority level takes {nominal} of {total} seats from built-in levels"
+        notes = [f"They get fewer seats than on a default server ({SERVER_CONCURRENCY} seats): {changes}."]
+    else:
+        message = f"new priority level takes {nominal} of {total} seats, and the others lose {lost}"
+        notes = [f"Seats before and after: {changes}."]
+        if lost != nominal:
+            notes.append("The sums differ because every limit is rounded up.")
+    return Problem(
+        place,
+        message,
+        severity="warning" if severe else None,
+        notes=(*notes, *_note_severe(severe)),
+        help="if this is not intended, lower its shares, or use a built-in priority level",
+    )
+
+
+def _note_severe(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    verb, its = ("loses", "its") if len(names) == 1 else ("lose", "their")
+    return (f"{join_some(names, MAX_NAMED_LEVELS + 1)} {verb} more than a quarter of {its} seats.",)
+
+
+def _find_losses(effective: Effective, shares: int) -> _Losses:
+    """Return what a new level with these shares takes from all levels, including itself as if it were another one.
+
+    More seats than on a default server were probably added for new levels. So a built-in level there loses only the seats
+    that it has less than on a default server.
     """
-    from apflint.evaluate.limits import nominal_limit  # only files with new levels need it
+    from apflint.evaluate.limits import nominal_limit
 
     levels, total = effective.limits.levels, effective.assumptions.server_concurrency
     share_sum = sum(level.shares for level in levels) - shares
-    stock = _stock_seats(effective)
+    default = _default_seats(effective)
     losses: list[SeatChange] = []
     for level in levels:
         before = nominal_limit(level.shares, share_sum, total)
         if total > SERVER_CONCURRENCY:
-            before = min(before, stock.get(level.name, 0))
+            before = min(before, default.get(level.name, 0))
         if level.nominal < before:
             losses.append(SeatChange(level.name, before, level.nominal))
     if len(losses) > MAX_NAMED_LEVELS:
@@ -133,79 +144,85 @@ def _losses(effective: Effective, shares: int) -> _Losses:
     return _Losses({loss.name: loss for loss in losses}, severe, sum(loss.before - loss.after for loss in losses))
 
 
-def _without(changes: Mapping[str, SeatChange], name: str) -> Mapping[str, SeatChange]:
-    return {other: change for other, change in changes.items() if other != name} if name in changes else changes
+def _list_others(changes: Mapping[str, SeatChange], name: str, describe: Callable[[SeatChange], str]) -> list[str]:
+    """Return descriptions of the first changes, except that of the level `name`, and the number of further ones."""
+    first = islice(changes.values(), MAX_NAMED_LEVELS + 1)
+    shown = [describe(change) for change in first if change.name != name][:MAX_NAMED_LEVELS]
+    more = len(changes) - (name in changes) - len(shown)
+    return [*shown, f"{more:,} more"] if more else shown
 
 
-def _described(changes: Mapping[str, SeatChange], but: str, form: str) -> list[str]:
-    """The first changes of other levels in the given form, and the number of further ones."""
-    some = [form.format(change) for change in islice(changes.values(), MAX_NAMED_LEVELS + 1) if change.name != but]
-    del some[MAX_NAMED_LEVELS:]
-    more = len(changes) - (but in changes) - len(some)
-    return [*some, f"{more:,} more"] if more else some
-
-
-def _stock_shares(effective: Effective) -> dict[str, int]:
-    """Shares of the release's own levels, by name."""
-    from apflint.evaluate.limits import get_shares  # only files with levels need it
+@once
+def _default_shares(effective: Effective) -> dict[str, int]:
+    """Return the shares of the built-in levels of the release, by name."""
+    from apflint.evaluate.limits import get_shares
 
     levels = builtin.workspace_objects(effective.release).priority_levels
     return {level.name: get_shares(level, effective.release) for level in levels}
 
 
-def _stock_seats(effective: Effective) -> dict[str, int]:
-    """Nominal limits of the release's own levels on a server with default flags and no other levels, by name."""
+@once
+def _default_seats(effective: Effective) -> dict[str, int]:
+    """Return the nominal limits of the built-in levels on a default server with no other levels, by name."""
     from apflint.evaluate.limits import nominal_limit
 
-    shares = _stock_shares(effective)
-    return {name: nominal_limit(each, sum(shares.values()), SERVER_CONCURRENCY) for name, each in shares.items()}
+    shares = _default_shares(effective)
+    share_sum = sum(shares.values())
+    return {name: nominal_limit(own, share_sum, SERVER_CONCURRENCY) for name, own in shares.items()}
 
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
-    """Compare the configuration with one in which the built-in levels have the shares of the release. One finding at most."""
-    candidates = {level.name: level for level in effective.own_priority_levels if _is_built_in(effective, level)}
+    """Compare the configuration with one in which the built-in levels have the shares of the release. At most one problem."""
+    built_in = builtin.names(effective.release, "PriorityLevelConfiguration")
+    candidates = {level.name: level for level in effective.own_priority_levels if level.name in built_in}
     if not candidates:
         return
-    stock = _stock_shares(effective)
+    default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
-    redefined = [level for name, level in candidates.items() if shares.get(name, stock[name]) != stock[name]]
-    changes = _notable_changes(effective, {level.name: stock[level.name] for level in redefined})
+    redefined = [level for name, level in candidates.items() if shares.get(name, default[name]) != default[name]]
+    changes = _notable_changes(effective, {level.name for level in redefined})
     if not changes:
         return
-    described = [f"{change.name} {change.before} -> {change.after}" for change in changes]
-    values = [f"{quote(level.name)} {shares[level.name]:,} instead of {stock[level.name]:,}" for level in redefined]
-    what = "built-in level has other shares" if len(redefined) == 1 else "built-in levels have other shares"
-    message = (
-        f"{what} than in Kubernetes {effective.release.name}: {several(values, _MAX_NAMED_SHARES)}."
-        f" Of {effective.assumptions.server_concurrency} seats, nominal limits change by more than a tenth:"
-        f" {several(described, MAX_NAMED_LEVELS)}."
+    values = [
+        f"{quote(level.name)} has {shares[level.name]:,} shares instead of {default[level.name]:,}"
+        for level in redefined
+    ]
+    severe, total = (
+        [change.name for change in changes if change.ratio < -_SEVERE],
+        effective.assumptions.server_concurrency,
     )
-    severe = [change.name for change in changes if change.ratio < -_SEVERE]
-    if severe:
-        message += f" {_severe_sentence(severe)}."
-    first, *others = [Place(level.document, shares_path(level.document)) for level in redefined]
-    related = tuple(Elsewhere(place, "other shares here, too") for place in others)
-    message += " Restore the shares of the release if that is not intended"
-    yield Problem(first, message, related=related, severity="warning" if severe else None)
+    first, *others = [shares_place(level.document) for level in redefined]
+    yield Problem(
+        first,
+        values[0]
+        if len(values) == 1
+        else f"{len(values)} built-in priority levels have other shares than in the release",
+        related=tuple(Elsewhere(place, "other shares here, too") for place in others),
+        severity="warning" if severe else None,
+        notes=(
+            *(() if len(values) == 1 else (f"{join_some(values, _MAX_NAMED_SHARES)}.",)),
+            f"Of {total} seats, nominal limits change by more than a tenth: {join_some([*map(str, changes)], MAX_NAMED_LEVELS)}.",
+            *_note_severe(severe),
+        ),
+        help=f"if this is not intended, restore the shares of Kubernetes {effective.release.name}",
+    )
 
 
-def _is_built_in(effective: Effective, level: PriorityLevelConfiguration) -> bool:
-    return level.name in builtin.names(effective.release, "PriorityLevelConfiguration")
-
-
-def _notable_changes(effective: Effective, stock: Mapping[str, int]) -> list[SeatChange]:
-    """Levels whose seats change by more than a tenth by redefining those in `stock`: these first, then by their loss."""
+def _notable_changes(effective: Effective, redefined: Container[str]) -> list[SeatChange]:
+    """Return the levels whose seats a redefinition changes by more than a tenth: redefined ones first, then by their loss."""
     from apflint.evaluate.limits import nominal_limit
 
+    default = _default_shares(effective)
     levels, total = effective.limits.levels, effective.assumptions.server_concurrency
-    share_sum = sum(stock.get(level.name, level.shares) for level in levels)
-    default = _stock_seats(effective) if total > SERVER_CONCURRENCY else {}
+    shares = {level.name: default[level.name] if level.name in redefined else level.shares for level in levels}
+    share_sum = sum(shares.values())
+    default_seats = _default_seats(effective) if total > SERVER_CONCURRENCY else {}
     changes: list[SeatChange] = []
     for level in levels:
-        before = nominal_limit(stock.get(level.name, level.shares), share_sum, total)
-        if level.nominal < before and level.name in default:
-            before = max(level.nominal, min(before, default[level.name]))  # as in `_losses`
+        before = nominal_limit(shares[level.name], share_sum, total)
+        if level.nominal < before and level.name in default_seats:
+            before = max(level.nominal, min(before, default_seats[level.name]))  # as in `_find_losses`
         change = SeatChange(level.name, before, level.nominal)
         if abs(change.ratio) > _NOTABLE:
             changes.append(change)
-    return sorted(changes, key=lambda change: (change.name not in stock, change.ratio))
+    return sorted(changes, key=lambda change: (change.name not in redefined, change.ratio))

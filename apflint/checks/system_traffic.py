@@ -1,73 +1,377 @@
 """APF507, APF517: requests of built-in FlowSchemas that go elsewhere because of the user's FlowSchemas.
 
-Only the cheap tests are here, which most files pass. The proofs are loaded for FlowSchemas that fail them.
+APF507: a FlowSchema of the user captures requests that the system sends, and that otherwise go to a protected FlowSchema of
+the release. All pairs of such FlowSchemas are found: typical requests and candidates prove most of them, and the solver
+finds the others or proves that there are none. APF517: a redefined built-in FlowSchema no longer matches its requests.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.system_users import may_be_of_system
+from apflint.checks.descriptions import describe_capacity, describe_seats, note_assumed_levels
+from apflint.checks.system_users import (
+    find_system_users,
+    is_subject,
+    may_be_system_user,
+    names_only_system_users,
+    typical_requests,
+)
 from apflint.effective import once
 from apflint.evaluate.configuration import EXEMPT, matching_order
+from apflint.evaluate.match import ALL, matches_flow_schema
+from apflint.finding import Elsewhere, Problem
+from apflint.fixes.suggestions import set_fields
+from apflint.location import Place
+from apflint.record import NamedTuple
+from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from apflint.checks.system_users import SystemUsers
     from apflint.effective import Effective
-    from apflint.finding import Problem
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.evaluate.match import RequestDigest
+    from apflint.finding import Severity
     from apflint.load.document import Document
     from apflint.model import FlowSchema
+    from apflint.proofs.encoding import Point
+    from apflint.proofs.passages import Pair, Passages
+
+_NAME = ("metadata", "name")
+_MAX_NAMED = 3
+"""Maximum number of FlowSchemas that a message names."""
+
+
+class _Capture(NamedTuple):
+    """Requests of the system that go from a protected FlowSchema to one of the user's."""
+
+    protected: FlowSchema
+    schema: FlowSchema
+    point: Point
+    is_common: bool
+    """Whether users of every cluster are affected, not only nodes and service accounts that the FlowSchema names."""
+
+
+class _Level(NamedTuple):
+    """The priority level that captured requests go to."""
+
+    name: str
+    limits: LevelLimits | None
+    """None if no file defines the level."""
+    is_built_in: bool
+    outsider: str | None
+    """A command with a request in this level that no protected FlowSchema matches without the user's, or None."""
+
+    @property
+    def is_dedicated(self) -> bool:
+        """Whether the level is for requests of the system only."""
+        return self.outsider is None and not self.is_built_in
 
 
 def system_traffic_captured(effective: Effective) -> Iterator[Problem]:
     """APF507."""
-    candidates = _candidates(effective)
-    if candidates:
-        from apflint.checks.captures import capture_problems
+    candidates = _find_candidates(effective)
+    if not candidates:
+        return
+    by_schema: dict[Document, list[_Capture]] = {}
+    for capture in _find_captures(effective, candidates):
+        by_schema.setdefault(capture.schema.document, []).append(capture)
+    levels: dict[str, _Level] = {}
+    for captures in by_schema.values():
+        name = _level_of(captures[0].schema)
+        level = levels.get(name) or _describe_level(effective, name)
+        levels[name] = level
+        captures.sort(key=lambda capture: matching_order(capture.protected))
+        worse = [capture for capture in captures if _is_worse(effective, level, capture)]
+        if worse:
+            yield _capture_problem(effective, level, worse)
 
-        yield from capture_problems(effective, candidates)
+
+def _level_of(schema: FlowSchema) -> str:
+    return schema.spec.priority_level_configuration
+
+
+def _find_candidates(effective: Effective) -> list[FlowSchema]:
+    """Return the user's FlowSchemas that come early enough, and whose subjects may include a system user. Needs no proof."""
+    names = builtin.protected_flow_schemas(effective.release)
+    # A context may move a protected FlowSchema.
+    context = effective.workspace.context
+    order = effective.without_own.order if context else builtin.workspace_objects(effective.release).flow_schemas
+    last = max((matching_order(schema) for schema in order if schema.name in names), default=(0, ""))
+    early = {schema.document for schema in effective.own_flow_schemas if matching_order(schema) < last}
+    return [
+        schema
+        for schema in (effective.assumed.order if early else ())
+        if schema.document in early
+        and _level_of(schema) != EXEMPT
+        and any(may_be_system_user(subject) for rule in schema.spec.rules for subject in rule.subjects)
+        and not builtin.is_retired(effective.release, "FlowSchema", schema.name)  # APF705 reports it
+    ]
+
+
+def _protected(effective: Effective) -> list[FlowSchema]:
+    """Return the protected FlowSchemas as they are without those of the user, in matching order."""
+    names = builtin.protected_flow_schemas(effective.release)
+    return [schema for schema in effective.without_own.order if schema.name in names]
+
+
+def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
+    """Yield every pair of a protected FlowSchema and a candidate that captures from it, with a request that proves it."""
+    passages, protected = effective.passages, _protected(effective)
+    # A redefinition may name users that are not the system's.
+    names = builtin.protected_flow_schemas(effective.release)
+    released = builtin.workspace_objects(effective.release).flow_schemas
+    users = find_system_users(effective.assumed.order, (schema for schema in released if schema.name in names))
+    users_of = {
+        pair: affected
+        for schema in candidates
+        if (captured := users.users_of(schema))
+        for pair, source in _find_pairs(passages, protected, schema)
+        if (affected := tuple(user for user in captured if is_subject(user, source)))
+    }
+    for pair, point in _prove(passages, users_of, users):
+        source, target = passages.schemas(pair)
+        yield _Capture(source, target, point, point.user in users.common)
+
+
+def _find_pairs(
+    passages: Passages, protected: Sequence[FlowSchema], schema: FlowSchema
+) -> Iterator[tuple[Pair, FlowSchema]]:
+    """Yield the protected FlowSchemas from which a FlowSchema may capture requests to another priority level."""
+    from apflint.proofs.overlap import may_overlap
+
+    for source in protected:
+        if (
+            matching_order(schema) < matching_order(source)
+            and schema.name != source.name
+            and _level_of(schema) != _level_of(source)
+            and may_overlap(schema, source, "authenticated")
+        ):
+            yield (passages.old.position(source), passages.new.position(schema)), source
+
+
+def _prove(
+    passages: Passages, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers
+) -> Iterator[tuple[Pair, Point]]:
+    """Yield each pair with a request, by a user of every cluster if possible, and a typical request if possible."""
+    unproven = dict(users_of)
+    for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
+        affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
+        for user in affected:
+            for point in typical_requests(user):
+                if unproven.pop(pair := passages.pair(point), None):
+                    yield pair, point
+        for pair, pair_users in tuple(unproven.items()):
+            if (guess := passages.guess(pair, [user for user in pair_users if user in some])) is not None:
+                del unproven[pair]
+                yield pair, guess
+        for user in affected:
+            pairs = [pair for pair, pair_users in unproven.items() if user in pair_users]
+            for point in passages.find(pairs, user) if pairs else ():
+                unproven.pop(passages.pair(point))
+                yield passages.pair(point), point
+
+
+def _describe_level(effective: Effective, name: str) -> _Level:
+    protected = {schema.document for schema in _protected(effective)}
+    others = [schema for schema in effective.without_own.order if schema.document not in protected]
+    targets = [schema for schema in effective.assumed.order if _level_of(schema) == name]
+    point = effective.passages.between(others, targets)
+    return _Level(
+        name,
+        effective.limits.level(name),
+        name in builtin.names(effective.release, "PriorityLevelConfiguration"),
+        None if point is None else effective.passages.witness(point).command,
+    )
+
+
+def _is_worse(effective: Effective, level: _Level, capture: _Capture) -> bool:
+    reserved = effective.limits.level(_level_of(capture.protected))
+    if level.limits is None or reserved is None:
+        return True
+    return not (level.is_dedicated and level.limits.is_at_least_as_good_as(reserved))
+
+
+def _capture_problem(effective: Effective, level: _Level, captures: list[_Capture]) -> Problem:
+    schema = captures[0].schema
+    commands = [_command(effective.passages, capture) for capture in captures]
+    names = join_some([quote(capture.protected.name) for capture in captures], _MAX_NAMED)
+    others = (
+        f"{quote(capture.protected.name)} loses requests such as `{command}`."
+        for capture, command in zip(captures, commands, strict=True)
+    )
+    return Problem(
+        Place(schema.document, _NAME),
+        f"FlowSchema captures system requests of the built-in FlowSchema{'s' if len(captures) > 1 else ''} {names}",
+        severity=_capture_severity(level, captures),
+        notes=(
+            *(others if len(captures) > 1 else ()),
+            _compare_levels(effective, level, captures),
+            *note_assumed_levels(effective, [schema]),
+        ),
+        help=_advise(level, captures),
+        example=commands[0],
+    )
+
+
+def _command(passages: Passages, capture: _Capture) -> str:
+    from apflint.proofs.requesters import system_user
+
+    if capture.point in typical_requests(capture.point.user):
+        return passages.exact_witness(capture.point).command
+    return passages.witness(capture.point, (system_user(capture.point.user),)).command
+
+
+def _reserved_levels(captures: Sequence[_Capture]) -> list[str]:
+    return list(dict.fromkeys(_level_of(capture.protected) for capture in captures))
+
+
+def _compare_levels(effective: Effective, level: _Level, captures: Sequence[_Capture]) -> str:
+    """Return a sentence with the figures of the level and of those that the requests went to."""
+    describe = describe_capacity if level.is_dedicated else describe_seats
+    reserved = {name: effective.limits.level(name) for name in _reserved_levels(captures)}
+    others = join_words((f"{quote(name)} ({describe(limits)})" for name, limits in reserved.items() if limits), "and")
+    figures = f" ({describe(level.limits)})" if level.limits else ""
+    shared = ""
+    if level.outsider:
+        example = "" if level.is_built_in else f" (`{level.outsider}`)"
+        shared = f", which also serves other clients{example},"
+    return f"They go to the priority level {quote(level.name)}{figures}{shared} instead of {others}."
+
+
+def _advise(level: _Level, captures: Sequence[_Capture]) -> str:
+    reserved = join_words(map(quote, _reserved_levels(captures)))
+    if level.is_dedicated and level.limits is not None:
+        return f"give {quote(level.name)} at least as many seats and as much room to queue, or use {reserved}"
+    if level.is_dedicated or names_only_system_users(captures[0].schema):
+        return f"use {reserved}, or a priority level for these clients alone with at least as many seats"
+    last = max(capture.protected.spec.matching_precedence for capture in captures)
+    return f"name the intended clients, or use a matchingPrecedence above {last}"
+
+
+def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
+    """Return `info` if somebody chose this level for these clients, or if no API of Kubernetes itself is affected."""
+    if not any(capture.is_common for capture in captures) or _matches_only_custom_resources(captures[0].schema):
+        return "info"
+    rejects = level.limits is not None and not level.limits.queues
+    return None if level.outsider or rejects else "info"
+
+
+def _matches_only_custom_resources(schema: FlowSchema) -> bool:
+    from apflint.evaluate.resources import RESOURCES
+
+    known = {resource.group for resource in RESOURCES} | {ALL}
+    return all(
+        not rule.non_resource_rules and all(known.isdisjoint(part.api_groups) for part in rule.resource_rules)
+        for rule in schema.spec.rules
+    )
 
 
 def built_in_flow_schema_narrowed(effective: Effective) -> Iterator[Problem]:
     """APF517."""
-    yield from _narrowed(effective)
+    yield from _narrowed_problems(effective)
 
 
 def documents_to_widen(effective: Effective) -> frozenset[Document]:
-    """Return the documents for which APF517 already advises to add clusterScope."""
-    places = (problem.place for problem in _narrowed(effective) if problem.fix is not None)
+    """Return the documents for which APF517 suggests to add clusterScope."""
+    places = (problem.place for problem in _narrowed_problems(effective) if problem.fix is not None)
     return frozenset(place.document for place in places if place.document is not None)
 
 
 @once
-def _narrowed(effective: Effective) -> tuple[Problem, ...]:
+def _narrowed_problems(effective: Effective) -> tuple[Problem, ...]:
     suggested = builtin.suggested_names(effective.release, "FlowSchema")
     redefined = [schema for schema in effective.own_flow_schemas if schema.name in suggested]
     if not redefined:
         return ()
-    from apflint.checks.narrowed_defaults import narrowed_problems
+    order = {schema.document for schema in effective.assumed.order}
+    originals = {schema.name: schema for schema in effective.without_own.order}
+    problems: list[Problem] = []
+    for schema in redefined:
+        original = originals.get(schema.name)
+        if original is None or schema.document not in order:
+            continue
+        if schema.spec.rules != original.spec.rules or matching_order(schema) > matching_order(original):
+            problems += _narrowed_problem(effective, schema, original)
+    return tuple(problems)
 
-    return tuple(narrowed_problems(effective, redefined))
+
+def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSchema) -> Iterator[Problem]:
+    passages, targets = effective.passages, _find_targets(effective, schema, original)
+    typical = _find_typical_request(effective, original, targets)
+    point = typical or passages.between([original], targets)
+    if point is None:
+        return
+    witness = passages.exact_witness(point) if typical else passages.witness(point)
+    _, target = passages.schemas(passages.pair(point))
+    places = _find_places_to_widen(schema, witness.digest)
+    before, after = _describe_seats_of(effective, original), _describe_seats_of(effective, target)
+    yield Problem(
+        Place(schema.document, _NAME),
+        f"redefined FlowSchema {quote(schema.name)} loses requests to the FlowSchema {quote(target.name)}",
+        related=tuple(Elsewhere(place, "lacks clusterScope: true") for place in places),
+        severity=None if schema.name in builtin.protected_flow_schemas(effective.release) else "info",
+        fix=set_fields(places, "clusterScope", True, "set clusterScope: true") if places else None,
+        notes=(
+            f"The request of the example goes to the priority level {after} instead of {before}.",
+            *note_assumed_levels(effective, [target]),
+        ),
+        help="add clusterScope: true to the resource rules"
+        if places
+        else "start from the rules that `apflint defaults` prints, and change only what you intend to change",
+        example=witness.command,
+    )
 
 
-def _candidates(effective: Effective) -> list[FlowSchema]:
-    """Return the user's FlowSchemas that come early enough, and whose subjects may include a user of the system."""
-    names = builtin.protected_flow_schemas(effective.release)
-    # Manifests of the cluster that are only known may move a protected one.
-    before = effective.without_own.order if effective.workspace.context else _built_in(effective)
-    last = max((matching_order(schema) for schema in before if schema.name in names), default=(0, ""))
-    own = {schema.document for schema in effective.own_flow_schemas if matching_order(schema) < last}
+def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
+    """Return the FlowSchemas of other levels that may match the lost requests.
+
+    Not those of the user that come before the redefined one, because other rules report what they capture.
+    """
+    own = {own_schema.document for own_schema in effective.own_flow_schemas}
+    kept = (_level_of(original), _level_of(schema), EXEMPT)
     return [
-        schema
-        for schema in (effective.assumed.order if own else ())
-        if schema.document in own
-        and schema.spec.priority_level_configuration != EXEMPT
-        and any(may_be_of_system(subject) for rule in schema.spec.rules for subject in rule.subjects)
-        and not builtin.is_retired(effective.release, "FlowSchema", schema.name)  # APF705 says what to do
+        other
+        for other in effective.assumed.order
+        if other.name != schema.name
+        and _level_of(other) not in kept
+        and (other.document not in own or matching_order(other) > matching_order(schema))
     ]
 
 
-def _built_in(effective: Effective) -> tuple[FlowSchema, ...]:
-    return builtin.workspace_objects(effective.release).flow_schemas
+def _find_typical_request(effective: Effective, original: FlowSchema, targets: list[FlowSchema]) -> Point | None:
+    """Return a typical request of the system that goes to one of the targets, or None if none does."""
+    passages = effective.passages
+    source, positions = passages.old.position(original), frozenset(map(passages.new.position, targets))
+    users = find_system_users(effective.assumed.order, [original])
+    for user in (*users.common, *users.named.get(original.document, ())):
+        for point in typical_requests(user):
+            before, after = passages.pair(point)
+            if before == source and after in positions:
+                return point
+    return None
+
+
+def _describe_seats_of(effective: Effective, schema: FlowSchema) -> str:
+    limits = effective.limits.level(_level_of(schema))
+    return f"{quote(_level_of(schema))} ({describe_seats(limits)})" if limits else quote(_level_of(schema))
+
+
+def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
+    """Return the resource rules for all namespaces without clusterScope, if one would match the request with it."""
+    if matches_flow_schema(request, schema.spec):
+        return []
+    narrow = {
+        Place(schema.document, ("spec", "rules", i, "resourceRules", j)): rule._replace(
+            resource_rules=(part._replace(cluster_scope=True),)
+        )
+        for i, rule in enumerate(schema.spec.rules)
+        for j, part in enumerate(rule.resource_rules)
+        if not part.cluster_scope and part.namespaces == (ALL,)
+    }
+    widened = schema.spec._replace(rules=tuple(narrow.values()))
+    return [*narrow] if matches_flow_schema(request, widened) else []

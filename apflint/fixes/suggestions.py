@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from apflint.fix import Value
     from apflint.load.document import Document
-    from apflint.location import Path
+    from apflint.location import Path, Place
 
 _MIN_SIMILARITY = 0.82
 """Similarity from which on a word is a misspelling of another: `deleteall` (0.8) is not `delete`."""
@@ -67,6 +67,12 @@ def replace_value(path: Path, old: str, new: str, *, safe: bool) -> Fix:
 def set_field(document: Document, path: Path, value: Value, title: str, *, safe: bool) -> Fix:
     """Set a field, whether it is present or absent."""
     return Fix(title, safe, (Set(path, value) if document.has(*path) else Insert(path, value),))
+
+
+def set_fields(places: Iterable[Place], name: str, value: Value, title: str) -> Fix:
+    """Set the field `name` at all of these places. Not safe."""
+    fixes = (set_field(place.document, (*place.path, name), value, title, safe=False) for place in places)
+    return Fix(title, safe=False, operations=tuple(operation for fix in fixes for operation in fix.operations))
 
 
 def remove_field(path: Path, *, safe: bool) -> Fix:

@@ -42,14 +42,19 @@ class Resolver:
         """What becomes of the request."""
         return self.classifier(digest(point))
 
-    def position(self, schema: FlowSchema) -> int:
-        """Return the index of a FlowSchema in the order. Raises ValueError if it is not there, for example because it dangles."""
+    def find(self, schema: FlowSchema) -> int | None:
+        """Return the index of a FlowSchema in the order, or None if it is not there, for example because it dangles."""
         order = self.configuration.order
         at = self._positions.get(schema.document)
         if at is None or order[at] is not schema:
             # The same object of another reading of the files, or one of several that were derived from one document.
             value = schema.metadata, schema.spec
             at = next((at for at, other in enumerate(order) if (other.metadata, other.spec) == value), None)
+        return at
+
+    def position(self, schema: FlowSchema) -> int:
+        """Return the index of a FlowSchema in the order. Raises ValueError if it is not there."""
+        at = self.find(schema)
         if at is None:
             raise ValueError(f'the FlowSchema "{schema.name}" is not effective in this configuration')
         return at

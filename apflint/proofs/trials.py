@@ -30,9 +30,9 @@ class Trials:
         self._resolve = resolve
         self._world = world
 
-    def position(self, schema: FlowSchema) -> int:
-        """Return the place of a FlowSchema in the order. ValueError if it is not effective."""
-        return self._resolve.position(schema)
+    def position(self, schema: FlowSchema) -> int | None:
+        """Return the index of a FlowSchema in the order, or None if it is not effective."""
+        return self._resolve.find(schema)
 
     def requests(self, schema: FlowSchema, rule: PolicyRulesWithSubjects, corner: int = 0) -> Iterator[Point]:
         """Yield requests that `rule` would match if it were the only rule of the FlowSchema (see `guesses`)."""

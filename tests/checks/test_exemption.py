@@ -32,7 +32,7 @@ def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
 def test_clients_that_list_the_cluster(subject: dict[str, Any], client: str | None) -> None:
     reported = findings(exempt(subject), only="APF601")
     assert [finding.severity for finding in reported] == (["info"] if client else [])
-    assert all(f"by {client}. " in finding.message for finding in reported)
+    assert all(finding.message.endswith(f"by {client}") for finding in reported)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_several_service_accounts_are_one_finding() -> None:
     (finding,) = findings(exempt(*(service_account("dash", name) for name in "abc")), only="APF601")
     assert finding.field == "spec.rules[0].subjects[0]"
     assert [related.message for related in finding.related] == [
-        'and service account "b" of namespace "dash"',
-        'and service account "c" of namespace "dash"',
+        'also exempts service account "b" of namespace "dash"',
+        'also exempts service account "c" of namespace "dash"',
     ]
 
 
@@ -74,12 +74,12 @@ def test_everybody_is_not_a_client_that_lists() -> None:
 
 def test_exempt_nodes_are_led_to_a_level_for_nodes() -> None:
     (finding,) = findings(exempt(group("system:nodes")), only="APF601")
-    assert "Use a Limited priority level instead: system, or" in finding.message
+    assert finding.help == 'use the priority level "system", or a separate limited one'
 
 
 def test_broad_exemptions_come_with_advice() -> None:
     (finding,) = findings(exempt(group("system:authenticated")), only="APF601")
-    assert finding.message.endswith("Name the few clients that have to be exempt, or use a Limited priority level")
+    assert finding.help == "name the few clients that need the exemption, or use a limited priority level"
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_broad_exemptions_come_with_advice() -> None:
 def test_broad_exemptions(subject: dict[str, Any], broad: bool) -> None:
     told = findings(flow_schema("a", "exempt", subjects=[subject]), only="APF601")
     named = subject.get("group", {}).get("name", "*")
-    who = "everybody" if named == "*" else f'the group "{named}"'
-    assert [found.message.partition(" from all limits")[0] for found in told] == [f"this exempts {who}"] * broad
+    who = "all users" if named == "*" else f'the group "{named}"'
+    assert [found.message.partition(" from all limits")[0] for found in told] == [f"FlowSchema exempts {who}"] * broad
     assert not findings(flow_schema("a", "workload-low", subjects=[subject]), only="APF601")
     health = {"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/livez", "/version"]}
     assert not findings(flow_schema("a", "exempt", subjects=[subject], paths=[health]), only="APF601")

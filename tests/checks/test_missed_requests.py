@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.builders import findings, flow_schema, group, priority_level, service_account, user
+from support.builders import findings, flow_schema, full_text, group, priority_level, service_account, user
 from support.explanations import explain
 
 from apflint.fix import Insert
@@ -94,7 +94,7 @@ def test_of_everybody_service_accounts_are_tried_as_well() -> None:
         "all", "global-default", resources=[NAMESPACED], subjects=[group("system:authenticated")], by="ByUser"
     )
     (found,) = findings(everybody, only="APF505")
-    assert '"workload-low"' in found.message
+    assert '"workload-low"' in full_text(found)
 
 
 def test_one_mistake_is_one_finding() -> None:
@@ -108,7 +108,7 @@ def test_one_mistake_is_one_finding() -> None:
     ]
     (found,) = findings(flow_schema("mine", "global-default", resources=entries), only="APF505")
     assert found.field == "spec.rules[0].resourceRules[1].namespaces"
-    assert found.message.startswith("this entry and 1 other of this FlowSchema do not match list and watch across")
+    assert found.message == "2 rules do not match list and watch across all namespaces"
     assert len(found.related) == 1
     assert found.fix is not None
     assert [(type(each), each.path[4]) for each in found.fix.operations] == [(Insert, 1), (Insert, 3)]
@@ -199,10 +199,10 @@ def test_the_request_that_is_shown_goes_to_the_other_level(
     rule: str, schema: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (found,) = findings(schema, only=rule)
-    answer = explain(found.message, tmp_path, capsys, schema)
+    answer = explain(found.example, tmp_path, capsys, schema)
     assert answer["priorityLevel"] != schema["spec"]["priorityLevelConfiguration"]["name"]
-    assert f'priority level "{answer["priorityLevel"]}"' in found.message
-    assert f'FlowSchema "{answer["flowSchema"]}"' in found.message
+    assert f'priority level "{answer["priorityLevel"]}"' in full_text(found)
+    assert f'FlowSchema "{answer["flowSchema"]}"' in full_text(found)
 
 
 def test_a_controller_that_lists_without_cluster_scope() -> None:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from support.builders import effective, findings, flow_schema, priority_level
+from support.builders import effective, findings, flow_schema, full_text, priority_level
 
 from apflint.effective import Assumptions
 from apflint.evaluate.limits import compute_limits
@@ -30,7 +30,7 @@ STOCK = {
 
 def changes(finding: Finding) -> dict[str, tuple[int, int]]:
     """The seats before and after that a message states, by level."""
-    return {name: (int(a), int(b)) for name, a, b in re.findall(r"([a-z0-9-]+) (\d+) -> (\d+)", finding.message)}
+    return {name: (int(a), int(b)) for name, a, b in re.findall(r"([a-z0-9-]+) (\d+) -> (\d+)", full_text(finding))}
 
 
 @pytest.mark.parametrize(("name", "shares"), [("system", 8000), ("workload-low", 10), ("leader-election", 1)])
@@ -47,7 +47,7 @@ def test_redefined_level_reports_every_level_that_changes_by_more_than_a_tenth(n
     assert changes(finding) == expected
     assert finding.severity == "warning"
     assert finding.field == "spec.limited.nominalConcurrencyShares"
-    assert f'"{name}" {shares:,} instead of ' in finding.message
+    assert f'"{name}" has {shares:,} shares instead of ' in full_text(finding)
 
 
 def test_redefined_level_that_only_gains_is_an_info() -> None:
@@ -70,8 +70,10 @@ def test_several_redefined_levels_are_one_finding() -> None:
     (finding,) = findings(*redefined, only="APF603")
     assert finding.file == "0.json"
     assert [related.file for related in finding.related] == ["1.json", "2.json"]
-    assert '"workload-low" 300 instead of 100, "system" 3 instead of 30 and "leader-election" 100 instead of 10' in (
-        finding.message
+    assert finding.message == "3 built-in priority levels have other shares than in the release"
+    assert finding.notes[0] == (
+        '"workload-low" has 300 shares instead of 100, "system" has 3 shares instead of 30'
+        ' and "leader-election" has 100 shares instead of 10.'
     )
 
 
@@ -83,7 +85,7 @@ def test_list_of_changed_levels_is_bounded() -> None:
         if finding.object and finding.object.name == "system"
     ]
     assert len(changes(finding)) == 11
-    assert f" and {40 + len(STOCK) - 11} more. " in finding.message
+    assert f" and {40 + len(STOCK) - 11} more." in full_text(finding)
 
 
 def test_redefined_exempt_level_is_reported_by_what_others_lose() -> None:
@@ -91,7 +93,7 @@ def test_redefined_exempt_level_is_reported_by_what_others_lose() -> None:
     manifest["spec"] = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 60}}
     (finding,) = findings(manifest, only="APF603")
     assert finding.field == "spec.exempt.nominalConcurrencyShares"
-    assert '"exempt" 60 instead of 0' in finding.message
+    assert '"exempt" has 60 shares instead of 0' in full_text(finding)
     assert changes(finding).keys() == STOCK.keys()
 
 
@@ -127,7 +129,7 @@ def test_seats_of_the_message_add_up(shares: int) -> None:
     (finding,) = findings(priority_level("batch", shares), flow_schema("ci", "batch"), only="APF603")
     taken, lost = map(int, re.findall(r"takes (\d+) of 600 seats, and the others lose (\d+)", finding.message)[0])
     assert sum(before - after for before, after in changes(finding).values()) == lost
-    assert ("because every limit is rounded up" in finding.message) == (taken != lost)
+    assert ("every limit is rounded up" in full_text(finding)) == (taken != lost)
 
 
 @pytest.mark.parametrize(("shares", "total"), [(10, 600), (30, 600), (100, 600), (5, 60), (245, 1100)])
@@ -146,7 +148,7 @@ def test_seats_are_those_of_the_limits(shares: int, total: int) -> None:
 def test_what_a_level_of_the_context_takes_is_not_new() -> None:
     context = (priority_level("theirs", 55),)
     alone, beside = (
-        findings(priority_level("mine", 45), context=seen, only="APF603")[0].message for seen in ((), context)
+        full_text(findings(priority_level("mine", 45), context=seen, only="APF603")[0]) for seen in ((), context)
     )
     assert "workload-low 245 -> 207" in alone  # 600 * 100 / 245 and / 290
     assert "workload-low 200 -> 174" in beside  # / 300 and / 345
@@ -166,7 +168,9 @@ def test_seats_taken_are_what_limits_says(shares: int, total: int) -> None:
         for one in before.levels
         if (now := after.level(one.name)) is not None and now.nominal < one.nominal
     }
-    told = {name: (int(then), int(now)) for name, then, now in re.findall(r"([a-z-]+) (\d+) -> (\d+)", found.message)}
+    told = {
+        name: (int(then), int(now)) for name, then, now in re.findall(r"([a-z-]+) (\d+) -> (\d+)", full_text(found))
+    }
     batch = after.level("batch")
     assert batch is not None
     assert told == losses
@@ -177,14 +181,18 @@ def test_seats_taken_are_what_limits_says(shares: int, total: int) -> None:
 def test_of_many_levels_that_lose_seats_those_that_lose_most_are_named() -> None:
     many = [priority_level(f"level-{number:02}", 30) for number in range(20)]
     told = findings(*many, priority_level("new", 300), only="APF603", assumptions=Assumptions(server_concurrency=600))
-    message = next(found.message for found in told if found.object is not None and found.object.name == "new")
-    others = message.partition(": ")[2].partition(" more. ")[0].replace(" and ", ", ").split(", ")
+    new = next(found for found in told if found.object is not None and found.object.name == "new")
+    others = (
+        new.notes[0].removeprefix("Seats before and after: ").removesuffix(" more.").replace(" and ", ", ").split(", ")
+    )
     assert others[0] == "workload-low 72 -> 53"
-    assert "exempt" not in message
+    assert "exempt" not in full_text(new)
     assert len(others) == 12 + 1
     assert others[-1] == "15"
-    assert message.endswith(" more lose more than a quarter of their seats")
-    like_others = next(found.message for found in told if found.object is not None and found.object.name == "level-03")
+    assert new.notes[-1].endswith(" more lose more than a quarter of their seats.")
+    like_others = next(
+        full_text(found) for found in told if found.object is not None and found.object.name == "level-03"
+    )
     assert "level-03 " not in like_others
 
 

@@ -1,11 +1,10 @@
-"""APF507: every capture is found, by the users of the system, and levels that are as good are none."""
+"""APF507, APF517: every capture of system requests is found, and what redefined built-in FlowSchemas lose."""
 
 from __future__ import annotations
 
-import json
+import copy
 import random
 import re
-import shlex
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from support.builders import (
     effective,
     findings,
     flow_schema,
+    full_text,
     group,
     priority_level,
     service_account,
@@ -25,7 +25,6 @@ from support.builders import (
 from support.explanations import explain
 
 from apflint import builtin
-from apflint.cli.app import run
 from apflint.evaluate.authentication import effective_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from apflint.finding import Finding
     from apflint.releases import Release
 
 LEASES = {
@@ -49,9 +49,11 @@ LISTS = {**ALL, "verbs": ["list", "watch"]}
 EVERYBODY = group("system:authenticated")
 
 
-def proofs(message: str) -> dict[str, str]:
-    """The protected FlowSchemas in a message, each with the arguments of its command."""
-    return dict(re.findall(r'"([a-z-]+)" \(`apflint explain (.*?)`\)', message))
+def proofs(finding: Finding) -> dict[str, str]:
+    """Return the protected FlowSchemas of a finding, each with the command that proves a capture."""
+    several = dict(re.findall(r'"([a-z-]+)" loses requests such as `(.*?)`', full_text(finding)))
+    assert finding.example is not None
+    return several or {re.findall(r'"([a-z-]+)"', finding.message)[0]: finding.example}
 
 
 # All captures against all requests of a small world.
@@ -143,7 +145,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
         (name, finding.object.name)
         for finding in findings(*schemas, only="APF507", kubernetes=kubernetes)
         if finding.object
-        for name in proofs(finding.message)
+        for name in proofs(finding)
     }
     assert found == expected
 
@@ -155,7 +157,7 @@ def test_a_named_account_or_node_hides_nobody(name: str) -> None:
         first = flow_schema("first", "workload-high", 2, subjects=[subject], resources=[ALL], paths=[PATHS])
         found = findings(first, flow_schema("mine", "workload-low", 60, subjects=[EVERYBODY]), only="APF507")
         mine = next(each for each in found if each.object and each.object.name == "mine")
-        assert set(proofs(mine.message)) == {
+        assert set(proofs(mine)) == {
             "system-nodes",
             "kube-controller-manager",
             "kube-scheduler",
@@ -170,19 +172,18 @@ def test_a_rule_about_a_team_hides_nothing(precedence: int) -> None:
     (alone,) = findings(mine, only="APF507")
     mine["spec"]["rules"].append({"subjects": [group("dev")], "resourceRules": [READ_PODS]})
     (found,) = findings(mine, only="APF507")
-    assert proofs(found.message) == proofs(alone.message)
-    assert len(proofs(found.message)) == 4
+    assert proofs(found) == proofs(alone)
+    assert len(proofs(found)) == 4
 
 
 def test_each_proof_is_what_explain_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = flow_schema("mine", "workload-low", 90, subjects=[EVERYBODY], resources=[ALL], paths=[PATHS])
-    (tmp_path / "mine.json").write_text(json.dumps(mine), encoding="utf-8")
+    (tmp_path / "none").mkdir()
     (found,) = findings(mine, only="APF507")
-    assert len(proofs(found.message)) == 6
-    for name, command in proofs(found.message).items():
-        for files, flow_schema_name in ((["-f", str(tmp_path)], "mine"), ([], name)):
-            assert run(["explain", *shlex.split(command), *files, "--format", "json"]) == 0
-            assert json.loads(capsys.readouterr().out)["flowSchema"] == flow_schema_name
+    assert len(proofs(found)) == 6
+    for name, command in proofs(found).items():
+        assert explain(command, tmp_path / "none", capsys)["flowSchema"] == name
+        assert explain(command, tmp_path, capsys, mine)["flowSchema"] == "mine"
 
 
 @pytest.mark.parametrize(
@@ -196,8 +197,8 @@ def test_each_proof_is_what_explain_answers(tmp_path: Path, capsys: pytest.Captu
 )
 def test_the_most_critical_requests_are_shown(subject: dict[str, Any], rule: dict[str, Any], command: str) -> None:
     (found,) = findings(flow_schema("mine", "workload-low", 2, subjects=[subject], **rule), only="APF507")
-    assert command in {proof.partition(" --as")[0] for proof in proofs(found.message).values()}
-    assert "heartbeat" not in found.message
+    assert f"apflint explain {command}" in {proof.partition(" --as")[0] for proof in proofs(found).values()}
+    assert "heartbeat" not in full_text(found)
 
 
 # What is protected.
@@ -206,10 +207,10 @@ def test_the_most_critical_requests_are_shown(subject: dict[str, Any], rule: dic
 def test_service_accounts_of_kube_system_are_protected() -> None:
     captured = flow_schema("mine", "workload-low", 850, subjects=[EVERYBODY], resources=[LISTS])
     (found,) = findings(captured, only="APF507")
-    assert list(proofs(found.message)) == ["kube-system-service-accounts"]
-    assert "use a matchingPrecedence above 900" in found.message
+    assert list(proofs(found)) == ["kube-system-service-accounts"]
+    assert "use a matchingPrecedence above 900" in full_text(found)
     assert '"workload-low" (245 seats), which also serves other clients, instead of "workload-high" (98 seats)' in (
-        found.message
+        full_text(found)
     )
     assert not findings({**captured, "spec": {**captured["spec"], "matchingPrecedence": 901}}, only="APF507")
 
@@ -225,7 +226,7 @@ def test_everybody_first_captures_from_all_protected_ones(each: Release) -> None
     mine = flow_schema("mine", "workload-low", 2, subjects=[user("*")], resources=[ALL], paths=[PATHS])
     mine["apiVersion"] = f"flowcontrol.apiserver.k8s.io/{each.newest_version}"
     (found,) = findings(mine, only="APF507", kubernetes=each.name)
-    assert set(proofs(found.message)) == builtin.protected_flow_schemas(each)
+    assert set(proofs(found)) == builtin.protected_flow_schemas(each)
 
 
 @pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
@@ -271,11 +272,11 @@ def test_a_level_for_node_leases_alone(leases: dict[str, Any], expected: str | N
 
 def test_a_smaller_level_of_their_own_is_compared_by_all_figures() -> None:
     (found,) = findings(priority_level("leases", 20, QUEUES), LEASES_OF_NODES, only="APF507")
-    assert '"leases" (46 seats, up to ' in found.message
-    assert 'instead of "node-high" (91 seats, up to ' in found.message
-    assert "64 queues, 300 waiting requests per flow" in found.message
-    assert 'Give "leases" at least as many seats' in found.message
-    assert "matchingPrecedence" not in found.message
+    assert '"leases" (46 seats, up to ' in full_text(found)
+    assert 'instead of "node-high" (91 seats, up to ' in full_text(found)
+    assert "64 queues, 300 waiting requests per flow" in full_text(found)
+    assert 'give "leases" at least as many seats' in full_text(found)
+    assert "matchingPrecedence" not in full_text(found)
 
 
 def test_a_level_that_somebody_else_uses_is_not_their_own() -> None:
@@ -284,8 +285,8 @@ def test_a_level_that_somebody_else_uses_is_not_their_own() -> None:
     assert severity(leases, LEASES_OF_NODES) is None
     (found,) = findings(leases, LEASES_OF_NODES, other, only="APF507")
     assert found.severity == "warning"
-    assert "which also serves other clients (`apflint explain " in found.message
-    assert 'Use "node-high", or a priority level for these clients alone' in found.message
+    assert "which also serves other clients (`apflint explain " in full_text(found)
+    assert 'use "node-high", or a priority level for these clients alone' in full_text(found)
 
 
 @pytest.mark.parametrize("subject", [EVERYBODY, user("system:kube-scheduler"), service_account("kube-system", "*")])
@@ -327,7 +328,7 @@ def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user(
     mine = flow_schema("mine", "workload-low", 50, subjects=[service_account("kube-system", "endpoint-controller")])
     mine["spec"]["rules"][0]["resourceRules"] = [ALL]
     (found,) = findings(mine, only="APF507", kubernetes="1.28")
-    assert "endpoint-controller" in proofs(found.message)
+    assert "endpoint-controller" in proofs(found)
     assert found.severity == "warning"
 
 
@@ -342,7 +343,7 @@ def test_a_protected_flow_schema_of_the_cluster_may_come_later_than_the_built_in
     mine = flow_schema("mine", "workload-low", 2000, subjects=[group("system:nodes")])
     assert not findings(mine, only="APF507")
     (found,) = findings(mine, only="APF507", context=(moved,))
-    assert list(proofs(found.message)) == ["system-nodes"]
+    assert list(proofs(found)) == ["system-nodes"]
 
 
 def test_users_of_a_redefined_protected_flow_schema_are_no_system_users() -> None:
@@ -377,8 +378,8 @@ def test_the_witness_of_a_capture(
 ) -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[subject], **rule)
     (found,) = findings(mine, only="APF507")
-    assert f'"{protected}" (`' in found.message
-    answer = explain(found.message, tmp_path, capsys, mine)
+    assert f'"{protected}"' in full_text(found)
+    answer = explain(found.example, tmp_path, capsys, mine)
     assert (answer["flowSchema"], answer["priorityLevel"]) == ("mine", "workload-low")
     assert findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 850}}, only="APF507") == []
 
@@ -393,7 +394,7 @@ def test_other_clients_are_no_capture_though_nobody_keeps_them_out_of_the_nodes_
 def test_a_level_that_is_taken_to_be_elsewhere_is_said(level: str, told: bool) -> None:
     mine = flow_schema("mine", level, 50, subjects=[user("system:kube-scheduler")], resources=[READ_PODS])
     (found,) = findings(mine, only="APF507")
-    assert ('if the priority level "elsewhere" is defined elsewhere' in found.message) == told
+    assert ('No file defines the priority level "elsewhere"' in full_text(found)) == told
 
 
 def test_taking_traffic_to_the_same_level_is_no_capture() -> None:
@@ -418,7 +419,7 @@ def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[group("system:authenticated")], resources=[ALL])
     (found,) = findings(mine, only="APF507")
     for name in ("kube-scheduler", "kube-controller-manager", "system-nodes", "system-leader-election"):
-        assert f'"{name}" (`' in found.message
+        assert f'"{name}" loses requests' in full_text(found)
 
 
 @pytest.mark.parametrize("precedence", [60, 600])
@@ -428,3 +429,104 @@ def test_a_changed_protected_one_does_not_hide_a_capture(precedence: int) -> Non
     (found,) = findings(changed, mine, only="APF507")
     assert found.object is not None
     assert found.object.name == "mine"
+
+
+# APF517: what redefined built-in FlowSchemas lose.
+
+
+def built_in(name: str, release: Release = NEWEST) -> dict[str, Any]:
+    """A manifest of a built-in FlowSchema, to be changed."""
+    manifests = builtin.manifest(release, release.newest_version)
+    found = next(each for each in manifests if (each["kind"], each["metadata"]["name"]) == ("FlowSchema", name))
+    return copy.deepcopy({**found})
+
+
+def without_cluster_scope(name: str, release: Release = NEWEST) -> dict[str, Any]:
+    changed = built_in(name, release)
+    for rule in changed["spec"]["rules"]:
+        for entry in rule.get("resourceRules", ()):
+            entry.pop("clusterScope", None)
+    return changed
+
+
+def test_a_forgotten_cluster_scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed = without_cluster_scope("system-nodes")
+    (found,) = findings(changed, only="APF517")
+    assert (found.severity, found.field) == ("warning", "metadata.name")
+    assert '"global-default" (49 seats) instead of "system" (74 seats)' in full_text(found)
+    assert found.help == "add clusterScope: true to the resource rules"
+    assert explain(found.example, tmp_path, capsys)["flowSchema"] == "system-nodes"
+    assert explain(found.example, tmp_path, capsys, changed)["flowSchema"] == "global-default"
+
+
+def test_a_forgotten_cluster_scope_is_one_finding_with_a_fix() -> None:
+    (found,) = findings(without_cluster_scope("system-nodes"), only="APF5")
+    assert found.rule == "APF517"
+    assert [place.message for place in found.related] == ["lacks clusterScope: true"]
+    assert found.fix is not None
+    assert found.fix.title == "set clusterScope: true"
+    fewer = without_cluster_scope("kube-scheduler")
+    fewer["spec"]["rules"][0]["subjects"] = [user("system:another-scheduler")]
+    reported = findings(fewer, only="APF5")
+    assert sorted(each.rule for each in reported if each.rule in ("APF505", "APF517")) == ["APF505", "APF517"]
+    assert all(each.fix is None for each in reported if each.rule == "APF517")
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
+def test_every_built_in_flow_schema_that_has_cluster_scope(release: Release) -> None:
+    for name in builtin.suggested_names(release, "FlowSchema"):
+        changed = without_cluster_scope(name, release)
+        has_scope = changed["spec"] != built_in(name, release)["spec"]
+        if (name, release.name) == ("global-default", "1.18"):  # which only service accounts match: it loses nothing
+            has_scope = False
+        found = findings(changed, only="APF517", kubernetes=release.name)
+        assert [each.severity for each in found] == (
+            [] if not has_scope else ["info"] if name in builtin.GENERAL_PURPOSE else ["warning"]
+        )
+
+
+def test_other_ways_to_lose_requests() -> None:
+    fewer = built_in("kube-scheduler")
+    fewer["spec"]["rules"][0]["subjects"] = [user("system:another-scheduler")]
+    (found,) = findings(fewer, only="APF517")
+    assert '"workload-high" (98 seats)' in full_text(found)
+    assert "start from the rules that `apflint defaults` prints" in full_text(found)
+    later = built_in("system-leader-election")
+    later["spec"]["matchingPrecedence"] = 850
+    (found,) = findings(later, only="APF517")
+    assert 'to the FlowSchema "kube-controller-manager"' in found.message
+    assert "--as system:kube-controller-manager" in full_text(found)
+
+
+def test_a_redefinition_that_nothing_reaches_is_left_to_another_rule() -> None:
+    later = built_in("system-nodes")
+    later["spec"]["matchingPrecedence"] = 9950
+    assert [found.rule for found in findings(later, only="APF5")] == ["APF501"]
+
+
+def test_requests_that_stay_where_they_are() -> None:
+    earlier = built_in("system-nodes")
+    earlier["spec"]["matchingPrecedence"] = 450
+    more = built_in("system-leader-election")
+    more["spec"]["rules"][0]["subjects"].append(user("alice"))
+    level = without_cluster_scope("kube-scheduler")
+    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # where the others go as well
+    for changed in (built_in("system-nodes"), earlier, more, level):
+        assert not findings(changed, only="APF517")
+
+
+def test_what_an_earlier_flow_schema_captures_is_not_lost() -> None:
+    changed = built_in("system-nodes")
+    changed["spec"]["rules"][0]["subjects"] = [group("system:nodes"), user("alice")]
+    first = flow_schema("first", "workload-low", 10, subjects=[group("system:nodes")])
+    assert not findings(changed, first, only="APF517")
+
+
+def test_a_later_flow_schema_of_the_user_may_get_them() -> None:
+    changed = without_cluster_scope("system-nodes")
+    last = flow_schema("last", "workload-low", 9000, subjects=[user("*")])
+    last["metadata"]["name"] = "all-others"
+    last["spec"]["rules"] = built_in("global-default")["spec"]["rules"]
+    (found,) = findings(changed, last, only="APF517")
+    assert 'to the FlowSchema "all-others"' in found.message
+    assert not findings(changed, last, only="APF507")

@@ -139,6 +139,11 @@ def findings_in_text(
     return [finding for finding in answer.findings if finding.rule.startswith(only)]
 
 
+def full_text(finding: Finding) -> str:
+    """Return everything that a finding says: message, notes, help and example."""
+    return "\n".join(filter(None, (finding.message, *finding.notes, finding.help, finding.example)))
+
+
 def rule_ids(found: list[Finding]) -> list[str]:
     """Return the rule ids of findings."""
     return [finding.rule for finding in found]

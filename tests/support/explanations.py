@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,14 @@ if TYPE_CHECKING:
 
 
 def explain(
-    text: str, directory: Path, capsys: pytest.CaptureFixture[str], *manifests: dict[str, Any]
+    command: str | None, directory: Path, capsys: pytest.CaptureFixture[str], *manifests: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run the `apflint explain` command in a text with these manifests, and return its JSON output."""
+    """Run an `apflint explain` command, the example of a finding, with these manifests. Return its JSON output."""
     for index, manifest in enumerate(manifests):
         (directory / f"{index}.json").write_text(json.dumps(manifest), encoding="utf-8")
-    command = re.search(r"`apflint explain (.*?)`", text)
-    assert command is not None, text
-    assert run(["explain", *shlex.split(command[1]), "-f", str(directory), "--format", "json"]) == 0
+    assert command is not None
+    program, *arguments = shlex.split(command)
+    assert program == "apflint"
+    assert run([*arguments, "-f", str(directory), "--format", "json"]) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return answer

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.level_facts import describe_seats
+from apflint.checks.descriptions import describe_seats
 from apflint.evaluate.authentication import effective_groups
 from apflint.evaluate.classify import classify
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.finding import Problem
 from apflint.location import Place
 from apflint.record import NamedTuple
-from apflint.wording import listed, quote
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.limits import LevelLimits
-    from apflint.load.document import Document
     from apflint.model import FlowSchema
 
 _ROOTS = ("/api", "/apis")
-"""Paths without which a client cannot find any resource (client-go, discovery_client.go, `GroupsAndMaybeResources`)."""
+"""Paths that every client needs to find resources (client-go, discovery_client.go, `GroupsAndMaybeResources`)."""
 _OPENAPI = ("/openapi/v2", "/openapi/v3")
 
 
 class _Capture(NamedTuple):
-    """One discovery request of an arbitrary client that goes to a FlowSchema of the user."""
+    """A discovery request of an unnamed client that goes to a FlowSchema of the user."""
 
     schema: FlowSchema
     matched_by: MatchedBy
@@ -47,15 +46,15 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
         if schema.spec.priority_level_configuration in rejecting
         and any(rule.non_resource_rules for rule in schema.spec.rules)
     ]
-    if not candidates:
-        return
-    by_schema: dict[Document, list[_Capture]] = {}
-    for capture in _captures(effective):
-        by_schema.setdefault(capture.schema.document, []).append(capture)
+    all_captures = list(_find_captures(effective)) if candidates else []
     for schema in candidates:
         level = rejecting[schema.spec.priority_level_configuration]
-        captures = [each for each in by_schema.get(schema.document, ()) if _is_smaller(level, each.usual_level)]
-        if any(each.path in _ROOTS for each in captures):
+        captures = [
+            capture
+            for capture in all_captures
+            if capture.schema.document is schema.document and _is_smaller(level, capture.usual_level)
+        ]
+        if any(capture.path in _ROOTS for capture in captures):
             yield _problem(schema, level, captures)
 
 
@@ -65,25 +64,31 @@ def _is_smaller(level: LevelLimits, usual: LevelLimits) -> bool:
 
 def _problem(schema: FlowSchema, level: LevelLimits, captures: list[_Capture]) -> Problem:
     first = captures[0]
-    paths = listed(dict.fromkeys(each.path for each in captures), "and")
-    clients = listed(dict.fromkeys(each.clients for each in captures), "and")
-    usual = listed(
-        dict.fromkeys(f"{quote(each.usual_level.name)} ({describe_seats(each.usual_level)})" for each in captures),
+    paths = join_words(dict.fromkeys(capture.path for capture in captures), "and")
+    clients = join_words(dict.fromkeys(capture.clients for capture in captures), "and")
+    usual = join_words(
+        dict.fromkeys(
+            f"{quote(capture.usual_level.name)} ({describe_seats(capture.usual_level)})" for capture in captures
+        ),
         "and",
     )
-    message = (
-        f"this captures API discovery (GET {paths}) of all {clients}, as `apflint explain get {first.path} --as"
-        f" {first.user}`. The priority level {quote(level.name)} has {describe_seats(level)} and no queues; discovery usually goes"
-        f" to {usual}. If no seat is free, the server answers 429, and kubectl and starting controllers cannot find any"
-        " resource. List only the paths you mean, or use a priority level with queues"
+    matched_by = first.matched_by
+    path = ("spec", "rules", matched_by.rule, "nonResourceRules", matched_by.non_resource_rule or 0)
+    return Problem(
+        Place(schema.document, path),
+        f"FlowSchema captures API discovery (GET {paths}) of all {clients}",
+        notes=(
+            f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
+            f"Discovery usually goes to {usual}.",
+            "If no seat is free, the server answers 429, and kubectl and starting controllers find no resources.",
+        ),
+        help="list only the intended paths, or use a priority level with queues",
+        example=f"apflint explain get {first.path} --as {first.user}",
     )
-    by = first.matched_by
-    path = ("spec", "rules", by.rule, "nonResourceRules", by.non_resource_rule or 0)
-    return Problem(Place(schema.document, path), message)
 
 
-def _captures(effective: Effective) -> Iterator[_Capture]:
-    """Yield the discovery requests that the user's FlowSchemas capture from clients that no manifest mentions."""
+def _find_captures(effective: Effective) -> Iterator[_Capture]:
+    """Yield the discovery requests that FlowSchemas capture from clients that no manifest names."""
     from apflint.proofs.candidates import fresh
     from apflint.proofs.encoding import Point
     from apflint.proofs.witness import digest
@@ -95,7 +100,7 @@ def _captures(effective: Effective) -> Iterator[_Capture]:
         groups = effective_groups(user, ())[0]
         for path in (*_ROOTS, *_OPENAPI):
             request = digest(Point(user, groups, is_resource=False, verb="get", path=path))
-            found = classify(after, request)
+            destination = classify(after, request)
             usual = effective.limits.level(classify(before, request).priority_level.name)
-            if found.matched_by is not None and usual is not None:
-                yield _Capture(found.flow_schema, found.matched_by, path, clients, user, usual)
+            if destination.matched_by is not None and usual is not None:
+                yield _Capture(destination.flow_schema, destination.matched_by, path, clients, user, usual)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.builders import PATHS, findings, flow_schema, group, priority_level, service_account, user
-
-from apflint.cli.app import run
+from support.builders import PATHS, findings, flow_schema, full_text, group, priority_level, service_account, user
+from support.explanations import explain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,14 +34,9 @@ def test_discovery_of_nearly_everybody(
     mine = capturing(subject)
     (found,) = findings(mine, SMALL, only="APF515")
     assert (found.field, found.severity) == ("spec.rules[0].nonResourceRules[0]", "warning")
-    assert f"GET /api, /apis, /openapi/v2 and /openapi/v3) of {clients}, " in found.message
-    assert '"small" has 12 seats and no queues' in found.message
-    command = re.search(r"`apflint explain (.*?)`", found.message)
-    assert command is not None
-    for number, value in enumerate((mine, SMALL)):
-        (tmp_path / f"{number}.json").write_text(json.dumps(value), encoding="utf-8")
-    assert run(["explain", *shlex.split(command[1]), "-f", str(tmp_path), "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["flowSchema"] == "mine"
+    assert f"GET /api, /apis, /openapi/v2 and /openapi/v3) of {clients}" in found.message
+    assert '"small" has 12 seats and no queues' in full_text(found)
+    assert explain(found.example, tmp_path, capsys, mine, SMALL)["flowSchema"] == "mine"
 
 
 @pytest.mark.parametrize(

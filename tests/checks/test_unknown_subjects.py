@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.builders import findings, flow_schema, group, service_account, user
 
-from apflint.checks.unlisted_subjects import _distance
+from apflint.checks.unknown_subjects import _measure_distance
 from apflint.fix import Rename, Set
 
 
@@ -120,16 +120,16 @@ def test_names_that_clients_have(subject: dict[str, Any]) -> None:
 
 @given(st.text("ab:", max_size=8), st.text("ab:", max_size=8))
 def test_distances(one: str, other: str) -> None:
-    assert _distance(one, other) == _distance(other, one) <= max(len(one), len(other))
-    assert (_distance(one, other) == 0) is (one == other)
-    assert abs(len(one) - len(other)) <= _distance(one, other)
+    assert _measure_distance(one, other) == _measure_distance(other, one) <= max(len(one), len(other))
+    assert (_measure_distance(one, other) == 0) is (one == other)
+    assert abs(len(one) - len(other)) <= _measure_distance(one, other)
 
 
 @pytest.mark.parametrize(
     ("one", "other", "distance"), [("ab", "ba", 1), ("nodes", "node", 1), ("nodes", "noeds", 1), ("abc", "ca", 3)]
 )
 def test_a_distance(one: str, other: str, distance: int) -> None:
-    assert _distance(one, other) == distance
+    assert _measure_distance(one, other) == distance
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Reasons why no request matches a part of a FlowSchema that was proven to match none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.authentication import SERVICE_ACCOUNTS, service_account
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.proofs.parts import only
+from apflint.proofs.request_space import (
+    authentic_user,
+    is_resource_path,
+    legal_resource,
+    path_traits,
+    resource_traits,
+)
+from apflint.wording import join_words, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.proofs.parts import Part
+
+Reasons = tuple[str, ...]
+"""Clauses; empty if the reason is unknown."""
+
+
+def find_reasons(part: Part) -> Reasons:
+    """Return why no request matches the part."""
+    return _combine(map(_rule, part.schema.spec.rules if part.rule is None else [only(part)]))
+
+
+def _combine(reasons: Iterable[Reasons]) -> Reasons:
+    """Return all reasons without duplicates. Unknown as a whole if one is unknown."""
+    known = list(reasons)
+    return tuple(dict.fromkeys(reason for each in known for reason in each)) if all(known) else ()
+
+
+def _rule(rule: PolicyRulesWithSubjects) -> Reasons:
+    return _combine(map(_subject, rule.subjects)) or _combine(
+        [*map(_resource_rule, rule.resource_rules), *map(_non_resource_rule, rule.non_resource_rules)]
+    )
+
+
+def _subject(subject: Subject) -> Reasons:
+    if subject.kind == "User" and subject.user is not None and not authentic_user(subject.user):
+        form = f"{SERVICE_ACCOUNT_PREFIX}NAMESPACE:NAME"
+        return (f"{quote(subject.user)} is not a valid user name of a service account ({form})",)
+    prefix = f"{SERVICE_ACCOUNTS}:"
+    if subject.kind == "Group" and subject.group is not None and subject.group.startswith(prefix):
+        namespace = subject.group.removeprefix(prefix)
+        if service_account(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:default") is None:
+            return (
+                f"group {quote(subject.group)} has no members, because {quote(namespace)} is not a valid namespace",
+            )
+    return ()
+
+
+def _resource_rule(rule: ResourcePolicyRule) -> Reasons:
+    illegal = [name for name in rule.resources if not legal_resource(name)]
+    unseen = [name for name in rule.resources if legal_resource(name) and resource_traits(name).watch_only]
+    if len(illegal) + len(unseen) < len(rule.resources) or (unseen and {ALL, "watch"} & {*rule.verbs}):
+        return ()
+    # The resource of a request is a segment of its path, and a subresource is another segment.
+    invalid = (f"no URL has the resource {join_words(map(quote, illegal))}",) if illegal else ()
+    return (*invalid, *_long_running(unseen))
+
+
+def _non_resource_rule(rule: NonResourcePolicyRule) -> Reasons:
+    urls = rule.non_resource_urls
+    paths = [url for url in urls if is_resource_path(f"{url.removesuffix(ALL)}x" if url.endswith(ALL) else url)]
+    unseen = [url for url in urls if path_traits(url).watch_only]
+    if len(paths) + len(unseen) < len(urls):
+        return ()
+    verb = "is a path of resources" if len(paths) == 1 else "are paths of resources"
+    resources = (f"{join_words(map(quote, paths), 'and')} {verb}, which only resourceRules match",) if paths else ()
+    return (*resources, *_long_running(unseen))
+
+
+def _long_running(names: list[str]) -> Reasons:
+    if not names:
+        return ()
+    return (
+        f"the server does not classify long-running requests, such as those for {join_words(map(quote, names), 'and')}",
+    )
