@@ -151,3 +151,11 @@ MAX_HELM_TEMPLATES = Bound(
     "templates in the output of helm template",
     "findings show positions in the whole output instead of the templates",
 )
+MAX_FIX_ATTEMPTS = Bound(
+    1_000,
+    "batches of fixes that a run tries. Few bad fixes need few; thousands with unknown causes only exhaust the checker",
+    "the other fixes are refused, and the reason states the number of attempts",
+)
+MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS = Bound(
+    40, "batches of fixes that a run tries if more would check over 1 MiB", MAX_FIX_ATTEMPTS.reported
+)

@@ -284,7 +284,7 @@ def test_check_with_fix_ends_with_what_was_done(folder: Path, capsys: pytest.Cap
     write(folder, a=BROKEN, b=REFUSED.replace("nightly", "daily"))
     assert run(["check", "--fix"]) == 1
     printed = capsys.readouterr()
-    assert '"matchingPrecedense" is no field of spec' in printed.out
+    assert 'unknown field "matchingPrecedense" in spec' in printed.out
     assert "b.yaml:8: not fixed: APF101 (rename " in printed.err
     assert printed.err.endswith("apflint: fixed 2 findings in 1 file; 1 finding not fixed\n")
     assert content(folder) == {"a.yaml": FIXED, "b.yaml": REFUSED.replace("nightly", "daily")}
@@ -315,7 +315,7 @@ def test_a_fix_that_was_rolled_back_is_told_with_its_reason(folder: Path, capsys
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(
         'a.yaml:8: not fixed: APF101 (rename "matchingPrecedense" to "matchingPrecedence"):'
-        " then there would be APF201 in line 8: "
+        " it would cause APF201 in line 8: "
     )
     assert content(folder) == {"a.yaml": REFUSED}
 

@@ -21,7 +21,7 @@ from odd_manifests import Generated, text
 from apflint.checks import rules_of
 from apflint.edit import operations
 from apflint.edit.files import decode
-from apflint.edit.fix import apply_fixes
+from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
 from apflint.fix import Nest
 from apflint.load import load
@@ -31,9 +31,9 @@ from apflint.releases import NEWEST
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.edit.fix import FixResult
+    from apflint.edit.fixing import FixResult
     from apflint.finding import Report
-    from apflint.fix import Edit
+    from apflint.fix import Edit, Operation
     from apflint.load.document import Document
 
 MANY = os.environ.get("APFLINT_LAWS")
@@ -126,19 +126,15 @@ def test_the_other_lines_stay(random: Random) -> None:
 
 def _together(outcome: FixResult) -> list[Edit]:
     """All edits at once: two entries that go one after the other are one edit."""
-    documents = {id(found.document): found.document for found in outcome.fixed if found.document}
+    documents: dict[int, tuple[Document, list[Operation]]] = {}
+    for finding in outcome.fixed:
+        if finding.document is not None and finding.fix is not None:
+            _, located = documents.setdefault(finding.document.start, (finding.document, []))
+            located += operations.locate(finding.document, finding.fix.operations)
     return [
         edit
-        for number, document in documents.items()
-        for edit in operations.text_edits(
-            document,
-            [
-                one
-                for found in outcome.fixed
-                if id(found.document) == number and found.fix
-                for one in found.fix.operations
-            ],
-        )
+        for document, located in documents.values()
+        for edit in operations.text_edits(document.source.text, document.root, located)
     ]
 
 

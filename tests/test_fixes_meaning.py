@@ -13,7 +13,7 @@ from support.rule_examples import parse_examples
 
 from apflint import catalogue, engine
 from apflint.checks.requests import VERBS
-from apflint.edit.fix import FixResult, apply_fixes
+from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.finding import Cause
 from apflint.fixes.suggestions import find_intended
 from apflint.load import load
@@ -437,7 +437,7 @@ def test_a_type_that_does_not_go_with_what_is_there_is_left() -> None:
     done, after = fixed(before)
     assert after == before
     [refusal] = done.refused
-    assert refusal.reason.startswith("then there would be APF303 in line ")
+    assert refusal.reason.startswith("it would cause APF303 in line ")
 
 
 def test_what_would_bring_another_finding_is_left() -> None:
@@ -446,7 +446,7 @@ def test_what_would_bring_another_finding_is_left() -> None:
     done, after = fixed(before, unsafe=True)
     assert after == before
     assert [refusal.finding.rule for refusal in done.refused] == ["APF512"]
-    assert done.refused[0].reason.startswith("then there would be APF501")
+    assert done.refused[0].reason.startswith("it would cause APF501")
 
 
 def test_an_account_becomes_the_user_that_was_meant() -> None:

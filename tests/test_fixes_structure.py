@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from apflint import engine
-from apflint.edit.fix import FixResult, apply_fixes
+from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.load import load
 from apflint.releases import NEWEST, release
 
@@ -346,7 +346,7 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
         # A tag that makes a boolean of it in any case.
         (SCHEMA.replace('"ci"}', "!!bool yes}"), "APF102", "cannot be edited"),
         # The value is none that the server takes.
-        (SCHEMA.replace("1500", '"99999"'), "APF102", "then there would be APF201"),
+        (SCHEMA.replace("1500", '"99999"'), "APF102", "it would cause APF201"),
     ],
 )  # fmt: skip
 def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
@@ -378,7 +378,7 @@ def test_a_field_that_holds_what_no_other_does_is_no_other_one_misspelt(bad: str
     before = LEVEL.replace("limited:\n    nominalConcurrencyShares: 90", bad)
     result = fixed(before)
     assert text_of(result) == before
-    assert [refusal.reason.split(":")[0] for refusal in result.refused] == [f"then there would be {new} in line 10"]
+    assert [refusal.reason.split(":")[0] for refusal in result.refused] == [f"it would cause {new} in line 10"]
 
 
 def test_an_anchor_whose_uses_all_have_the_finding_is_fixed_once() -> None:

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
-from apflint.edit.meaning import meaning
 from apflint.edit.migrate import Migration
 from apflint.edit.migrate import migrate as migrated
-from apflint.edit.versions import choose, serves, source
+from apflint.edit.migration_target import Target, choose_target, parse_api_version, parse_release_range, serves
+from apflint.edit.version_semantics import source_release, stored_spec
 from apflint.engine import Options, check
 from apflint.load import load
 from apflint.load.source import Source
@@ -67,6 +67,12 @@ apiVersion: v1
 data: {x: flowcontrol.apiserver.k8s.io/VERSION, assuredConcurrencyShares: "3"}"""
 
 
+def choose(version: str | None = None, kubernetes: str | None = None, span: str | None = None) -> Target:
+    """The target of `--to`, `--kubernetes` and `--range`."""
+    releases = parse_release_range(span) if span else [release(kubernetes)] if kubernetes else []
+    return choose_target(parse_api_version(version) if version else None, releases)
+
+
 def written(template: str, version: str) -> str:
     return template.replace("SHARES", shares_field(version)).replace(f"{GROUP}/VERSION", f"{GROUP}/{version}")
 
@@ -85,7 +91,7 @@ def level(limited: str, version: str = "v1beta3", annotated: bool = False) -> st
 
 
 def said(migration: Migration, what: str = "note") -> list[str]:
-    return [f"{one.line}: {one.message}" for one in migration.told if one.what == what]
+    return [f"{one.line}: {one.message}" for one in migration.remarks if one.kind == what]
 
 
 @EVERY_PAIR
@@ -98,7 +104,7 @@ def test_only_version_and_shares_change(template: str, line_end: str, old: str, 
 
     outcome = move(final(old), new)
     assert outcome.text == final(new)
-    assert not outcome.refused
+    assert not outcome.is_refused
 
 
 @EVERY_PAIR
@@ -146,16 +152,16 @@ def test_shares_that_are_zero_or_absent_keep_their_meaning(before: str, after: s
 def test_what_changes_in_meaning_is_told_with_its_line() -> None:
     assert said(move(level("    assuredConcurrencyShares: 0\n", "v1beta1"))) == [
         (
-            "7: from Kubernetes 1.26 on this level may borrow the seats of others without limit, unless"
-            " borrowingLimitPercent is set; it lends none, unless lendablePercent is"
+            "7: from Kubernetes 1.26 on this priority level borrows seats of others without limit unless"
+            " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
         ),
         (
-            "8: assuredConcurrencyShares is 0, which means 30 shares up to now, and in v1 0: nominalConcurrencyShares is"
-            " written as 30"
+            "8: assuredConcurrencyShares is 0, which means 30 shares in v1beta1 and 0 in v1:"
+            " set nominalConcurrencyShares to 30"
         ),
     ]
     assert [note[:30] for note in said(move(level("", annotated=True)))] == [
-        "6: the annotation flowcontrol.",
+        "6: remove the annotation flowc",
         "9: nominalConcurrencyShares is",
     ]
     assert said(move(level("    assuredConcurrencyShares: 3\n", "v1beta2"))) == []
@@ -166,7 +172,7 @@ def test_the_annotation_said_nothing_about_shares_before_v1beta3(old: str) -> No
     outcome = move(level("    assuredConcurrencyShares: 7\n", old, annotated=True))
     assert outcome.text == level("    nominalConcurrencyShares: 7\n", "v1")
     assert said(outcome)[0] == (
-        f"6: the annotation {PRESERVE_ZERO} meant nothing in {old}, and v1 refuses it: it is removed"
+        f"6: remove the annotation {PRESERVE_ZERO}: it has no effect in {old}, and v1 rejects it"
     )
 
 
@@ -189,17 +195,17 @@ def test_the_annotation_does_not_begin_to_count_in_v1beta3() -> None:
             level("    assuredConcurrencyShares: 3\n    lendablePercent: 5\n", "v1beta1"),
             "9: spec.limited.lendablePercent",
         ),
-        (level("    assuredConcurrencyShares: 3\n    shares: 5\n", "v1beta2"), "9: spec.limited.shares is no field"),
+        (level("    assuredConcurrencyShares: 3\n    shares: 5\n", "v1beta2"), "9: spec.limited.shares: unknown field"),
         (level("    nominalConcurrencyShares: 3\n", "v1beta2"), "8: spec.limited.nominalConcurrencyShares"),
     ],
 )
 def test_what_cannot_mean_the_same_is_refused_unless_that_is_accepted(text: str, place: str) -> None:
     outcome = move(text)
-    assert outcome.refused
+    assert outcome.is_refused
     assert outcome.text == text
     assert [line[: len(place)] for line in said(outcome, "refused")] == [place]
     accepted = move(text, accept_changes=True)
-    assert not accepted.refused
+    assert not accepted.is_refused
     assert f"{GROUP}/v1\n" in accepted.text
     assert "assured" not in accepted.text
 
@@ -207,13 +213,13 @@ def test_what_cannot_mean_the_same_is_refused_unless_that_is_accepted(text: str,
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (level("    assuredConcurrencyShares: x\n", "v1beta2"), "8: the API server cannot decode it"),
-        (level("    assuredConcurrencyShares: 1\n    assuredConcurrencyShares: 1\n", "v1beta2"), "9: the key"),
-        (level("    assuredConcurrencyShares: 1\n    nominalConcurrencyShares: 1\n", "v1beta2"), "9: nominalConc"),
-        (level("", "v1beta9"), '1: "v1beta9" is no version'),
+        (level("    assuredConcurrencyShares: x\n", "v1beta2"), "8: the API server cannot decode the object"),
+        (level("    assuredConcurrencyShares: 1\n    assuredConcurrencyShares: 1\n", "v1beta2"), "9: duplicate key"),
+        (level("    assuredConcurrencyShares: 1\n    nominalConcurrencyShares: 1\n", "v1beta2"), "9: assuredConc"),
+        (level("", "v1beta9"), '1: unknown version "v1beta9"'),
         (level("    a: {{ .Values.x }}\n", "v1beta2"), "8: this is"),
         (level("    a: 'x\n", "v1beta2"), "8: "),
-        (level("    assuredConcurrencyShares: .inf\n", "v1beta2"), "8: infinity is no number of JSON"),
+        (level("    assuredConcurrencyShares: .inf\n", "v1beta2"), "8: JSON cannot represent infinity"),
     ],
 )
 def test_what_nobody_can_migrate_is_refused_in_any_case(text: str, told: str) -> None:
@@ -221,9 +227,9 @@ def test_what_nobody_can_migrate_is_refused_in_any_case(text: str, told: str) ->
     line, _, words = told.partition(":")
     for accept in (False, True):
         outcome = move(both, accept_changes=accept)
-        assert outcome.refused
+        assert outcome.is_refused
         assert outcome.text == both
-        assert any(f"{int(line) + 9}:{words}" in one for one in said(outcome, "refused")), outcome.told
+        assert any(f"{int(line) + 9}:{words}" in one for one in said(outcome, "refused")), outcome.remarks
 
 
 def test_values_that_are_shared_are_edited_right_or_refused() -> None:
@@ -235,12 +241,12 @@ def test_values_that_are_shared_are_edited_right_or_refused() -> None:
 
     other = "- {apiVersion: v1, kind: ConfigMap, data: {x: *v}}\n"
     outcome = move(f"apiVersion: v1\nkind: List\nitems:\n{item}{spec}{other}")
-    assert outcome.refused
+    assert outcome.is_refused
     assert "anchor" in said(outcome, "refused")[0]
 
     merged = level("    <<: *d\n", "v1beta2").replace("spec:\n", "x: &d {assuredConcurrencyShares: 5}\nspec:\n")
-    assert move(merged).refused
-    assert move(merged, accept_changes=True).refused
+    assert move(merged).is_refused
+    assert move(merged, accept_changes=True).is_refused
 
 
 def test_an_annotation_that_others_share_is_not_removed() -> None:
@@ -250,18 +256,18 @@ def test_an_annotation_that_others_share_is_not_removed() -> None:
     for each in (first, first.replace(notes, "  annotations: *a\n")):
         text += "- " + each.replace("\n", "\n  ").rstrip(" ")
     outcome = move(text)
-    assert (outcome.refused, outcome.text) == (True, text)
+    assert (outcome.is_refused, outcome.text) == (True, text)
     (refused,) = said(outcome, "refused")
-    assert "this cannot be edited: it is shared through an alias. Edit it by hand" in refused
+    assert "the text cannot be edited here: it is shared through an alias; edit it manually" in refused
 
 
 def test_later_versions_are_left_and_told() -> None:
     text = level("", "v1")
     outcome = move(text, "v1beta3", kubernetes="1.29")
-    assert (outcome.text, outcome.refused) == (text, False)
-    assert said(outcome) == ["1: is v1 already, which is later: left as it is"]
-    assert move(text, "v1beta2").refused
-    assert move(text) == Migration(text, (), refused=False)
+    assert (outcome.text, outcome.is_refused) == (text, False)
+    assert said(outcome) == ["1: is already v1, which is newer: left unchanged"]
+    assert move(text, "v1beta2").is_refused
+    assert move(text) == Migration(text, ())
 
 
 def test_targets() -> None:
@@ -272,13 +278,12 @@ def test_targets() -> None:
     assert len(choose(None, None, "1.29..1.36").releases) == 8
     assert choose("v1beta3", None, "1.29..1.31").version == "v1beta3"
     for arguments, message in (
-        (("v2",), "is no version"),
+        (("v2",), "Unknown version"),
         (("v1", "1.28"), "Kubernetes 1.28 does not serve v1. It serves v1beta3, v1beta2."),
         ((None, None, "1.25..1.36"), "v1beta2 for 1.25 to 1.28, v1 for 1.29 to 1.36"),
         ((None, None, "1.20..1.37"), "v1beta1 for 1.20 to 1.25, v1beta3 for 1.26 to 1.31, v1 for 1.32 to 1.37"),
         ((None, None, "1.36..1.25"), 'Write "1.25..1.36"'),
-        ((None, None, "1.36"), "no range"),
-        ((None, "1.36", "1.35..1.36"), "one of the two"),
+        ((None, None, "1.36"), "not a range"),
         (("v1beta3", None, "1.29..1.32"), "Kubernetes 1.32 does not serve v1beta3"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
@@ -295,7 +300,7 @@ def test_targets() -> None:
     ],
 )
 def test_the_release_that_says_what_an_object_meant(version: str, kubernetes: str, origin: str) -> None:
-    assert source(version, release(kubernetes)).name == origin
+    assert source_release(version, release(kubernetes)).name == origin
 
 
 def test_zero_shares_are_refused_for_a_release_that_refuses_them() -> None:
@@ -303,9 +308,9 @@ def test_zero_shares_are_refused_for_a_release_that_refuses_them() -> None:
     outcome = move(text, kubernetes="1.29")
     assert outcome.text == text
     assert said(outcome, "refused") == [
-        "10: the level has 0 shares, which Kubernetes 1.29 refuses: it allows them from 1.30 on"
+        "10: Kubernetes 1.29 rejects a priority level with 0 shares; they are allowed from 1.30 on"
     ]
-    assert not move(text, kubernetes="1.30").refused
+    assert not move(text, kubernetes="1.30").is_refused
 
 
 # Laws.
@@ -353,14 +358,14 @@ def test_the_stored_spec_is_the_same_and_once_is_enough(case: tuple[str, str, st
     old, new, kubernetes, text = case
     target = choose(new, kubernetes)
     outcome = migrated(Source("x.yaml", text), target)
-    if outcome.refused:
+    if outcome.is_refused:
         assert outcome.text == text
-        known = source(old, release(kubernetes))
+        known = source_release(old, release(kubernetes))
         assert not (known.has_borrowing and target.releases[0].allows_zero_shares)
         return
     (before,), (after,) = (load("x.yaml", each.encode()).documents for each in (text, outcome.text))
     assert after.version == new
-    assert meaning(before, source(old, target.releases[0])) == meaning(after, target.releases[0])
+    assert stored_spec(before, source_release(old, target.releases[0])) == stored_spec(after, target.releases[0])
     assert migrated(Source("x.yaml", outcome.text), target).text == outcome.text
     assert kept(outcome.text) == kept(text)
 
@@ -387,8 +392,8 @@ def test_what_servers_accept_they_accept_migrated(root: Path) -> None:
         for text in texts[::4]:
             outcome = move(text)
             findings = check([("x.yaml", outcome.text.encode())], Options(kubernetes=release("1.37"))).findings
-            moved += not outcome.refused
-            assert outcome.refused or not [finding for finding in findings if finding.apiserver], text
+            moved += not outcome.is_refused
+            assert outcome.is_refused or not [finding for finding in findings if finding.apiserver], text
     assert moved > 50
 
 
@@ -480,7 +485,8 @@ def test_nothing_to_migrate_is_said(
     ("arguments", "message"),
     [
         (["--range", "1.25..1.36"], "v1beta2 for 1.25 to 1.28"),
-        (["--to", "v9"], "is no version"),
+        (["--range", "1.35..1.36", "--kubernetes", "1.36"], "Use one of them"),
+        (["--to", "v9"], "Unknown version"),
         (["nowhere.yaml"], "There is no such file"),
     ],
 )

@@ -13,7 +13,7 @@ from support.rule_examples import Example, parse_examples
 
 from apflint import catalogue
 from apflint.checks import CHECKS, OFF, rules_with
-from apflint.edit.fix import apply_fixes
+from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
 from apflint.releases import release
 

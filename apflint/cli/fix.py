@@ -8,7 +8,7 @@ from apflint import engine
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check import requested, show, status, wanted_reports
 from apflint.cli.progress import watched, working
-from apflint.edit.fix import apply_fixes
+from apflint.edit.fixing import apply_fixes
 from apflint.edit.regressions import identity
 from apflint.inputs.selection import read_context, read_selection
 from apflint.wording import pluralize
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from apflint.cli.check import Flags, Request
-    from apflint.edit.fix import Refusal
+    from apflint.edit.fixing import Refusal
     from apflint.finding import Finding, Report, Skipped
     from apflint.inputs.selection import InputFile
 

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.edit.files import decode
 from apflint.edit.migrate import migrate
-from apflint.edit.versions import choose
+from apflint.edit.migration_target import choose_target, parse_api_version, parse_release_range
+from apflint.errors import UserError
 from apflint.inputs import files
 from apflint.inputs.patches import REASON, Patches
 from apflint.load.source import Source
+from apflint.releases import Release, release
 from apflint.settings import resolve_settings
 from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
     from apflint.edit.migrate import Migration
-    from apflint.edit.versions import Target
+    from apflint.edit.migration_target import Target
 
 
 class Wanted(NamedTuple):
@@ -42,8 +44,17 @@ def run(wanted: Wanted) -> int:
     """
     exclude = Patterns(wanted.exclude) if wanted.exclude else None
     settings = resolve_settings({"exclude": exclude}, wanted.config, isolated=wanted.isolated)
-    told = any(one is not None for one in (wanted.to, wanted.kubernetes, wanted.span))
-    target = choose(wanted.to, wanted.kubernetes if told else settings.kubernetes.name, wanted.span)
+    if wanted.kubernetes is not None and wanted.span is not None:
+        raise UserError("--kubernetes names one release, --range several. Use one of them.")
+    version = parse_api_version(wanted.to) if wanted.to is not None else None
+    releases: tuple[Release, ...] = ()
+    if wanted.span is not None:
+        releases = parse_release_range(wanted.span)
+    elif wanted.kubernetes is not None:
+        releases = (release(wanted.kubernetes),)
+    elif version is None:
+        releases = (settings.kubernetes,)
+    target = choose_target(version, releases)
     status, moved, seen = 0, 0, 0
     patches = Patches()
     for found in files.discover(wanted.paths, settings.exclude, wanted.force_exclude):
@@ -81,7 +92,7 @@ def _one(found: files.Found, data: bytes, target: Target, wanted: Wanted, *, to_
     migration = migrate(Source(found.name, text), target, accept_changes=wanted.accept_changes)
     _tell(found.name, migration)
     after = encoding.encode(migration.text)
-    status = int(migration.refused)
+    status = int(migration.is_refused)
     if to_output:
         print_bytes(after)
     elif after != data and (wanted.diff or not wanted.write):
@@ -90,18 +101,18 @@ def _one(found: files.Found, data: bytes, target: Target, wanted: Wanted, *, to_
     if to_file and (reason := write(found.path, data, after, wanted.paths)):
         say(f"apflint: {found.name}: not written: {reason}")
         return _Result(2, 0)
-    moved = 0 if migration.refused else sum(one.what == "moved" for one in migration.told)
+    moved = 0 if migration.is_refused else sum(remark.kind == "migrated" for remark in migration.remarks)
     return _Result(status, moved)
 
 
 def _tell(name: str, migration: Migration) -> None:
-    for one in migration.told:
-        if one.what == "moved" and migration.refused:
+    for remark in migration.remarks:
+        if remark.kind == "migrated" and migration.is_refused:
             continue  # nothing in this file was
-        word = "refused: " if one.what == "refused" else ""
-        of = f"{one.object}: " if one.object else ""
-        say(f"{name}:{one.line}: {word}{of}{one.message}")
-    if migration.refused:
+        word = "refused: " if remark.kind == "refused" else ""
+        of = f"{remark.object}: " if remark.object else ""
+        say(f"{name}:{remark.line}: {word}{of}{remark.message}")
+    if migration.is_refused:
         say(f"{name}: not changed, because of what was refused")
 
 

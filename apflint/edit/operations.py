@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from apflint.fix import Edit, Operation
     from apflint.load.document import Document
+    from apflint.load.tree import Node
     from apflint.location import Path
 
 T = TypeVar("T")
@@ -20,16 +21,20 @@ _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
 """The order in which operations change a value, so that none needs a key that another one has moved."""
 
 
-def text_edits(document: Document, operations: Iterable[Operation]) -> tuple[Edit, ...]:
-    """Return the edits of the document's text that carry out the operations.
+def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:
+    """Return operations on an object with paths from the root of its YAML document, which may be a list of objects."""
+    return [operation._replace(path=(*document.prefix, *operation.path)) for operation in operations]
+
+
+def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[Edit, ...]:
+    """Return the edits of a text that carry out the operations; paths start at `root`.
 
     Raises CannotEditError if the text does not permit that.
     """
-    text, root = document.source.text, document.root
     edits: list[Edit] = []
     removed: list[Path] = []
     for operation in _without_duplicates(operations):
-        path = (*document.prefix, *operation.path)
+        path = operation.path
         match operation:
             case Rename():
                 edits.append(places.rename_key(text, root, path, operation.name))
@@ -47,11 +52,11 @@ def text_edits(document: Document, operations: Iterable[Operation]) -> tuple[Edi
 
 
 def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> dict[str, object]:
-    """Return a copy of an object with the operations carried out.
+    """Return a copy of a value with the operations carried out.
 
     Raises KeyError or IndexError if an operation is about a field that is absent.
     """
-    copy: dict[str, Any] = unshared(value)
+    copy: dict[str, Any] = _unshared(value)
     ordered_operations = sorted(_without_duplicates(operations), key=lambda operation: _ORDER.index(type(operation)))
     # Owners are determined before anything changes: the paths are those of the object as it was.
     owners = [_owners(copy, operation) for operation in ordered_operations]
@@ -78,21 +83,14 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
     return copy
 
 
-def unshared(value: T) -> T:
+def _unshared(value: T) -> T:
     """Return a copy in which aliases no longer share values, unlike in a copy by `copy.deepcopy`."""
     copy: Any = value
     if isinstance(value, dict):
-        copy = {key: unshared(item) for key, item in value.items()}
+        copy = {key: _unshared(item) for key, item in value.items()}
     elif isinstance(value, list):
-        copy = [unshared(item) for item in value]
+        copy = [_unshared(item) for item in value]
     return cast("T", copy)
-
-
-def ordered(value: object) -> object:
-    """Return a value with the keys of mappings in order, so that `repr` compares values and their types."""
-    if isinstance(value, dict):
-        return [(key, ordered(value[key])) for key in sorted(value)]
-    return [ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:

@@ -1,87 +1,73 @@
-"""Whether an edited text holds what it should, and nothing else has changed: read again, and compared."""
+"""Proves by reading an edited text that the intended operations were carried out and that nothing else has changed."""
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from apflint.edit.operations import changed_value, ordered
+from apflint.edit.operations import changed_value
 from apflint.edit.text_edits import CannotEditError
 from apflint.load import load_text
 from apflint.load.decode import decode
-from apflint.load.document import GROUP, KINDS
 from apflint.load.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from apflint.fix import Operation
-    from apflint.load import Loaded
     from apflint.load.document import Document
-    from apflint.load.tree import Node
-    from apflint.location import Path
 
 
-def position(document: Document) -> tuple[int, Path]:
-    """Which one of a text's objects it is."""
-    return document.start, document.prefix
+class NotProvenError(CannotEditError):
+    """An edited text is not as intended. `failed` are the offsets of its YAML documents that differ, before the edits."""
+
+    def __init__(self, reason: str, failed: Iterable[int]) -> None:
+        super().__init__(reason)
+        self.failed = frozenset(failed)
 
 
-def prove(source: Source, text: str, wanted: Mapping[tuple[int, Path], list[Operation]], *, more: bool) -> None:
-    """CannotEditError unless the text holds just what the operations make of the objects; with `more` perhaps others as well."""
+def prove(
+    source: Source, text: str, intended: Mapping[int, Iterable[Operation]], *, allows_new_objects: bool = False
+) -> None:
+    """Prove that `text` contains what the operations make of the objects in `source`, and only that.
+
+    `intended` are the operations by the offset of their YAML document, with paths from its root. With
+    `allows_new_objects` there may be objects that were not recognized before. Raises NotProvenError.
+    """
     before, after = load_text(source), load_text(Source(source.name, text))
-    left = iter(after.documents)
-    for document in before.documents:
+    values, new_values = _values(before.documents), iter(_values(after.documents).values())
+    failed = []
+    for start, value in values.items():
         try:
-            expected = changed_value(document.value, wanted.get(position(document), ()))
+            expected = _comparable(changed_value(value, intended.get(start, ())))
         except LookupError:
-            raise CannotEditError("the fixes are at odds with each other") from None
-        if not any(same(new.value, expected) for new in (left if more else islice(left, 1))):
-            raise CannotEditError("something else would change as well (an anchor, perhaps)")
-    if not more and (len(after.documents) > len(before.documents) or not others_same(before, after)):
-        raise CannotEditError("something else would change as well (an anchor, perhaps)")
+            raise NotProvenError("the fixes contradict each other", [start]) from None
+        candidates = new_values if allows_new_objects else islice(new_values, 1)
+        if not any(_comparable(new) == expected for new in candidates):
+            failed.append(start)
+    if failed or (not allows_new_objects and any(True for _ in new_values)):
+        raise NotProvenError("something else would change as well (an anchor, perhaps)", failed)
     if len(after.problems) > len(before.problems):
-        raise CannotEditError("it could not be read any more")
+        raise NotProvenError("the text could not be read afterwards", ())
 
 
-def same(one: object, other: object) -> bool:
-    """Whether two decoded values are the same, types included: a truth and a number are not, though 1 == True in Python."""
-    return repr(ordered(one)) == repr(ordered(other))
+def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
+    """Return the value of each YAML document with APF objects, by its offset: an object, or a list with other items, too."""
+    values: dict[int, dict[str, object]] = {}
+    for document in documents:
+        if document.start not in values:
+            whole = decode(document.root).value if document.prefix else document.value
+            assert isinstance(whole, dict), "objects and lists are mappings"
+            values[document.start] = whole
+    return values
 
 
-def others_same(before: Loaded, after: Loaded) -> bool:
-    """Whether what is not ours in lists that hold objects of ours is as it was: an anchor may be shared with it."""
-    olds, news = _roots(before), _roots(after)
-    return len(olds) == len(news) and all(
-        _bare(whole(old)) == _bare(whole(new)) for old, new in zip(olds, news, strict=True)
-    )
+def _comparable(value: object) -> str:
+    """Return a string that is equal for equal values of equal types, whatever the order of keys (1 == True in Python)."""
+    return repr(_sorted(value))
 
 
-def whole(root: Node) -> object:
-    """The decoded value of a whole document, a list of objects perhaps."""
-    return decode(root).value
-
-
-def _roots(loaded: Loaded) -> list[Node]:
-    """The lists of a text that hold objects of ours."""
-    return list({id(document.root): document.root for document in loaded.documents if document.prefix}.values())
-
-
-def _bare(value: Any) -> str:
-    """A whole text without our own objects, and without the apiVersion of lists of them."""
-    if not isinstance(value, dict) or not isinstance(value.get("items"), list):
-        return ""
-    version = value.get("apiVersion")
-    rest = {key: item for key, item in value.items() if key not in ("items", "apiVersion")}
-    ours = isinstance(version, str) and version.startswith(f"{GROUP}/")  # what is in such a list inherits its kind
-    if not ours:
-        rest["apiVersion"] = version
-    others = [] if ours else [item for item in value["items"] if isinstance(item, dict) and not _is_ours(item)]
-    return repr((ordered(rest), [_bare(item) or repr(ordered(item)) for item in others]))
-
-
-def _is_ours(value: dict[str, Any]) -> bool:
-    version = value.get("apiVersion")
-    return value.get("kind") in KINDS and (
-        not version or (isinstance(version, str) and version.startswith(f"{GROUP}/"))
-    )
+def _sorted(value: object) -> object:
+    if isinstance(value, dict):
+        return [(key, _sorted(value[key])) for key in sorted(value)]
+    return [_sorted(item) for item in value] if isinstance(value, list) else value

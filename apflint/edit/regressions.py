@@ -1,9 +1,8 @@
-"""Compares the findings after fixes with those before: which are new, and which fixes may be the cause."""
+"""Compares the findings before and after a batch of fixes: which are new, and which fixes may be the cause."""
 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
@@ -16,10 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
     from apflint.finding import Finding, ObjectRef
-    from apflint.fix import Operation
 
     Identity = tuple[str, str, ObjectRef | None, str, str]
-    Extent = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
+    Scope = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
     """All inputs, a file, or an object in a file."""
 
 _VALIDATION = rules_of("validation")
@@ -28,29 +26,30 @@ _SELECTING = rules_with(SELECTS_FIELDS)
 
 
 class Conflict(NamedTuple):
-    """Why a batch of fixes fails."""
+    """The reason why a batch of fixes fails."""
 
-    suspects: list[Finding]
+    suspects: tuple[Finding, ...]
     """Findings of the batch whose fixes, some or all, are the cause."""
     reason: str
-    extent: Extent
+    scope: Scope
     """Where another fix may remove the cause."""
 
 
-class _Mask(NamedTuple):
-    """A fixed error in an object: fields that start with `prefix` were validated by the rules in `visible` only."""
+class ConflictsError(Exception):
+    """A batch of fixes fails."""
 
-    prefix: str
-    visible: frozenset[str]
+    def __init__(self, conflicts: list[Conflict]) -> None:
+        super().__init__(conflicts)
+        self.conflicts = conflicts
 
 
 def identity(finding: Finding) -> Identity:
-    """Return what identifies a finding when its line has moved."""
+    """Return what identifies a finding after its line has changed."""
     return finding.rule, finding.file, finding.object, finding.field, finding.message
 
 
-def extents(finding: Finding) -> tuple[Extent, ...]:
-    """Return where a finding is, from all inputs to its object."""
+def scopes(finding: Finding) -> tuple[Scope, ...]:
+    """Return what contains a finding: all inputs, its file, and its object."""
     return (), (finding.file,), (finding.file, finding.object)
 
 
@@ -59,7 +58,7 @@ def is_unrecognized(finding: Finding) -> bool:
     return finding.document is None and finding.rule not in SUPPRESSION_RULES
 
 
-def hides_others(finding: Finding) -> bool:
+def masks_others(finding: Finding) -> bool:
     """Whether a finding keeps others from being found: the server rejects the object, or it is not recognized."""
     return finding.apiserver is not None or is_unrecognized(finding)
 
@@ -68,126 +67,101 @@ class Comparison:
     """Compares the findings after a batch of fixes with those before it."""
 
     def __init__(self, before: Iterable[Finding], batch: list[Finding]) -> None:
-        before = tuple(before)
         self._known = {identity(finding) for finding in before}
-        self._known_fields = {identity(finding)[:-1] for finding in before}
         self._allowed = _count(before)
         self._allowed.subtract(_count(batch))
         self._batch = batch
-        self._order = {id(finding): number for number, finding in enumerate(batch)}
-        self._fixes: dict[Hashable, list[Finding]] = {}
-        """The batch by extent, by object (kind, name), and by edited field (file, object, field)."""
-        self._masks: dict[Extent, set[_Mask]] = {}
-        self._hides_others = any(map(hides_others, batch))
-        self._unrecognized = {finding.file for finding in batch if is_unrecognized(finding)}
-        for finding in batch:
-            self._add(finding)
-
-    def _add(self, finding: Finding) -> None:
-        fields = list(map(_edited_field, finding.fix.operations)) if finding.fix is not None else []
-        # A renamed object has another name in later findings.
-        is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
-        objects = {finding.object, None} if is_renamed else {finding.object}
-        keys: list[Hashable] = [*extents(finding), *((finding.file, ref, field) for ref in objects for field in fields)]
-        if finding.object is not None:
-            keys.append((finding.object.kind, finding.object.name))
-        for key in dict.fromkeys(keys):
-            self._fixes.setdefault(key, []).append(finding)
-        masks: set[_Mask] = set()
-        if finding.rule in _DECODING:
-            masks = {_Mask("", _DECODING)}
-        elif finding.rule in _SELECTING:
-            masks = {_Mask(f"{field.rpartition('.')[0]}.", _DECODING | {finding.rule}) for field in fields}
-        for ref in objects if masks else ():
-            self._masks.setdefault((finding.file, ref), set()).update(masks)
+        self._fixes: dict[Hashable, list[int]] = {}
+        """Indices in the batch by scope, by object (kind and name), and by edited field (file, object, field)."""
+        self._visible: dict[Scope, frozenset[str]] = {}
+        """Validation rules that saw an object, or all objects of a file, despite a fixed error."""
+        for index, finding in enumerate(batch):
+            fields = list(_edited_fields(finding))
+            keys: list[Hashable] = [*scopes(finding), *((finding.file, finding.object, field) for field in fields)]
+            if finding.object is not None:
+                keys.append((finding.object.kind, finding.object.name))
+            for key in dict.fromkeys(keys):
+                self._fixes.setdefault(key, []).append(index)
+            # A renamed object has another name in later findings.
+            is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
+            scope = scopes(finding)[1 if is_renamed else 2]
+            if is_unrecognized(finding):
+                self._visible[finding.file,] = frozenset()
+            elif finding.rule in _DECODING:
+                self._visible[scope] = self._visible.get(scope, _DECODING) & _DECODING
+            elif finding.rule in _SELECTING:
+                self._visible.setdefault(scope, _DECODING | {finding.rule})
+        self._masks_analysis = any(map(masks_others, batch))
 
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
-        """Return the findings of rules with more findings in a file than allowed, without those that were hidden.
+        """Return the findings of rules with more findings in a file than allowed, without those that were masked.
 
         The numbers count, not the findings: the message of a finding may change with what is fixed elsewhere.
         """
-        counted = [finding for finding in after if identity(finding) in self._known or not self._was_hidden(finding)]
+        counted = [finding for finding in after if not self.is_new(finding) or not self._was_masked(finding)]
         counts = _count(counted)
-        return [
-            finding
-            for finding in counted
-            if counts[finding.rule, finding.file] > self._allowed[finding.rule, finding.file]
-        ]
+        excess = {key for key, count in counts.items() if count > self._allowed[key]}
+        return [finding for finding in counted if (finding.rule, finding.file) in excess]
 
-    def _was_hidden(self, finding: Finding) -> bool:
+    def is_new(self, finding: Finding) -> bool:
+        """Whether a finding was not found before, or with another message."""
+        return identity(finding) not in self._known
+
+    def _was_masked(self, finding: Finding) -> bool:
         """Whether a fixed error kept a finding from being found.
 
         A finding at the very field that was edited comes from the fix: its value was intended for another field.
         """
-        if finding.file in self._unrecognized or (self._hides_others and finding.rule not in _VALIDATION):
-            return True
-        objects: tuple[Extent, ...] = ((finding.file, finding.object), (finding.file, None))
-        if any((*place, finding.field) in self._fixes for place in objects):
+        if finding.rule not in _VALIDATION:
+            return self._masks_analysis
+        if (finding.file, finding.object, finding.field) in self._fixes:
             return False
-        return any(
-            finding.rule not in mask.visible and f"{finding.field}.".startswith(mask.prefix)
-            for place in objects
-            for mask in self._masks.get(place, ())
-        )
-
-    def find_follow_ups(self, regressions: list[Finding]) -> list[Finding]:
-        """Return the new findings among `regressions` if it is certain which ones are new: fixes may remove them, too."""
-        new = [finding for finding in regressions if identity(finding) not in self._known]
-        new_counts, counts = _count(new), _count(regressions)
-        groups = ((finding, (finding.rule, finding.file)) for finding in new)
-        return [finding for finding, group in groups if new_counts[group] == counts[group] - self._allowed[group]]
+        return any(finding.rule not in self._visible.get(scope, _VALIDATION) for scope in scopes(finding))
 
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
         """Return which fixes may be the cause of `regressions`, as narrow as it is known."""
-        counts = _count(regressions)
         for is_relevant in (
             lambda finding: finding.rule in _VALIDATION,  # what servers reject changes what other rules find
-            lambda finding: identity(finding) not in self._known,
-            lambda finding: identity(finding)[:-1] not in self._known_fields,  # not only with another message
-            lambda finding: counts[_object(finding)] > self._allowed[_object(finding)],
+            self.is_new,
         ):
             regressions = list(filter(is_relevant, regressions)) or regressions
-        causes: dict[Hashable, list[Finding]] = {}
+        causes: dict[tuple[tuple[int, ...], Scope], list[Finding]] = {}
         for finding in regressions:
-            causes.setdefault(self._find_cause(finding), []).append(finding)
-        return list(starmap(self._conflict, causes.items()))
+            causes.setdefault(self._find_suspects(finding), []).append(finding)
+        return [
+            Conflict(suspects, _describe(suspects, caused), scope)
+            for (indices, scope), caused in causes.items()
+            if (suspects := tuple(self._batch[index] for index in indices))
+        ]
 
     def blame(self, follow_ups: Iterable[tuple[Finding, str]]) -> list[Conflict]:
-        """Return which fixes require `follow_ups` that cannot be made, each for a reason."""
-        causes = {self._find_cause(finding): reason for finding, reason in follow_ups}
-        return list(starmap(self._conflict, causes.items()))
+        """Return which fixes require further fixes that cannot be made, each with its reason."""
+        conflicts = ((*self._find_suspects(finding), reason) for finding, reason in follow_ups)
+        return [Conflict(tuple(self._batch[i] for i in indices), reason, scope) for indices, scope, reason in conflicts]
 
-    def _find_cause(self, finding: Finding) -> Hashable:
-        """Return the key of the fixes that may be the cause of a finding: in `self._fixes`, or a set of such keys."""
-        place: Extent = (finding.file, finding.object)
+    def _find_suspects(self, finding: Finding) -> tuple[tuple[int, ...], Scope]:
+        """Return the indices of the fixes that may be the cause of a finding, and where another fix may remove the cause."""
+        _, of_file, of_object = scopes(finding)
         if finding.rule in _VALIDATION:  # about one object: other files do not matter
-            fields = ((*place, field) for field in _and_above(finding.field))
-            keys: Iterable[Hashable] = (*fields, place, (finding.file,))
-            return next((key for key in keys if key in self._fixes), ())
-        if finding.involves is None:
-            return ()
+            fields = ((*of_object, field) for field in _and_above(finding.field))
+            key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
+            return tuple(self._fixes[key]), of_object if key != () else ()
         # A file may be edited outside of objects: a comment that suppressed the finding.
-        return frozenset({place, (finding.file, None), *finding.involves} & self._fixes.keys()) or ()
-
-    def _conflict(self, key: Hashable, reason: str | list[Finding]) -> Conflict:
-        """Make a conflict of a key by `_find_cause`, and of a reason or the regressions that are the reason."""
-        parts = key if isinstance(key, frozenset) else [key]
-        suspects = sorted({self._order[id(finding)] for part in parts for finding in self._fixes[part]})
-        findings = [self._batch[number] for number in suspects]
-        extent: Extent = ()
-        if isinstance(key, tuple):
-            extent = extents(findings[0])[min(len(key), 2)]
-        return Conflict(findings, reason if isinstance(reason, str) else _describe(findings, reason), extent)
+        keys = {of_object, (finding.file, None), *(finding.involves or ())} & self._fixes.keys()
+        involved = {index for key in keys for index in self._fixes[key]}
+        return tuple(sorted(involved if involved and finding.involves is not None else self._fixes[()])), ()
 
 
-def _edited_field(operation: Operation) -> str:
-    """Return the field that an operation changes: for a removed item its list, for a renamed key its new name."""
-    match operation:
-        case Rename(path, name):
-            return field_path((*path[:-1], name))
-        case Remove((*owner, int())):
-            return field_path(tuple(owner))
-    return field_path(operation.path)
+def _edited_fields(finding: Finding) -> Iterator[str]:
+    """Yield the fields that a fix changes: for a removed item its list, for a renamed key its new name."""
+    for operation in finding.fix.operations if finding.fix is not None else ():
+        match operation:
+            case Rename(path, name):
+                yield field_path((*path[:-1], name))
+            case Remove((*owner, int())):
+                yield field_path(tuple(owner))
+            case _:
+                yield field_path(operation.path)
 
 
 def _and_above(field: str) -> Iterator[str]:
@@ -197,26 +171,21 @@ def _and_above(field: str) -> Iterator[str]:
         field = field[: max(field.rfind("."), field.rfind("["), 0)]
 
 
-def _object(finding: Finding) -> Hashable:
-    return finding.rule, finding.file, finding.object
-
-
-def _count(findings: Iterable[Finding]) -> Counter[Hashable]:
-    """Count findings by rule and file, and by rule, file and object."""
-    counts: Counter[Hashable] = Counter()
+def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+    """Count findings by rule and file."""
+    counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:
-        for key in ((finding.rule, finding.file), (finding.rule, finding.file, finding.object)):
-            counts[key] += 1 + finding.more
+        counts[finding.rule, finding.file] += 1 + finding.more
     return counts
 
 
-def _describe(suspects: list[Finding], regressions: list[Finding]) -> str:
+def _describe(suspects: tuple[Finding, ...], regressions: list[Finding]) -> str:
     """Return why fixes are refused, as a clause without its final period."""
     fixed = {(finding.rule, finding.file, finding.field) for finding in suspects}
     for finding in regressions:
         if (finding.rule, finding.file, finding.field) in fixed:
-            return f"{finding.rule} would still be found there: {finding.message}"
+            return f"{finding.rule} would remain: {finding.message}"
     new = min(regressions, key=lambda finding: SEVERITIES.index(finding.severity))
     is_elsewhere = {new.file} != {finding.file for finding in suspects}
     place = f"{new.file}:{new.span.line}" if is_elsewhere else f"line {new.span.line}"
-    return f"then there would be {new.rule} in {place}: {new.message}"
+    return f"it would cause {new.rule} in {place}: {new.message}"

@@ -232,7 +232,7 @@ class DirectoryChecker:
 
         Fixes that cannot be applied are left out, as in `apflint fix`.
         """
-        from apflint.edit.fix import apply_fixes
+        from apflint.edit.fixing import apply_fixes
 
         assert self._settings is not None, "something was checked"
         os.chdir(self.directory)

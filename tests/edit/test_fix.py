@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.edit.fix import FixResult, apply_fixes, edits_of
+from apflint.edit.fix_edits import edits_of
+from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.edit.text_edits import CannotEditError
 from apflint.effective import Assumptions
 from apflint.engine import Options, check
@@ -81,7 +82,7 @@ def test_a_fix_that_does_not_remove_its_finding_is_rolled_back() -> None:
     assert outcome.fixed == ()
     [(found, reason)] = outcome.refused
     assert found.message.startswith('unknown field "lendable"')
-    assert reason.startswith('then there would be APF101 in line 7: "stillWrong" is no field of spec.limited')
+    assert reason.startswith('it would cause APF101 in line 7: unknown field "stillWrong" in spec.limited')
 
 
 def test_a_fix_without_effect_is_told_as_such() -> None:
@@ -90,13 +91,13 @@ def test_a_fix_without_effect_is_told_as_such() -> None:
         a=level(field="lendable"),
     )
     [(_, reason)] = outcome.refused
-    assert reason.startswith('APF101 would still be found there: unknown field "lendable"')
+    assert reason.startswith('APF101 would remain: unknown field "lendable"')
 
 
 def test_a_fix_that_brings_another_finding_is_rolled_back() -> None:
     outcome = fixed(rename("nominalConcurrencyShares"), a=level(field="shares").replace(": 5", ": -5"))
     [(_, reason)] = outcome.refused
-    assert reason.startswith("then there would be APF304 in line 7: ")
+    assert reason.startswith("it would cause APF304 in line 7: ")
     assert outcome.inputs == {"a": level(field="shares").replace(": 5", ": -5").encode()}
 
 
@@ -117,7 +118,7 @@ def test_of_two_fixes_that_make_the_same_key_one_is_made() -> None:
     assert outcome.inputs == {"a": level(extra="    lendable: 6\n").encode()}
     [(found, reason)] = outcome.refused
     assert found.message.startswith('unknown field "lendable"')
-    assert reason.startswith("then there would be APF002 in line 8: ")
+    assert reason.startswith("it would cause APF002 in line 8: ")
 
 
 def test_what_is_refused_is_tried_again_when_another_fix_has_made_way_for_it() -> None:
@@ -246,7 +247,7 @@ spec:
     outcome = apply_fixes({"s": schema.encode(), **files}, Judge(fix, assumptions=Assumptions(complete=True)))
     assert {found.file for found, _ in outcome.refused} == {"5"}
     assert {found.file for found in outcome.fixed} == set("01234678")
-    assert outcome.refused[0].reason.startswith("then there would be APF401 in s:5: ")
+    assert outcome.refused[0].reason.startswith("it would cause APF401 in s:5: ")
     assert outcome.inputs["5"] == files["5"]
 
 

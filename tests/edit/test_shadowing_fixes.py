@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint.checks import reachability
-from apflint.edit.fix import FixResult, apply_fixes
+from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.engine import Options, check
 from apflint.fix import Set
 
@@ -85,7 +85,7 @@ def test_the_checks_do_not_grow_with_the_number_of_fixes_that_shadow(number: int
     assert judge.calls <= 4
     place = "line 20" if together else "0002:9"
     assert outcome.refused[0].reason == (
-        f'then there would be APF502 in {place}: unreachable rule: the FlowSchema "a000" (precedence 1000)'
+        f'it would cause APF502 in {place}: unreachable rule: the FlowSchema "a000" (precedence 1000)'
         " already matches all of its requests"
     )
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from limited import HEAD, NEIGHBOUR, apflint
 
-from apflint.edit import fix as module
-from apflint.edit.fix import apply_fixes
+from apflint.edit import fixing as module
+from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def test_attempts_are_bounded_where_nobody_knows_the_reason(tmp_path: Path, monk
     run = apflint(tmp_path, "fix", "--isolated", "a.yaml")
     assert (run.status, run.err.count(": not fixed: APF")) == (1, 20)
     assert "apflint stops after" not in run.err
-    monkeypatch.setattr(module, "MAX_ATTEMPTS", 4)
-    monkeypatch.setattr(module, "MAX_ATTEMPTS_ON_LARGE_INPUTS", 0)
+    monkeypatch.setattr(module, "MAX_FIX_ATTEMPTS", 4)
+    monkeypatch.setattr(module, "MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS", 0)
     result = apply_fixes({"a": merges(20).encode()}, lambda inputs: check(inputs.items(), Options()))
     assert len(result.refused) == 20
     assert all(refusal.reason.startswith("apflint stops after 4 attempts ") for refusal in result.refused)

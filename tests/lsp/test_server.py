@@ -125,7 +125,7 @@ def test_settings_of_the_directory_apply(folder: Path) -> None:
         editor.tell("textDocument/didSave", textDocument={"uri": address(str(folder / "apflint.toml"))})
         while not editor.logs:
             editor._next()
-        assert "apflint.toml: ingore: there is no such key" in editor.logs[0]
+        assert "apflint.toml: ingore: unknown key" in editor.logs[0]
         editor.change(flow, 2, edit("ByUser", 9, 10, 16))
         assert editor.found(flow, 2) == []
         assert editor.leave() == 0

@@ -41,7 +41,7 @@ def findings_of(folder: Path, found: Mapping[str, list[Diagnostic]]) -> list[tup
             *(place + 1 for end in (one.range.start, one.range.end) for place in (end.line, end.character)),
             one.code,
             SEVERITIES[int(one.severity or 0) - 1],
-            one.message.partition("\nkube-apiserver rejects this object: ")[0],
+            one.message.partition("\n")[0],
             len(one.related_information or ()),
         )
         for address, diagnostics in found.items()

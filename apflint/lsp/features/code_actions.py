@@ -79,7 +79,7 @@ async def resolve_code_action(ls: Server, action: types.CodeAction) -> types.Cod
 
 def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
     """Return the fixes of findings that the text permits. A fix shared by several findings is one action."""
-    from apflint.edit.fix import edits_of
+    from apflint.edit.fix_edits import edits_of
 
     actions: dict[tuple[Edit, ...], Action] = {}
     for finding in findings:

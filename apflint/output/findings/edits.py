@@ -38,11 +38,12 @@ class EditLocator:
         self._neighbors_left -= _count_neighbors(finding)
         if self._characters_left < 0 or self._neighbors_left < 0:
             return None
-        from apflint.edit.fix import edits_of  # imported only for a report with fixes
+        from apflint.edit.fix_edits import edits_of  # imported only for a report with fixes
+        from apflint.edit.text_edits import CannotEditError
 
         try:
             edits = sorted(edits_of(finding))
-        except ValueError:
+        except CannotEditError:
             return None
         return [TextEdit(Span(*source.position(edit.start), *source.position(edit.end)), edit.new) for edit in edits]
 

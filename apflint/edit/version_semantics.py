@@ -1,0 +1,209 @@
+"""What an object means in each API version: how to change it so that its meaning stays, and what cannot stay.
+
+Sources: `pkg/apis/flowcontrol/*/defaults.go` and `conversion.go` of Kubernetes, and recordings of servers; `apflint.model`
+and `apflint.releases` contain the facts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from apflint.edit.migration_target import Target, serves
+from apflint.edit.operations import changed_value
+from apflint.fix import Insert, Operation, Remove, Rename, Set
+from apflint.load.document import GROUP, Document
+from apflint.location import field_path
+from apflint.model import PRESERVE_ZERO, flow_schema, priority_level, shares_field
+from apflint.releases import API_VERSIONS, RELEASES
+from apflint.releases import PRESERVE_ZERO as PRESERVE_ZERO_MINOR
+from apflint.schema import find_violations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.location import Path
+    from apflint.model import FlowSchemaSpec, PriorityLevelConfigurationSpec
+    from apflint.releases import Release
+
+_DEFAULT_SHARES = 30
+_LIMITED = ("spec", "limited")
+_ANNOTATION = ("metadata", "annotations", PRESERVE_ZERO)
+
+
+class Note(NamedTuple):
+    """A remark about a field, without a final period."""
+
+    path: Path
+    message: str
+    effect: Literal["kept", "changed", "impossible"]
+    """What becomes of the meaning. `changed` needs the user's consent; `impossible` is refused in any case."""
+
+
+class Plan(NamedTuple):
+    """How to migrate an object, apart from its apiVersion."""
+
+    operations: tuple[Operation, ...]
+    notes: tuple[Note, ...]
+
+
+def plan_migration(document: Document, target: Target) -> Plan:
+    """Plan how to move an object to a later version."""
+    if notes := tuple(_find_unreadable(document, target)):
+        return Plan((), notes)
+    operations: tuple[Operation, ...] = ()
+    remarks: list[Note] = []
+    if document.kind == "PriorityLevelConfiguration":
+        operations = tuple(_convert_shares(document, target, remarks))
+    after = _migrated(document, operations, target.version)
+    if notes := tuple(_find_undecodable(after, target.releases)):
+        return Plan((), notes)  # an unknown field that the new version has
+    for release in target.releases:
+        remarks += _find_differences(document, after, release)
+    return Plan(operations, tuple(dict.fromkeys(remarks)))
+
+
+def stored_spec(document: Document, release: Release) -> FlowSchemaSpec | PriorityLevelConfigurationSpec:
+    """Return the spec with all defaults, as a server of the release stores it."""
+    if document.kind == "FlowSchema":
+        return flow_schema(document.value, document).spec
+    return priority_level(document.value, document, release).spec
+
+
+def source_release(version: str, target: Release) -> Release:
+    """Return the release that defines what an object of `version` means before it is migrated for a release.
+
+    That release itself if it serves the version; else the last one before it that did.
+    """
+    serving = [known for known in RELEASES if serves(known, version)]
+    return max((known for known in serving if known.minor <= target.minor), default=serving[0])
+
+
+def is_older(version: str, other: str) -> bool:
+    """Whether a version was introduced before another one."""
+    names = [life.name for life in API_VERSIONS]
+    return names.index(version) > names.index(other)
+
+
+def _migrated(document: Document, operations: Iterable[Operation], version: str) -> Document:
+    """Return the object after the operations. Only its value is known, not the places of its fields."""
+    value = changed_value(document.value, operations)
+    return Document(document.source, value, lambda: None, api_version=f"{GROUP}/{version}", kind=document.kind)
+
+
+def _find_unreadable(document: Document, target: Target) -> Iterator[Note]:
+    """Yield the reasons why the meaning of an object is unknown."""
+    for duplicate in document.duplicates:
+        yield Note(duplicate.path, f'duplicate key "{duplicate.path[-1]}"; remove one of them', "impossible")
+    if document.not_finite:
+        yield Note(document.not_finite[0], "JSON cannot represent infinity and NaN", "impossible")
+    yield from _find_undecodable(document, (source_release(document.version, known) for known in target.releases))
+
+
+def _find_undecodable(document: Document, releases: Iterable[Release]) -> Iterator[Note]:
+    for release in dict.fromkeys(releases):
+        for violation in find_violations(document.value, document.kind, document.version, release):
+            if violation.what != "unknown":
+                expected = f"expected a value of type {violation.expected}"
+                message = (
+                    f"the API server cannot decode the object as {document.version}: {expected}; see `apflint check`"
+                )
+                yield Note(violation.path, message, "impossible")
+
+
+def _convert_shares(document: Document, target: Target, notes: list[Note]) -> Iterator[Operation]:
+    """Yield the operations on the shares and on their annotation, and add notes about them."""
+    is_annotated = document.has(*_ANNOTATION)
+    limited: Any = document.at(*_LIMITED)
+    old, new = shares_field(document.version), shares_field(target.version)
+    written = None if limited is None else limited.get(old)
+    if is_annotated and _must_remove_annotation(document.version, target, written):
+        notes.append(Note(_ANNOTATION, _describe_annotation(document.version, target.version), "kept"))
+        yield Remove(_ANNOTATION)
+        is_annotated = False
+    if limited is None:
+        return
+    if old != new and new in limited:
+        if old in limited:
+            message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
+            notes.append(Note((*_LIMITED, new), message, "impossible"))
+        return  # else `_find_differences` reports the unknown field, which takes effect
+    if old != new and old in limited:
+        yield Rename((*_LIMITED, old), new)
+    before = {
+        known.name: priority_level(document.value, document, source_release(document.version, known)).spec
+        for known in target.releases
+    }
+    shares = {name: spec.limited.shares if spec.limited else _DEFAULT_SHARES for name, spec in before.items()}
+    if len(set(shares.values())) > 1:
+        meanings = ", ".join(f"{count} in Kubernetes {name}" for name, count in sorted(shares.items()))
+        message = f"shares that are 0 or absent mean {meanings}; write the number"
+        notes.append(Note((*_LIMITED, old), message, "changed"))
+    count = min(shares.values())
+    after = {_default_shares(written, target.version, known, is_annotated=is_annotated) for known in target.releases}
+    if after != {count}:
+        state = "0" if written == 0 else "absent"
+        meaning = " or ".join(map(str, sorted(after)))
+        message = (
+            f"{old} is {state}, which means {count} shares in {document.version} and {meaning} in {target.version}:"
+            f" set {new} to {count}"
+        )
+        notes.append(Note((*_LIMITED, old), message, "kept"))
+        yield Set((*_LIMITED, old), count) if old in limited else Insert((*_LIMITED, new), count)
+    refusing = next((known for known in target.releases if not known.allows_zero_shares), None)
+    if count == 0 and refusing is not None:
+        message = f"Kubernetes {refusing.name} rejects a priority level with 0 shares; they are allowed from 1.30 on"
+        notes.append(Note((*_LIMITED, old), message, "changed"))
+    if is_older(document.version, "v1beta2") and any(known.has_borrowing for known in target.releases):
+        message = (
+            "from Kubernetes 1.26 on this priority level borrows seats of others without limit unless"
+            " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
+        )
+        notes.append(Note(_LIMITED, message, "kept"))
+
+
+def _default_shares(written: int | None, version: str, release: Release, *, is_annotated: bool) -> int:
+    """Default the shares as `apflint.model` does, which `_find_differences` compares."""
+    keeps_zero = release.keeps_zero_shares(version, annotated=is_annotated)
+    if written is None:
+        return 0 if keeps_zero and version != "v1" else _DEFAULT_SHARES
+    return written if written or keeps_zero else _DEFAULT_SHARES
+
+
+def _must_remove_annotation(version: str, target: Target, written: int | None) -> bool:
+    """Whether the target rejects the annotation, or whether it takes effect only there."""
+    if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
+        return True
+    newest = max(release.minor for release in target.releases)
+    return version != "v1beta3" and target.version == "v1beta3" and newest >= PRESERVE_ZERO_MINOR and not written
+
+
+def _describe_annotation(old: str, new: str) -> str:
+    annotation = f"remove the annotation {PRESERVE_ZERO}"
+    if new == "v1beta3":
+        return f"{annotation}: it has no effect in {old}, and in {new} it would make 0 or absent shares 0"
+    if old == "v1beta3":
+        return f"{annotation}: {new} rejects it from Kubernetes 1.29 on; the shares are set instead"
+    return f"{annotation}: it has no effect in {old}, and {new} rejects it"
+
+
+def _find_differences(before: Document, after: Document, release: Release) -> Iterator[Note]:
+    """Yield what a server of the release would reject, or interpret differently than the one before."""
+    origin = source_release(before.version, release)
+    unknown = {found.path for found in find_violations(before.value, before.kind, before.version, origin)}
+    remaining = find_violations(after.value, after.kind, after.version, release)
+    for violation in remaining:
+        problem = f"unknown field in {after.version} of Kubernetes {release.name}"
+        if violation.what != "unknown":
+            problem = f"expected a value of type {violation.expected} in {after.version}"
+        yield Note(
+            violation.path, f"{field_path(violation.path)}: {problem}; the API server rejects the object", "changed"
+        )
+    for path in unknown - {violation.path for violation in remaining}:
+        message = (
+            f"{field_path(path)}: unknown field in {before.version} of Kubernetes {origin.name}, but not in {after.version}"
+            f" of {release.name}, where it takes effect"
+        )
+        yield Note(path, message, "changed")
+    if not unknown and stored_spec(before, origin) != stored_spec(after, release):
+        message = f"the spec would differ in {after.version} of Kubernetes {release.name}"
+        yield Note(("spec",), message, "changed")
