@@ -9,10 +9,9 @@ from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.diff.requests import Difference, Example, Group, Side, Way, compare_configurations
-from apflint.evaluate.flows import fates
 from apflint.inputs.cluster import read_configuration
 from apflint.output.diff_words import Sides, covers
-from apflint.output.explain import place, resolution_json
+from apflint.output.explain import outcomes_json, place, resolution_json
 from apflint.output.json_text import to_json
 from apflint.output.limits import comparison_json, level_json
 from apflint.output.sanitize import sanitize
@@ -128,10 +127,7 @@ def _level_json(level: LevelLimits, limits: Limits) -> dict[str, Any]:
     return {
         "priorityLevel": level.name,
         "limits": level_json(level, limits),
-        "fates": [
-            {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
-            for fate in fates(level, limits.release)
-        ],
+        "fates": outcomes_json(level, limits),
     }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from apflint.evaluate.flows import starvation
+from apflint.evaluate.outcomes import describe_starvation
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words, pluralize
@@ -132,7 +132,7 @@ class LevelNode(NamedTuple):
         """What is wrong, in sentences; empty if nothing is."""
         if self.limits is None:
             return f"It {self.absence}."
-        sentences = [starvation(self.limits) or ""]
+        sentences = [describe_starvation(self.limits) or ""]
         if not self.schemas:
             sentences.append("No FlowSchema references it, so it gets no requests.")
         elif not self.is_reachable:

@@ -13,10 +13,10 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apflint.evaluate.classify import MAX_REMEMBERED
-from apflint.evaluate.flows import flow_json
 from apflint.evaluate.requestinfo import request_info
 from apflint.inputs.files import SIZE_LIMIT
 from apflint.output.explain import (
+    flow_json,
     outcome_json,
     reasons_json,
     remarks_json,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.diff.requests import MAX_MOVES, has_flows
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.explanation import explain_match
-from apflint.evaluate.flows import BY_NAMESPACE, BY_USER, starvation
+from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
+from apflint.evaluate.outcomes import describe_starvation
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def _waiting(level: LevelLimits) -> str:
 
 def trouble(group: Group) -> str | None:
     """That requests come to a level where they starve, if they do."""
-    said = starvation(group.new)
-    return None if said is None or (said == starvation(group.old)) else said
+    said = describe_starvation(group.new)
+    return None if said is None or (said == describe_starvation(group.old)) else said
 
 
 RARE = "rare: only a user of Kubernetes' own whom somebody has put into other groups as well"

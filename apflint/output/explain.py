@@ -6,9 +6,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import builtin
-from apflint.evaluate import explanation, flows
+from apflint.evaluate import explanation
 from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
-from apflint.evaluate.deadline import deadline
+from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS, find_deadline
+from apflint.evaluate.flows import find_distinguisher, find_flow
+from apflint.evaluate.outcomes import explain_unclassified, list_outcomes
 from apflint.evaluate.requestinfo import long_running
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from apflint.effective import Effective
     from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.flows import Flow
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest, UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
@@ -55,7 +58,7 @@ class Explanation(NamedTuple):
 
     request: Request
     resolution: Resolution
-    flow: flows.Flow
+    flow: Flow
     level: LevelLimits
     considered: tuple[explanation.Verdict, ...]
     unseen: str | None
@@ -79,12 +82,12 @@ class Explainer:
         """FlowSchemas that dangle, in matching order."""
         self._levels = {level.name: level for level in self.limits.levels}
         self._classify: Callable[[RequestDigest], Resolution] = Classifier(self.configuration)
-        self._flows: dict[tuple[int, str], flows.Flow] = {}
+        self._flows: dict[tuple[int, str], Flow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
         """The answer; without `reasons` the FlowSchemas that were tried are not gone through again."""
         resolution = self._classify(request.digest)
-        asked = deadline(request.url, request.info)
+        asked = find_deadline(request.url, request.info)
         considered = explanation.explain_resolution(self.configuration, request.digest, resolution) if reasons else ()
         return Explanation(
             request,
@@ -92,20 +95,20 @@ class Explainer:
             self._flow(resolution, request.user.name, request.info.namespace),
             self._levels[resolution.priority_level.name],
             tuple(considered),
-            flows.why_refused(asked, self.known.release) or flows.why_unseen(request.info, self.known.release),
+            explain_unclassified(request.info, asked, self.known.release),
             asked.wait_seconds,
             self.basis,
             self.skipped,
         )
 
-    def _flow(self, resolution: Resolution, user: str, namespace: str) -> flows.Flow:
+    def _flow(self, resolution: Resolution, user: str, namespace: str) -> Flow:
         schema = resolution.flow_schema
-        key = (resolution.position, flows.whose(schema, user, namespace))
+        key = (resolution.position, find_distinguisher(schema, user, namespace))
         found = self._flows.get(key)
         if found is None:
             if len(self._flows) >= MAX_REMEMBERED:
                 self._flows.clear()
-            found = self._flows[key] = flows.flow(schema, resolution.priority_level, user, namespace)
+            found = self._flows[key] = find_flow(schema, resolution.priority_level, user, namespace)
         return found
 
 
@@ -125,7 +128,7 @@ def as_json(answer: Explanation, limits: Limits) -> dict[str, object]:
         "request": request_json(answer.request.info),
         "user": user_json(answer.request.user),
         **resolution_json(answer.resolution),
-        "flow": flows.flow_json(answer.flow),
+        "flow": flow_json(answer.flow),
         **outcome_json(answer, limits),
         **remarks_json(answer),
         **reasons_json(answer, limits),
@@ -204,13 +207,30 @@ def remarks_json(answer: Explanation) -> dict[str, object]:
     }
 
 
+def flow_json(flow: Flow) -> dict[str, object]:
+    """Return the flow; `hash` and `hand` are null if the level has fewer than 2 queues."""
+    return {
+        "distinguisherMethod": flow.method,
+        "distinguisher": flow.distinguisher,
+        "hash": None if flow.hash is None else str(flow.hash),
+        "hand": None if flow.hand is None else list(flow.hand),
+    }
+
+
+def outcomes_json(
+    level: LevelLimits, limits: Limits, wait_seconds: float = DEFAULT_WAIT_SECONDS
+) -> list[dict[str, object]]:
+    """Return what can happen to a request at a level."""
+    return [
+        {"outcome": outcome.result, "status": outcome.status, "reason": outcome.reason, "when": outcome.when}
+        for outcome in list_outcomes(level, limits.release, wait_seconds)
+    ]
+
+
 def reasons_json(answer: Explanation, limits: Limits) -> dict[str, object]:
     """The FlowSchemas that were tried, in order, and what may become of the request."""
     return {
-        "fates": [
-            {"outcome": fate.outcome, "status": fate.status, "reason": fate.reason, "when": fate.when}
-            for fate in flows.fates(answer.level, limits.release, answer.wait_seconds)
-        ],
+        "fates": outcomes_json(answer.level, limits, answer.wait_seconds),
         "considered": [_considered_json(tried) for tried in answer.considered],
         "skipped": [
             {

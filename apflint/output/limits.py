@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.diff.levels import compare_levels
-from apflint.evaluate.flows import starvation
+from apflint.evaluate.outcomes import describe_starvation
 from apflint.output.console import Painter, wrap
 from apflint.output.sanitize import sanitize, sanitize_line
 from apflint.output.table import Cell, Column, table
@@ -185,7 +185,7 @@ def _legend(limits: Limits, shown: list[str], left_out: list[str]) -> list[str]:
 def _oddities(limits: Limits) -> list[str]:
     found = []
     for level in limits.levels:
-        trouble = starvation(level)
+        trouble = describe_starvation(level)
         if trouble:
             found.append(f'"{sanitize(level.name)}": {trouble}')
         if not level.flow_schemas:

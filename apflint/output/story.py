@@ -6,8 +6,10 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.evaluate import explanation, flows
+from apflint.evaluate import explanation
 from apflint.evaluate.configuration import matching_order
+from apflint.evaluate.flows import describe_flow
+from apflint.evaluate.outcomes import describe_starvation, list_outcomes
 from apflint.evaluate.resources import get_resource
 from apflint.evaluate.seats import is_mutating
 from apflint.output.console import Painter, count_cells, indent_lines, wrap
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.evaluate.limits import LevelLimits
+    from apflint.evaluate.outcomes import Outcome
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.output.console import Style
     from apflint.output.explain import Explainer
@@ -112,27 +115,26 @@ def _facts(answer: Explanation, explainer: Explainer, style: Style, paint: Paint
     if answer.unseen:
         return  # it is in no flow, takes no seat and has no fate
     level, info = answer.level, answer.request.info
-    yield from _labelled("Flow", flows.describe_flow(answer.flow), style, paint)
+    yield from _labelled("Flow", describe_flow(answer.flow), style, paint)
     seats = [_seats(level, explainer, _seats_of_one_request(level, info, explainer))]
-    if note := flows.note_on_seats(info.verb, long_running=info.verb == "watch"):
-        seats.append(note)
-    if starving := flows.starvation(level):
+    if info.verb == "watch":
+        seats.append("A watch holds its seats only until it has sent the existing objects.")
+    if starving := describe_starvation(level):
         seats.append(starving)
     yield from _labelled("Seats", " ".join(seats), style, paint)
     # A client that goes away knows what becomes of its request, and would only lengthen the text.
-    fates = (
-        fate for fate in flows.fates(level, explainer.known.release, answer.wait_seconds) if not _is_abandoned(fate)
-    )
-    yield from _labelled("Fate", " ".join(map(_fate_in_words, fates)), style, paint)
+    outcomes = list_outcomes(level, explainer.known.release, answer.wait_seconds)
+    sentences = [_describe_outcome(outcome) for outcome in outcomes if not _is_abandoned(outcome)]
+    yield from _labelled("Fate", " ".join(sentences), style, paint)
 
 
-def _is_abandoned(fate: flows.Fate) -> bool:
-    return fate.outcome == "rejected" and fate.reason in (None, "cancelled")
+def _is_abandoned(outcome: Outcome) -> bool:
+    return outcome.result == "rejected" and outcome.reason in (None, "cancelled")
 
 
-def _fate_in_words(fate: flows.Fate) -> str:
-    remarks = [str(remark) for remark in (fate.status, fate.reason) if remark is not None]
-    return f"{fate.when[:-1]} ({', '.join(remarks)})." if remarks else fate.when
+def _describe_outcome(outcome: Outcome) -> str:
+    remarks = [str(remark) for remark in (outcome.status, outcome.reason) if remark is not None]
+    return f"{outcome.when[:-1]} ({', '.join(remarks)})." if remarks else outcome.when
 
 
 def _labelled(label: str, text: str, style: Style, paint: Painter) -> Iterator[str]:

@@ -6,9 +6,11 @@ import shlex
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.evaluate import flows
 from apflint.evaluate.classify import Classifier
+from apflint.evaluate.deadline import find_deadline
+from apflint.evaluate.flows import find_flow
 from apflint.evaluate.limits import compute_limits
+from apflint.evaluate.outcomes import explain_unclassified
 from apflint.location import Span
 from apflint.policy import conditions
 from apflint.policy.batches import batches, spoken_of
@@ -99,7 +101,7 @@ class Runner:
         if missing := self._missing(wanted):
             path, message = missing
             return failed._replace(happened=message, place=path)
-        if unseen := flows.why_unseen(info, self._release):
+        if unseen := explain_unclassified(info, find_deadline(request.url, info), self._release):
             return failed._replace(happened="it reaches no priority level at all", why=(unseen,), goes=None)
         wrong = mismatches(goes, wanted)
         if not wrong:
@@ -182,7 +184,7 @@ class Runner:
         """Where one request goes."""
         found = self._classify(digest)
         info, user = digest
-        flow = flows.flow(found.flow_schema, found.priority_level, user.name, info.namespace)
+        flow = find_flow(found.flow_schema, found.priority_level, user.name, info.namespace)
         return Place(found.flow_schema, self._levels[found.priority_level.name], flow.distinguisher)
 
     def _wrong_ends(self, wanted: Destination, *, never: bool) -> tuple[FlowSchema, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.evaluate import flows
-from apflint.evaluate.deadline import Deadline, deadline, parse_duration
+from apflint.evaluate.deadline import Deadline, find_deadline, parse_duration
+from apflint.evaluate.outcomes import explain_unclassified
 from apflint.evaluate.requestinfo import request_info
 from apflint.releases import release
 
@@ -31,7 +31,7 @@ from apflint.releases import release
     ],
 )
 def test_a_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> None:
-    assert deadline(url, request_info("GET", url)) == Deadline(seconds)
+    assert find_deadline(url, request_info("GET", url)) == Deadline(seconds)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,11 @@ def test_a_long_timeout_is_read_in_linear_time() -> None:
 def test_what_is_not_a_duration_is_answered_first() -> None:
     # Recorded from kube-apiserver 1.36.2: status 400 without the headers of API Priority and Fairness.
     url = "/api/v1/pods?timeout=bogus"
-    asked = deadline(url, request_info("GET", url))
-    assert asked == Deadline(15, "bogus")
+    info = request_info("GET", url)
+    deadline = find_deadline(url, info)
+    assert deadline == Deadline(15, "bogus")
     assert 'status 400 before API Priority and Fairness: timeout "bogus"' in (
-        flows.why_refused(asked, release("1.36")) or ""
+        explain_unclassified(info, deadline, release("1.36")) or ""
     )
-    assert flows.why_refused(asked, release("1.20")) is None
-    assert flows.why_refused(Deadline(15), release("1.36")) is None
+    assert explain_unclassified(info, deadline, release("1.20")) is None
+    assert explain_unclassified(info, Deadline(15), release("1.36")) is None

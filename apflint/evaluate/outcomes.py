@@ -1,0 +1,136 @@
+"""What can happen to a request at its priority level: dispatched, queued or rejected, and when.
+
+Sources: KEP-1040, `util/flowcontrol/apf_controller.go` (startRequest), `fairqueuing/queueset/queueset.go`,
+`server/filters/priority-and-fairness.go` (getRequestWaitContext), and recordings of kube-apiserver 1.36.2. The differences
+between releases are in `apflint.releases`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.requestinfo import seen_by_apf
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.evaluate.deadline import Deadline
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.evaluate.requestinfo import RequestInfo
+    from apflint.releases import Release
+
+ADJUSTMENT_SECONDS = 10
+"""How often the server adjusts the current limits of levels that borrow (`borrowingAdjustmentPeriod`)."""
+
+Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
+"""Label `reason` of the metric `apiserver_flowcontrol_rejected_requests_total`; `cancelled` exists from 1.23 to 1.27."""
+
+
+class Outcome(NamedTuple):
+    """Something that can happen to a request."""
+
+    result: Literal["dispatched", "queued", "rejected"]
+    when: str
+    """A sentence. Those of a level, one after the other, describe all cases."""
+    status: int | None = None
+    """HTTP status of the rejection, or None if API Priority and Fairness does not answer the request."""
+    reason: Reason | None = None
+    """Reason of the rejection in metrics, or None."""
+
+
+def list_outcomes(
+    level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS
+) -> tuple[Outcome, ...]:
+    """Return what can happen to a request at a level, from best to worst.
+
+    `wait_seconds` is a quarter of the request's own timeout; until 1.27 it has no effect (see `apflint.evaluate.deadline`).
+    """
+    if level.is_exempt:
+        return (Outcome("dispatched", "Executed at once, always: the level is exempt."),)
+    # Recorded: a level without queues and without seats executes one request at a time.
+    free = "a seat is free" if level.attainable else "no other request of this level is executing (it has no seats)"
+    if level.response != "Queue":
+        reject = "Otherwise rejected at once: the level has no queues (limitResponse Reject)."
+        return (
+            Outcome("dispatched", f"Executed at once while {free}."),
+            Outcome("rejected", reject, 429, "concurrency-limit"),
+        )
+    # Recorded: both conditions are required, so a queue may exceed its limit while a seat is free.
+    full = f"that queue has {level.queue_length_limit or 0} waiting"
+    outcomes = [
+        Outcome("queued", _describe_wait(level, release, wait_seconds)),
+        Outcome(
+            "rejected",
+            f"Rejected at once if {f'no seat is free and {full}' if level.attainable else full}.",
+            429,
+            "queue-full",
+        ),
+        *_list_timeouts(release, wait_seconds),
+    ]
+    if level.attainable:  # recorded: without any seat, a level with queues executes nothing
+        outcomes.insert(0, Outcome("dispatched", f"Executed at once while {free} and no request waits."))
+    return tuple(outcomes)
+
+
+def _describe_wait(level: LevelLimits, release: Release, wait_seconds: float) -> str:
+    if level.queues == 1:
+        queue = "in the level's one queue"
+    elif level.hand_size == 1:
+        queue = "in its one queue"
+    else:
+        # shuffleShardLocked in queueset.go
+        least = "the least estimated work" if release.estimates_seats else "the fewest requests"
+        queue = f"in the one of its {level.hand_size} queues with {least}"
+    limit = f" up to {wait_seconds:g} seconds (a quarter of its timeout, at most 1 minute)"
+    verb = "Otherwise waits" if level.attainable else "Waits"
+    return f"{verb}{limit if release.limits_wait_by_deadline else ''} {queue}."
+
+
+def _list_timeouts(release: Release, wait_seconds: float) -> tuple[Outcome, ...]:
+    """Return how a waiting request is removed from its queue."""
+    if release.limits_wait_by_deadline:
+        when = f"Rejected after {wait_seconds:g} seconds, or when the client is gone."
+        return (Outcome("rejected", when, 429, "time-out"),)
+    # timeoutOldRequestsAndRejectOrEnqueueLocked runs on arrivals only. Until 1.22 no metric counts the last of these.
+    when = f"Rejected after {DEFAULT_WAIT_SECONDS:g} seconds (a quarter of --request-timeout), once another request arrives there."
+    gone = "Removed when the client is gone or its timeout expires."
+    reason: Reason | None = "cancelled" if release.estimates_seats else None
+    return (Outcome("rejected", when, 429, "time-out"), Outcome("rejected", gone, 429, reason))
+
+
+def describe_starvation(level: LevelLimits) -> str | None:
+    """Describe what happens to requests of a limited level without nominal seats, or return None if it has some.
+
+    Releases from 1.30 on accept such a level.
+    """
+    if level.is_exempt or level.nominal > 0:
+        return None
+    if level.response != "Queue":
+        return "It has no seats of its own: while it cannot borrow, it executes one request at a time and answers 429 to others."
+    if level.attainable > 0:
+        return (
+            f"It has no seats of its own: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some."
+            " While no other level has seats to spare, they wait longer, and are rejected with 429 after"
+            f" {DEFAULT_WAIT_SECONDS:g} seconds by default."
+        )
+    return (
+        f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS:g} seconds by default"
+        " (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full."
+    )
+
+
+def explain_unclassified(info: RequestInfo, deadline: Deadline, release: Release) -> str | None:
+    """Explain why API Priority and Fairness does not classify a request, or return None if it does."""
+    if deadline.invalid is not None and release.refuses_invalid_timeouts:
+        return (
+            f'The server answers this request with status 400 before API Priority and Fairness: timeout "{deadline.invalid}"'
+            " is not a duration such as 5s."
+        )
+    if seen_by_apf(info, watches=release.classifies_watches):
+        return None
+    kinds = "exec, attach, port-forward, log, proxy or profiling"
+    return (
+        f"API Priority and Fairness does not classify this request in Kubernetes {release.name}: it is long-running"
+        f" ({kinds if release.classifies_watches else f'watch, {kinds}'})."
+        " It takes no seat, does not wait, and gets no 429 from API Priority and Fairness."
+    )

@@ -1,0 +1,134 @@
+"""What can happen to a request at its priority level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint.evaluate import limits
+from apflint.evaluate.deadline import Deadline
+from apflint.evaluate.outcomes import describe_starvation, explain_unclassified, list_outcomes
+from apflint.evaluate.requestinfo import request_info
+from apflint.model import priority_level
+from apflint.releases import release
+
+from .levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
+
+if TYPE_CHECKING:
+    from apflint.model import PriorityLevelConfiguration
+
+
+def _limits(level: PriorityLevelConfiguration, others: int = 10) -> limits.LevelLimits:
+    other = {
+        "type": "Limited",
+        "limited": {"nominalConcurrencyShares": others, "lendablePercent": 50, "limitResponse": {"type": "Reject"}},
+    }
+    levels = [level, priority_level({"metadata": {"name": "other"}, "spec": other}, DOCUMENT, RELEASE)]
+    return limits.compute_limits(levels, (), 100, RELEASE).levels[0]
+
+
+def test_outcomes_of_a_level_with_queues() -> None:
+    found = list_outcomes(_limits(queue_level()), RELEASE)
+    assert [(outcome.result, outcome.status, outcome.reason) for outcome in found] == [
+        ("dispatched", None, None),
+        ("queued", None, None),
+        ("rejected", 429, "queue-full"),
+        ("rejected", 429, "time-out"),
+    ]
+    queue = "in the one of its 6 queues with the least estimated work"
+    assert [outcome.when for outcome in found] == [
+        "Executed at once while a seat is free and no request waits.",
+        f"Otherwise waits up to 15 seconds (a quarter of its timeout, at most 1 minute) {queue}.",
+        "Rejected at once if no seat is free and that queue has 50 waiting.",
+        "Rejected after 15 seconds, or when the client is gone.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("1.18", None), ("1.22", None), ("1.23", "cancelled"), ("1.27", "cancelled")]
+)
+def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | None) -> None:
+    # timeoutOldRequestsAndRejectOrEnqueueLocked and the metrics of `wait` in queueset.go of these releases.
+    found = list_outcomes(_limits(queue_level()), release(name))
+    assert [outcome.reason for outcome in found] == [None, None, "queue-full", "time-out", reason]
+    assert "seconds" not in found[1].when
+    assert found[3].when == (
+        "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives there."
+    )
+    assert found[4].when == "Removed when the client is gone or its timeout expires."
+    chosen = "the fewest requests" if name in ("1.18", "1.22") else "the least estimated work"
+    assert f"in the one of its 6 queues with {chosen}" in found[1].when
+
+
+def test_outcomes_name_the_queues_and_the_timeout() -> None:
+    one = " ".join(outcome.when for outcome in list_outcomes(_limits(queue_level(1, 1)), RELEASE, wait_seconds=2.5))
+    assert "up to 2.5 seconds (a quarter of its timeout, at most 1 minute) in the level's one queue" in one
+    assert "that queue has 50 waiting" in one
+    single = " ".join(outcome.when for outcome in list_outcomes(_limits(queue_level(8, 1)), RELEASE))
+    assert "in its one queue" in single
+
+
+def test_outcomes_of_levels_without_queues() -> None:
+    reject = list_outcomes(_limits(reject_level(borrowingLimitPercent=0)), RELEASE)
+    assert [(outcome.result, outcome.status, outcome.reason) for outcome in reject] == [
+        ("dispatched", None, None),
+        ("rejected", 429, "concurrency-limit"),
+    ]
+    assert reject[0].when == "Executed at once while a seat is free."
+    exempt = list_outcomes(_limits(EXEMPT_LEVEL), RELEASE)
+    assert [(outcome.result, outcome.status, outcome.reason) for outcome in exempt] == [("dispatched", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (queue_level(), None),
+        (EXEMPT_LEVEL, None),
+        (queue_level(shares=0), "until the server lends it some"),
+        (queue_level(shares=0), "rejected with 429 after 15 seconds"),
+        (queue_level(shares=0, borrowingLimitPercent=0), "then it is rejected with 429"),
+        (queue_level(shares=0, borrowingLimitPercent=500), "may not borrow any"),
+        (reject_level(0), "one request at a time"),
+        (queue_level(shares=1), None),
+    ],
+)
+def test_starvation_is_described(level: PriorityLevelConfiguration, words: str | None) -> None:
+    said = describe_starvation(_limits(level))
+    assert (said is None) == (words is None)
+    if words is not None:
+        assert words in (said or "")
+
+
+def test_reject_level_without_seats_executes_one_request_at_a_time() -> None:
+    first = list_outcomes(_limits(reject_level(0, borrowingLimitPercent=0)), RELEASE)[0]
+    assert first.when == "Executed at once while no other request of this level is executing (it has no seats)."
+
+
+def test_queue_level_without_seats_executes_nothing() -> None:
+    # Recorded from 1.36.2: such a request waits 15 seconds and is answered with 429.
+    found = list_outcomes(_limits(queue_level(shares=0, borrowingLimitPercent=0)), RELEASE)
+    assert "dispatched" not in [outcome.result for outcome in found]
+    assert found[0].when.startswith("Waits up to 15 seconds")
+    assert found[1].when == "Rejected at once if that queue has 50 waiting."
+
+
+def test_long_running_requests_are_not_classified() -> None:
+    listing, watch, log = (
+        request_info("GET", f"/api/v1/namespaces/a/pods{rest}") for rest in ("", "?watch=true", "/x/log")
+    )
+    assert explain_unclassified(listing, Deadline(15), RELEASE) is None
+    assert explain_unclassified(watch, Deadline(15), RELEASE) is None
+    said = explain_unclassified(log, Deadline(15), RELEASE) or ""
+    assert "does not classify this request" in said
+    assert "no 429 from API Priority and Fairness" in said
+    assert "(exec, attach," in said
+
+
+@pytest.mark.parametrize(("name", "seen"), [("1.18", False), ("1.21", False), ("1.22", True), ("1.37", True)])
+def test_watches_are_classified_from_1_22_on(name: str, *, seen: bool) -> None:
+    # WithPriorityAndFairness skips every long-running request up to 1.21.
+    watch = request_info("GET", "/api/v1/pods?watch=true")
+    assert (explain_unclassified(watch, Deadline(15), release(name)) is None) is seen
+    assert explain_unclassified(request_info("GET", "/api/v1/pods"), Deadline(15), release(name)) is None
+    assert "(watch, exec," in (explain_unclassified(watch, Deadline(15), release(name)) or "(watch, exec,")
