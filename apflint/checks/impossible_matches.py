@@ -10,7 +10,7 @@ from apflint.evaluate import resources
 from apflint.finding import Problem
 from apflint.fixes.suggestions import remove_items, replace_item, set_field
 from apflint.record import NamedTuple
-from apflint.wording import join_words, quote
+from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +26,9 @@ COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
 """Verbs of requests that can span all namespaces."""
 _METHOD_VERBS = frozenset({"get", "delete", "patch"})
 """Verbs of non-resource requests that the API server accepts by name. They are HTTP methods in lower case."""
+
+_MAX_NAMED = 3
+"""Maximum number of resources that a message names."""
 
 
 class _Mistake(NamedTuple):
@@ -127,16 +130,15 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
         known = known_resources(rule)
         if not known:
             continue
-        names = join_words(map(quote, rule.resources), "and")
+        names = join_some([quote(name) for name in rule.resources], _MAX_NAMED)
         # The server treats a request for one namespace as a request in that namespace.
         clustered = all(not resource.namespaced and not is_namespaces(resource) for resource in known)
         if clustered and rule.namespaces and not rule.cluster_scope:
             path = (*place.path, "clusterScope")
             yield Problem(
                 place / "namespaces",
-                "rule matches no request: its resources are cluster-scoped",
+                f"rule matches no request: requests for {names} have no namespace",
                 fix=set_field(place.document, path, True, "write clusterScope: true", safe=False),
-                notes=(f"Requests for {names} have no namespace.",),
                 help="add clusterScope: true",
             )
         creates = "create" in rule.verbs  # a request to create a namespace has no namespace
@@ -146,9 +148,8 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
             path = (*place.path, "namespaces")
             yield Problem(
                 (place / "clusterScope").at_key(),
-                "rule matches no request: its requests always have a namespace",
+                f"rule matches no request: requests to {join_words(rule.verbs)} {names} have a namespace",
                 fix=set_field(place.document, path, ("*",), 'write namespaces: ["*"]', safe=False),
-                notes=(f"Requests to {join_words(rule.verbs)} {names} have a namespace.",),
                 help='add namespaces: ["*"]',
             )
 

@@ -22,6 +22,7 @@ from support.builders import (
     user,
 )
 
+from apflint.checks.capacity import _percent
 from apflint.effective import Assumptions
 from apflint.evaluate import shards
 from apflint.evaluate.flows import count_flows
@@ -225,3 +226,15 @@ def test_only_the_level_of_that_name_may_be_as_weak_as_the_built_in_one() -> Non
     assert findings(priority_level("x", 10, queuing), only="APF605")
     assert not findings(priority_level("leader-election", 11, queuing), only="APF605")
     assert findings(priority_level("leader-election", 10, {**queuing, "handSize": 3}), only="APF605")
+
+
+def test_probabilities_in_percent() -> None:
+    assert [_percent(probability) for probability in (None, 0.0, 0.0001234, 0.0999, 0.1, 0.456, 1.0)] == [
+        "0%",
+        "0%",
+        "0.012%",
+        "10%",
+        "10%",
+        "46%",
+        "100%",
+    ]

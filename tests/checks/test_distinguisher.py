@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.builders import findings, flow_schema, full_text, group, service_account
+from support.builders import findings, flow_schema, full_text, group, priority_level, service_account, user
 
 RUNNER, DEPLOYER = service_account("ci", "runner"), service_account("ci", "deployer")
 READS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
@@ -63,3 +63,22 @@ def test_why_a_distinguisher_is_idle() -> None:
         found.message
         == 'distinguisherMethod ByUser has no effect: no request waits at the exempt priority level "exempt"'
     )
+
+
+@pytest.mark.parametrize(
+    ("subjects", "several"),
+    [
+        ([user("alice")], False),
+        ([user("alice"), user("alice")], False),
+        ([user("alice"), user("bob")], True),
+        ([user("*")], True),
+        ([group("dev")], True),
+        ([RUNNER], False),
+        ([service_account("ci", "*")], True),
+    ],
+)
+@pytest.mark.parametrize("queues", [1, 2])
+def test_several_users_in_one_flow_are_reported(subjects: list[dict[str, Any]], several: bool, queues: int) -> None:
+    level = priority_level("x", queuing={"queues": queues, "handSize": 1, "queueLengthLimit": 5})
+    reported = findings(flow_schema("x", "x", subjects=subjects), level, only="APF510")
+    assert bool(reported) is (several and queues == 2)  # with one queue, all flows wait in it

@@ -13,6 +13,8 @@ from apflint.fix import Insert
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from apflint.finding import Finding
+
 NAMESPACED = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
 CLUSTER = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True}
 BOTH = NAMESPACED | CLUSTER
@@ -218,3 +220,13 @@ def test_a_controller_that_lists_without_cluster_scope() -> None:
     )
     (found,) = findings(reports)
     assert (found.rule, found.field) == ("APF505", "spec.rules[0].resourceRules[0].namespaces")
+
+
+def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
+    def missed(verb: str) -> list[Finding]:
+        rule = {"verbs": [verb], "apiGroups": [""], "resources": ["namespaces"], "namespaces": ["*"]}
+        return findings(flow_schema("x", subjects=[user("alice")], resources=[rule]), only="APF505")
+
+    assert [finding.message for finding in missed("list")] == ["rule does not match list across all namespaces"]
+    assert [finding.field for finding in missed("create")] == ["spec.rules[0].resourceRules[0].namespaces"]
+    assert not missed("get")  # a namespace is in the namespace of its own name

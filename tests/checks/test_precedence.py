@@ -283,3 +283,16 @@ def test_a_user_of_the_system_in_a_group_of_somebody_makes_no_tie(order: int) ->
             flow_schema("b", precedence=100, subjects=[second]),
         )
         assert not findings(*objects, only="APF503")
+
+
+# APF509.
+
+
+@pytest.mark.parametrize(("precedence", "state"), [(0, "0 counts as absent"), (None, "is absent")])
+def test_absent_precedence_is_reported_as_1000(precedence: int | None, state: str) -> None:
+    (found,) = findings(flow_schema("x", precedence=precedence), only="APF509")
+    assert found.message == f"matchingPrecedence {state}, so the API server sets it to 1000"
+    assert "catch-all (10000)" in full_text(found)
+    assert found.fix is not None
+    assert [operation[-1] for operation in found.fix.operations] == [1000]
+    assert not findings(flow_schema("x", precedence=1000), only="APF509")
