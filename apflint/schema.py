@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from apflint.budgets import MAX_FINDINGS_PER_RULE
+from apflint.budgets import MAX_VIOLATIONS
 from apflint.formats import is_timestamp
 from apflint.package_data import find_data_directory
 from apflint.record import NamedTuple
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
     Schema = dict[str, Any]
-
-
-MAX_VIOLATIONS = 2 * MAX_FINDINGS_PER_RULE
-"""Number of unknown fields, and of other violations, after which no more are looked for in an object.
-
-It is more than a report lists of a file, so that the report knows that there are more.
-"""
 
 
 class Violation(NamedTuple):

@@ -17,8 +17,8 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from apflint import catalogue, schema
-from apflint.budgets import MAX_FINDINGS_PER_RULE
+from apflint import catalogue
+from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_SUPPRESSIONS, MAX_VIOLATIONS
 from apflint.finding import Problem
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Place, TextRange
@@ -39,10 +39,8 @@ _ANNOTATION = "apflint/ignore"
 _FORM = re.compile(r"(ignore|file-ignore)[ \t]*\[(?=[\s,]*[^\s,\]])([^\]]*)\](.*)")
 """It names a rule at least: more than blanks and commas."""
 _SEPARATOR = " \t-:,."
-MOST = 50_000
-"""Suppressions of one file that are read: five for each object of the largest file that is."""
 _TOO_MANY = (
-    f"this file has more suppressions than the {MOST:,} that apflint reads of one: from here on they do nothing."
+    f"this file has more suppressions than the {MAX_SUPPRESSIONS:,} that apflint reads of one: from here on they do nothing."
     " Set the rules aside with `file-ignore` or in the settings, or split the file"
 )
 
@@ -94,7 +92,7 @@ def read(part: Loaded) -> Read:
     problems: list[Problem] = []
     found = chain(_annotations(part.documents), _comments(part.source)) if "apflint" in part.source.text else ()
     for one in found:
-        if len(suppressions) + len(problems) == MOST:
+        if len(suppressions) + len(problems) == MAX_SUPPRESSIONS:
             place = one.place if isinstance(one, Suppression) else one(hints=False).place
             problems.insert(0, Problem(place, _TOO_MANY))
             break
@@ -158,7 +156,7 @@ class _Places:
             if place.document is not None:
                 there = self._of_object.setdefault((rule, id(place.document)), [])
                 there.append(number)
-                if len(there) >= schema.MAX_VIOLATIONS:
+                if len(there) >= MAX_VIOLATIONS:
                     self.incomplete.add((rule, id(source)))
 
     def covered(self, one: Suppression) -> Iterator[int]:

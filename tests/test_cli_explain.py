@@ -540,13 +540,13 @@ def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPat
 
 def test_a_log_that_begins_in_the_middle_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first line looks like the beginning of a value that goes on below; there is no end to it."""
-    monkeypatch.setattr(known_answers, "SIZE_LIMIT", 2 * len(LINE))
+    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 2 * len(LINE))
     first, *others = replies(b'{"user":\n', *[LINE] * 5)
     assert first.keys() == {"error", "inputLine"}
     assert [other["flowSchema"] for other in others] == ["global-default"] * 5
     pieces = [b'{"user":\n', *[LINE] * 5]
     assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) > 2  # as they come
-    monkeypatch.setattr(known_answers, "SIZE_LIMIT", 9 * len(LINE))
+    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 9 * len(LINE))
     assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) == 1  # all of it may be one value
 
 
@@ -596,7 +596,7 @@ def test_requests_in_utf_16_are_refused(data: bytes) -> None:
 
 
 def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_answers, "SIZE_LIMIT", 3 << 20)
+    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 3 << 20)
     with pytest.raises(ValueError, match="a line of the requests is longer than 3 MiB"):
         replies(*[b"x" * (1 << 20)] * 4)
 

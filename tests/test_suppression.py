@@ -247,9 +247,9 @@ def test_thousands_of_comments_take_no_more_than_their_lines() -> None:
 def test_so_many_suppressions_of_a_file_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     first = put("Somebody", "# apflint: ignore[APF207] x")
     text = put("Nobody", "# apflint: ignore[APF207] x", first)
-    monkeypatch.setattr(suppression, "MOST", 2)
+    monkeypatch.setattr(suppression, "MAX_SUPPRESSIONS", 2)
     assert found(text) == ["APF203", "APF211"]
-    monkeypatch.setattr(suppression, "MOST", 1)
+    monkeypatch.setattr(suppression, "MAX_SUPPRESSIONS", 1)
     assert found(text) == ["APF203", "APF207", "APF211", "APF902"]
     told = next(one for one in report(text).findings if one.rule == "APF902")
     assert told.span.line == 14

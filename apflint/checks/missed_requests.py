@@ -10,6 +10,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.budgets import MAX_MISSED_RULES, MAX_MISSED_SUBJECTS, MAX_MISSED_TRIALS, MAX_MISSED_VALUES
 from apflint.checks.impossible_matches import COLLECTION_VERBS, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
 from apflint.evaluate import resources
@@ -43,13 +44,6 @@ if TYPE_CHECKING:
     """Returns rules of single values, which would match the missed requests."""
 
 _ALL = (ALL,)
-_MAX_REQUESTS = 32
-"""Requests to try for each resource rule."""
-_MAX_RULES = 64
-"""Resource rules of a FlowSchema to examine."""
-_MAX_SUBJECTS = 8
-_MAX_VALUES = 16
-"""Values of a list to make requests of."""
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
 """API groups and resources to try for `*`, before one that no FlowSchema names."""
 _COLLECTION = ("list", "watch", "deletecollection")
@@ -113,7 +107,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
             continue  # an exemption should not be wider than needed
         missed = [
             (Place(schema.document, ("spec", "rules", index, "resourceRules"), key=True), example)
-            for index, rule in enumerate(schema.spec.rules[:_MAX_RULES])
+            for index, rule in enumerate(schema.spec.rules[:MAX_MISSED_RULES])
             if not rule.non_resource_rules
             and any(
                 part.verbs == part.api_groups == part.resources == part.namespaces == _ALL
@@ -160,7 +154,7 @@ def _confirm(
     """Return the candidates that miss a request which goes to another priority level."""
     return [
         (candidate, example)
-        for candidate in islice(candidates, _MAX_RULES)
+        for candidate in islice(candidates, MAX_MISSED_RULES)
         if (example := _find_example(effective, schema, candidate.rule, candidate.make_rules)) is not None
     ]
 
@@ -199,7 +193,7 @@ def _misses_cluster_scope(schema: FlowSchema) -> Iterator[_Candidate]:
 def _make_cluster_rules(part: ResourcePolicyRule, verbs: tuple[str, ...]) -> RuleMaker:
     return lambda trials: (
         part._replace(verbs=(verb,), api_groups=(group,), resources=(name,), cluster_scope=True, namespaces=())
-        for verb, (group, name) in product(verbs[:_MAX_VALUES], _list_resources(part, trials))
+        for verb, (group, name) in product(verbs[:MAX_MISSED_VALUES], _list_resources(part, trials))
     )
 
 
@@ -225,7 +219,7 @@ def _make_namespaced_rules(part: ResourcePolicyRule, verbs: list[str]) -> RuleMa
     list_resources = _list_namespaced_resources if part.resources == _ALL else _list_resources
     return lambda trials: (
         part._replace(verbs=(verb,), api_groups=(group,), resources=(name,), cluster_scope=False, namespaces=_ALL)
-        for verb, (group, name) in product(verbs[:_MAX_VALUES], list_resources(part, trials))
+        for verb, (group, name) in product(verbs[:MAX_MISSED_VALUES], list_resources(part, trials))
     )
 
 
@@ -238,7 +232,7 @@ def _list_namespaced_resources(part: ResourcePolicyRule, trials: Trials) -> list
     if part.api_groups == _ALL:
         return [*_WELL_KNOWN, (trials.fresh.api_group, trials.fresh.resource)]
     pairs: list[tuple[str, str]] = []
-    for group in part.api_groups[:_MAX_VALUES]:
+    for group in part.api_groups[:MAX_MISSED_VALUES]:
         served = [resource for resource in resources.RESOURCES if resource.group == group]
         if group == "":
             pairs += [pair for pair in _WELL_KNOWN if pair[0] == ""]
@@ -249,8 +243,8 @@ def _list_namespaced_resources(part: ResourcePolicyRule, trials: Trials) -> list
 
 def _list_resources(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
     """Return some API groups and resources that a resource rule matches, those that Kubernetes serves first."""
-    groups = part.api_groups[:_MAX_VALUES]
-    names = list(dict.fromkeys(part.resources))[:_MAX_VALUES]
+    groups = part.api_groups[:MAX_MISSED_VALUES]
+    names = list(dict.fromkeys(part.resources))[:MAX_MISSED_VALUES]
     fresh = trials.fresh
     if part.api_groups == _ALL and part.resources == _ALL:
         return [*_WELL_KNOWN, (fresh.api_group, fresh.resource)]
@@ -287,7 +281,7 @@ def _find_example(
             ),
         )
     )
-    for point in islice(points, _MAX_REQUESTS):
+    for point in islice(points, MAX_MISSED_TRIALS):
         destination = trials.resolve(point)
         if (
             destination.position > position
@@ -307,7 +301,7 @@ def _find_example(
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
     """Return some of the subjects. If all users are among them, add service accounts, which a separate FlowSchema matches."""
-    some = subjects[:_MAX_SUBJECTS]
+    some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)
         return (*some, accounts)

@@ -7,7 +7,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.budgets import MAX_REDUNDANCY_PARTS, MAX_REDUNDANCY_PROOF_PARTS, MAX_REDUNDANCY_PROOFS
+from apflint.budgets import (
+    MAX_REDUNDANCY_PARTS,
+    MAX_REDUNDANCY_PROOF_PARTS,
+    MAX_REDUNDANCY_PROOFS,
+    MAX_REDUNDANCY_TRIALS,
+)
 from apflint.checks.descriptions import describe_flow_schema
 from apflint.checks.distinguisher import queuing_of
 from apflint.effective import once
@@ -33,8 +38,6 @@ if TYPE_CHECKING:
     """Priority level and distinguisherMethod. The method is None if flows make no difference."""
 
 _NAME = ("metadata", "name")
-_MAX_REQUESTS = 64
-"""Requests to try for each rule before asking the solver."""
 _MAX_NAMED = 3
 """Maximum number of FlowSchemas that a message names."""
 _EVERY_REQUEST = {AUTHENTICATED, UNAUTHENTICATED}
@@ -207,13 +210,13 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
     captured = 0
     for rule in schema.spec.rules:
         for corner in (0, 1):
-            for point in islice(trials.requests(schema, rule, corner), _MAX_REQUESTS):
+            for point in islice(trials.requests(schema, rule, corner), MAX_REDUNDANCY_TRIALS):
                 if trials.resolve(point).position == position:
                     captured += 1
                     successor = trials.next_match(point, position)
                     if successor is None or _treatment(successor, flows=flows) != treatment:
                         return True
-            others = islice(trials.requests(schema, _match_everything(rule), corner), _MAX_REQUESTS)
+            others = islice(trials.requests(schema, _match_everything(rule), corner), MAX_REDUNDANCY_TRIALS)
             if flows and any(is_split(trials.resolve(point)) for point in others):
                 return True
     return captured == 0

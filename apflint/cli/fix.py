@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint import engine
+from apflint.budgets import MAX_FIXED_FINDINGS
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check import requested, show, status, wanted_reports
 from apflint.cli.progress import watched, working
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from apflint.edit.fixing import Refusal
     from apflint.finding import Finding, Report, Skipped
     from apflint.inputs.selection import InputFile
-
-
-_MOST = 10_000
-"""Findings of a rule in one file that are mended in one go: each takes some 30 kB until then. More of them go in rounds."""
 
 
 class _Outcome(NamedTuple):
@@ -113,7 +110,7 @@ def _judge(
 ) -> Callable[[Mapping[str, bytes]], Report]:
     """Checks inputs as `apflint check` would, but tells all there is, and leaves out what the baseline has."""
     # Findings name places in the text of standard input, not in the templates of a rendered chart.
-    options = request.options._replace(max_findings_per_rule=_MOST, covered=True, helm=False)
+    options = request.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
 
     partial = request.inputs.is_partial
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from apflint.budgets import MAX_MOVES
 from apflint.diff.levels import LevelChange, compare_levels
 from apflint.diff.objects import ObjectChange, compare_objects
 from apflint.evaluate.classify import Classifier
@@ -31,9 +32,6 @@ What = Literal["priorityLevel", "flowSchema", "flow", "limits"]
 """What changes for a request, the most severe change only: the priority level; the FlowSchema within the same level; within
 the same FlowSchema the distinguisher, and so the queues; or only the seats and queues of the level."""
 _SEVERITY: tuple[What, ...] = ("priorityLevel", "flowSchema", "flow", "limits")
-MAX_MOVES = 2_000
-"""Pairs of FlowSchemas between which requests move to search for; this takes seconds. Two configurations of 300 FlowSchemas
-with nothing in common have tens of thousands."""
 _MAX_PARTS = 200
 """Additional parts up to which differing FlowSchemas are split into their entries."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import ceil, comb, log2
 
+from apflint.budgets import MAX_ELEPHANTS, MAX_SHARDS_WORK
 from apflint.record import NamedTuple
 
 MAX_ENTROPY_BITS = 60
@@ -19,10 +20,6 @@ MAX_DECK = 1 << 26
 """The largest deck that the dealer admits."""
 MAX_HAND = 15
 """The largest hand that 60 bits allow (of 15 or 16 queues)."""
-MAX_ELEPHANTS = 10_000
-"""The most elephants that probabilities are worked out for: exact figures grow with them."""
-_MAX_WORK = 100_000_000
-"""Bits of arithmetic for one probability, about a second; ten times what any pair within 60 bits can take."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
 DOCUMENTED_PAIRS = (
     (12, 32),
@@ -146,7 +143,7 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
         raise ValueError(f"there may be at most {MAX_QUEUES} queues, not {queues}")
     if not 0 <= elephants <= MAX_ELEPHANTS:
         raise ValueError(f"the number of elephants must be from 0 to {MAX_ELEPHANTS}, not {elephants}")
-    if hand_size * required_entropy_bits(queues, hand_size) * max(1, elephants) > _MAX_WORK:
+    if hand_size * required_entropy_bits(queues, hand_size) * max(1, elephants) > MAX_SHARDS_WORK:
         raise ValueError(
             f"a hand of {hand_size} from {queues} queues is too large to work out for {elephants} elephants"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.atomic_write import write_atomically
 from apflint.baseline import compare, parse, render
+from apflint.budgets import MAX_BASELINE_BYTES
 from apflint.errors import UserError
 from apflint.location import clipped
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from apflint.baseline import Compared, Entry
     from apflint.engine import Options
     from apflint.finding import Report
-
-MAX_BASELINE_BYTES = 32 * 1024 * 1024
-"""An entry has about 200 bytes; parsing needs ten times the size in memory."""
 
 
 def read_baseline(path: str) -> Counter[Entry]:

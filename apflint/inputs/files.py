@@ -13,6 +13,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from apflint.budgets import MAX_FILE_BYTES, MAX_SEARCHED_BYTES
 from apflint.record import NamedTuple
 from apflint.settings.patterns import PathMatcher, Patterns
 
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """What is read of a directory. A file that is named on the command line is read whatever its name."""
 
-SIZE_LIMIT = 32 * 1024 * 1024
-"""Bytes of the largest file that is read as a whole. The largest object that etcd takes is 1.5 MiB."""
-
-LOOK_LIMIT = 1024 * 1024 * 1024
-"""Bytes of the largest file that is looked through, piece by piece, for signs of APF. A sparse file may claim more."""
 
 _CHUNK = 1024 * 1024
 _OVERLAP = 64  # more than twice the longest sign, so that none is missed between two pieces
@@ -122,7 +118,7 @@ def read(found: Found) -> bytes | Unreadable:
     Regular files only: a pipe, a socket or a device is refused unless it is standard input (`-`, `/dev/stdin`) or
     another stream that the shell has opened (`/dev/fd/63`, from `<(helm template .)`).
 
-    A file above `SIZE_LIMIT` bytes is not read as a whole. It is looked through for signs of APF; where there are
+    A file above `MAX_FILE_BYTES` bytes is not read as a whole. It is looked through for signs of APF; where there are
     none the answer is empty, which `may_hold_apf` sorts out as it would have done with the whole.
     """
     if found.problem:
@@ -166,7 +162,7 @@ def _read_regular(descriptor: int) -> bytes | Unreadable:
     if not stat.S_ISREG(status.st_mode):
         return _refused(status.st_mode)
     size = status.st_size
-    if size > SIZE_LIMIT:
+    if size > MAX_FILE_BYTES:
         return _look_through(descriptor, size)
     data = os.read(descriptor, size + 1)
     if len(data) == size:
@@ -174,16 +170,16 @@ def _read_regular(descriptor: int) -> bytes | Unreadable:
     # It has grown since, a network file system answers in pieces, or it is a file of /proc, whose size is said to be 0.
     pieces = [data]
     length = len(data)
-    while data and length <= SIZE_LIMIT:
+    while data and length <= MAX_FILE_BYTES:
         data = os.read(descriptor, _CHUNK)
         pieces.append(data)
         length += len(data)
-    return b"".join(pieces) if length <= SIZE_LIMIT else _too_large(length)
+    return b"".join(pieces) if length <= MAX_FILE_BYTES else _too_large(length)
 
 
 def _look_through(descriptor: int, size: int) -> bytes | Unreadable:
     """Empty if nothing in a large file looks like APF, else the refusal. Never holds more than a piece of it."""
-    if size > LOOK_LIMIT:
+    if size > MAX_SEARCHED_BYTES:
         return _too_large(size)
     data = b""
     signs: tuple[bytes, ...] | None = None
@@ -213,10 +209,10 @@ def _read_stream(read_some: Callable[[int], bytes | None]) -> bytes | Unreadable
     while piece := read_some(_CHUNK):
         pieces.append(piece)
         length += len(piece)
-        if length > SIZE_LIMIT:
+        if length > MAX_FILE_BYTES:
             from apflint.inputs import refusals
 
-            return Unreadable(refusals.too_long(SIZE_LIMIT))
+            return Unreadable(refusals.too_long(MAX_FILE_BYTES))
     return b"".join(pieces)
 
 
@@ -248,7 +244,7 @@ def is_dangling(path: str) -> bool:
 def _too_large(size: int) -> Unreadable:
     from apflint.inputs import refusals  # few runs refuse anything
 
-    return Unreadable(refusals.too_large(size, SIZE_LIMIT))
+    return Unreadable(refusals.too_large(size, MAX_FILE_BYTES))
 
 
 def _refused(mode: int) -> Unreadable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from apflint.budgets import MAX_KUSTOMIZATION_DEPTH
 from apflint.inputs.files import Found, Unreadable, read
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 REASON = "patch listed in a kustomization"
 _FIELDS = ("patches", "patchesStrategicMerge", "patchesJson6902")
-_MAX_DEPTH = 16
-"""Directories above a file in which a kustomization is looked for."""
 
 
 class Patches:
@@ -33,7 +32,7 @@ class Patches:
         except ValueError:  # a NUL in the name
             return False
         directory = os.path.dirname(real)
-        for _ in range(_MAX_DEPTH):
+        for _ in range(MAX_KUSTOMIZATION_DEPTH):
             if real in self._patches_of(directory):
                 return True
             parent = os.path.dirname(directory)

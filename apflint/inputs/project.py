@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from apflint.budgets import MAX_PROJECT_FILES
 from apflint.settings.discovery import find_git_root
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
 
     from apflint.finding import Finding, Report
     from apflint.inputs.selection import InputFile, Selection
-
-MAX_FILES = 20_000
-"""Maximum number of files to read of a project. In a larger one, findings that other files could refute are left out."""
 
 
 def confirm_findings(
@@ -60,7 +58,7 @@ def _other_files(root: str, checked: Sequence[InputFile], selection: Selection) 
     others: list[tuple[str, bytes]] = []
     patches = Patches()
     for number, file in enumerate(files.discover((os.path.relpath(root),), selection.exclude)):
-        if number == MAX_FILES:
+        if number == MAX_PROJECT_FILES:
             return None
         if file.problem or os.path.realpath(file.path) in named:
             continue

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from apflint.budgets import MAX_DIAGNOSTICS_PER_FILE
 from apflint.checks import CHECKS, DEPRECATED, UNNECESSARY
 from apflint.lsp.convert import offsets_of_span, range_of_span
 from apflint.output.findings.notes import list_notes
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from apflint.load.source import Source
     from apflint.lsp.convert import Encoding
 
-MAX_DIAGNOSTICS_PER_FILE = 1000
-"""Maximum number of findings of one file that an editor shows. Editors become slow with a hundred thousand of them."""
 
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,

@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.budgets import MAX_COMPLETION_CHARACTERS
 from apflint.edit.lines import line_start
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from apflint.location import Path
 
-MAX_DOCUMENT_CHARACTERS = 500_000
-"""Length of the longest document that is read. Documents that people type are shorter."""
 _MAX_FLOW_DEPTH = 100
 """Maximum nesting of braces and brackets. The memory for paths grows with its square."""
 
@@ -64,7 +63,7 @@ class DocumentExtent(NamedTuple):
 def document_at(text: str, offset: int, *, json: bool = False) -> DocumentExtent | None:
     """Return the document around an offset, from one `---` to the next, or None if it is too long."""
     if json:
-        return DocumentExtent(0, len(text)) if len(text) <= MAX_DOCUMENT_CHARACTERS else None
+        return DocumentExtent(0, len(text)) if len(text) <= MAX_COMPLETION_CHARACTERS else None
     line = line_start(text, offset)
     start = text.rfind("---", 0, line + 3)
     while start >= 0 and not _is_marker(text, start):
@@ -73,7 +72,7 @@ def document_at(text: str, offset: int, *, json: bool = False) -> DocumentExtent
     while end >= 0 and not _is_marker(text, end + 1):
         end = text.find("\n---", end + 1)
     document = DocumentExtent(max(start, 0), len(text) if end < 0 else end + 1)
-    return document if document.end - document.start <= MAX_DOCUMENT_CHARACTERS else None
+    return document if document.end - document.start <= MAX_COMPLETION_CHARACTERS else None
 
 
 def _is_marker(text: str, at: int) -> bool:

@@ -29,8 +29,6 @@ MAX_WAIT_SECONDS = 10.0
 """Time that the answer to a request waits for a check."""
 EXIT_WAIT_SECONDS = 0.1
 """Time that the end of a session waits for a check."""
-MAX_NEW_DOCUMENT_CHARACTERS = 10_000
-"""Length of a document without a sign of an APF object up to which completion works: it may be a new manifest."""
 _LANGUAGES = ("json", "jsonc", "helm")
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, cast
 
+from apflint.budgets import MAX_MESSAGE_BYTES
 from apflint.lsp.features import code_actions, completion, hover, navigation  # noqa: F401  # they register with the server
 from apflint.lsp.server import server
 from apflint.output.sanitize import sanitize
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from apflint.lsp.server import Server
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-"""Size of the largest message. An editor sends a whole document at most, and files above 32 MiB are not read either."""
 _MAX_HEADER_BYTES = 4096
 _MAX_SHOWN_BYTES = 60
 _SWITCH_INTERVAL_SECONDS = 0.001

@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import engine
+from apflint.budgets import MAX_WORKSPACE_FILES
 from apflint.effective import Effective
 from apflint.inputs import files
 from apflint.inputs.patches import Patches
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from apflint.lsp.convert import Encoding
     from apflint.settings import Settings
     from apflint.settings.patterns import Patterns
-
-MAX_FILES = 20_000
-"""Maximum number of manifests of a directory that are checked. A home directory opened by mistake has more."""
 
 
 class OpenDocuments(NamedTuple):
@@ -280,11 +278,11 @@ class DirectoryChecker:
         self._files = {name: file for name, file in self._files.items() if name in names}
 
     def _find_files(self, paths: Iterable[str], exclude: Patterns) -> list[tuple[str, str]]:
-        """Return name and real path of at most `MAX_FILES` files in `paths`."""
+        """Return name and real path of at most `MAX_WORKSPACE_FILES` files in `paths`."""
         result: list[tuple[str, str]] = []
         for file in files.discover(paths, exclude):
-            if len(result) == MAX_FILES:
-                limit = f"{self.directory} has more than {MAX_FILES:,} manifests"
+            if len(result) == MAX_WORKSPACE_FILES:
+                limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"
                 self._notes.append(f"{limit}: the others are checked when they are open")
                 break
             if not file.problem:

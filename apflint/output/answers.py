@@ -12,9 +12,9 @@ from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from apflint.budgets import MAX_FILE_BYTES
 from apflint.evaluate.classify import MAX_REMEMBERED
 from apflint.evaluate.requestinfo import request_info
-from apflint.inputs.files import SIZE_LIMIT
 from apflint.output.explain import (
     flow_json,
     outcome_json,
@@ -186,7 +186,7 @@ def answers(
         for batch in batches:
             head.append(batch)
             size += sum(map(len, batch))
-            if size > SIZE_LIMIT:  # too much for one value: a log that begins in the middle of a line
+            if size > MAX_FILE_BYTES:  # too much for one value: a log that begins in the middle of a line
                 break
         else:
             whole = known.texts(1, b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace"))
@@ -228,8 +228,8 @@ def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
             *lines, rest = b"".join(parts).split(b"\n")
             parts, size = [rest], len(rest)
             yield lines
-        if size > SIZE_LIMIT:
-            raise ValueError(f"a line of the requests is longer than {SIZE_LIMIT >> 20} MiB")
+        if size > MAX_FILE_BYTES:
+            raise ValueError(f"a line of the requests is longer than {MAX_FILE_BYTES >> 20} MiB")
     if rest := b"".join(parts):
         yield [rest]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.diff.requests import MAX_MOVES, has_flows
+from apflint.budgets import MAX_MOVES
+from apflint.diff.requests import has_flows
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.explanation import explain_match
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER

@@ -239,7 +239,7 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer to typeshed
             return len(buffer)
 
-    monkeypatch.setattr(files, "SIZE_LIMIT", 3 * 1024 * 1024)
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 3 * 1024 * 1024)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # it is a raw stream
     answer = read(Found("<stdin>", "-"))
     assert isinstance(answer, Unreadable)
@@ -247,7 +247,7 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SIZE_LIMIT", 2 * 1024 * 1024)
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 2 * 1024 * 1024)
     chunk = files._CHUNK
     put(tree, "other.yaml", data=b"x" * (3 * chunk))
     assert read(Found("other.yaml", "other.yaml")) == b""

@@ -105,7 +105,7 @@ def test_the_project_is_read_only_if_a_finding_depends_on_it(
 def test_in_a_project_with_too_many_files_such_findings_are_left_out(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_FILES", 1)
+    monkeypatch.setattr(module, "MAX_PROJECT_FILES", 1)
     write(Path(), "other.yaml", SCHEMA.replace("name: batch", "name: other"))
     assert rules(capsys, "--force-exclude", "other.yaml") == []
     write(Path(), "bad.yaml", BAD)

@@ -7,8 +7,8 @@ import re
 import tomllib
 from typing import TYPE_CHECKING
 
-from apflint.lsp import diagnostics, partial_yaml, session, workspace
-from apflint.lsp.features import code_actions
+from apflint import budgets
+from apflint.lsp import session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +33,10 @@ def test_figures(root: Path) -> None:
     words = " ".join((root / "docs/language-server.md").read_text(encoding="utf-8").split())
     for figure in (
         f"starts {session.CHECK_DELAY_SECONDS} seconds after the last key",
-        f"documents of more than {partial_yaml.MAX_DOCUMENT_CHARACTERS:,} characters",
-        f"files of more than {partial_yaml.MAX_DOCUMENT_CHARACTERS:,} characters",
-        f"the first {code_actions.MAX_FINDINGS_WITH_ACTIONS} have",
-        f"the first {diagnostics.MAX_DIAGNOSTICS_PER_FILE:,} are shown",
-        f"more than {workspace.MAX_FILES:,} manifests",
+        f"documents of more than {budgets.MAX_COMPLETION_CHARACTERS:,} characters",
+        f"files of more than {budgets.MAX_COMPLETION_CHARACTERS:,} characters",
+        f"the first {budgets.MAX_FINDINGS_WITH_ACTIONS} have",
+        f"the first {budgets.MAX_DIAGNOSTICS_PER_FILE:,} are shown",
+        f"more than {budgets.MAX_WORKSPACE_FILES:,} manifests",
     ):
         assert figure in words

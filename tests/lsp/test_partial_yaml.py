@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apflint.budgets import MAX_COMPLETION_CHARACTERS
 from apflint.load.tree import Mapping, Scalar, Sequence
 from apflint.load.yaml import parse_tree
 from apflint.lsp.cursor import insertion_point
-from apflint.lsp.partial_yaml import (
-    MAX_DOCUMENT_CHARACTERS,
-    DocumentExtent,
-    FlowScan,
-    document_at,
-    read_entries,
-    scalars_by_path,
-)
+from apflint.lsp.partial_yaml import DocumentExtent, FlowScan, document_at, read_entries, scalars_by_path
 
 HALF_TYPED = """\
 # a comment
@@ -189,4 +183,4 @@ def test_documents_of_a_stream() -> None:
     found = {text[slice(*part)] for offset in range(len(text)) if (part := document_at(text, offset))}
     assert found == {"a: 1\n", "---\nb: 2\n", "--- # c\nd: ---\n---x: 3\n"}
     assert document_at("---\na: 1", 8) == DocumentExtent(0, 8)
-    assert document_at("x" * (MAX_DOCUMENT_CHARACTERS + 1), 5) is None
+    assert document_at("x" * (MAX_COMPLETION_CHARACTERS + 1), 5) is None

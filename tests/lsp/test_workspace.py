@@ -128,7 +128,7 @@ def test_problems_of_a_directory_are_notes(tmp_path: Path) -> None:
 
 
 def test_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "MAX_FILES", 2)
+    monkeypatch.setattr(workspace, "MAX_WORKSPACE_FILES", 2)
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     for name in "abc":
         (tmp_path / f"{name}.yaml").write_text(text.replace("name: a", f"name: {name}"))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lsprotocol import types
 
+from apflint.budgets import MAX_COMPLETION_CHARACTERS, MAX_FINDINGS_WITH_ACTIONS
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.load.comments import find_comments
 from apflint.load.source import Source
 from apflint.lsp.convert import offset_at, offsets_of_span, text_edits
 from apflint.lsp.diagnostics import findings_between
-from apflint.lsp.partial_yaml import MAX_DOCUMENT_CHARACTERS, document_at
+from apflint.lsp.partial_yaml import document_at
 from apflint.lsp.server import Server, server
 from apflint.suppression import RULES
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from apflint.finding import Finding
     from apflint.lsp.session import CurrentResult
 
-MAX_FINDINGS_WITH_ACTIONS = 50
-"""Maximum number of findings that get actions at once: a longer menu is of no use."""
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.apflint"
 _FIX_ALL_TITLE = "Fix all safe problems in this file"
 _QUICK_FIX = types.CodeActionKind.QuickFix.value
@@ -156,7 +155,7 @@ def _resolves_edits(ls: Server) -> bool:
 
 
 def _has_safe_fixes(current: CurrentResult) -> bool:
-    return len(current.source.text) <= MAX_DOCUMENT_CHARACTERS and any(
+    return len(current.source.text) <= MAX_COMPLETION_CHARACTERS and any(
         finding.fix is not None and finding.fix.safe for finding in current.findings
     )
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from lsprotocol import types
 
 from apflint import builtin, catalogue
+from apflint.budgets import MAX_NEW_DOCUMENT_CHARACTERS
 from apflint.load.document import GROUP, KINDS
 from apflint.lsp.convert import escape_markdown, markup, range_at
 from apflint.lsp.cursor import LEVEL_REFERENCE, comment_insertion_point, enclosing_object, insertion_point
 from apflint.lsp.partial_yaml import scalars_by_path
 from apflint.lsp.schema_fields import find_field, list_fields
 from apflint.lsp.server import Server, server
-from apflint.lsp.session import MAX_NEW_DOCUMENT_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

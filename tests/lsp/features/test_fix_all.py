@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from apflint.budgets import MAX_COMPLETION_CHARACTERS, MAX_FINDINGS_WITH_ACTIONS
 from apflint.lsp.convert import uri_from_path as address
-from apflint.lsp.features.code_actions import MAX_FINDINGS_WITH_ACTIONS
-from apflint.lsp.partial_yaml import MAX_DOCUMENT_CHARACTERS
 from lsp.client import Editor, apply, edit, span
 from lsp.texts import FLOW
 
@@ -96,7 +95,7 @@ def test_number_of_findings_with_actions_is_limited(folder: Path, range_: dict[s
 def test_fix_all_is_not_offered_in_a_huge_document(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
-        editor.open(flow, FLOW + "#" * MAX_DOCUMENT_CHARACTERS)
+        editor.open(flow, FLOW + "#" * MAX_COMPLETION_CHARACTERS)
         # The comment would be looked for in too long a text, too.
         assert list(offered(editor, flow, span(9, 12, 12))) == ['Change "byUser" to "ByUser"']
         assert editor.leave() == 0

@@ -1,0 +1,44 @@
+"""Bounds: each is used, states a reason and what is reported, and is documented."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from apflint import budgets
+from apflint.budgets import Bound
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOUNDS = {name: bound for name, bound in vars(budgets).items() if isinstance(bound, Bound)}
+
+
+def test_each_bound_is_used_outside_its_module(root: Path) -> None:
+    used = {
+        node.id
+        for path in (root / "apflint").rglob("*.py")
+        if path.name != "budgets.py"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    assert BOUNDS.keys() - used == set()
+
+
+def test_each_bound_has_a_reason_and_states_what_is_reported() -> None:
+    assert len(BOUNDS) > 40
+    for name, bound in BOUNDS.items():
+        assert name.startswith("MAX_")
+        assert bound > 0
+        assert bound.reason
+        assert bound.reported
+        assert not bound.reason.endswith(".")
+
+
+def test_page_is_up_to_date(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/generate_bounds.py", "--check"], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
