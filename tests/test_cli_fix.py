@@ -392,7 +392,7 @@ def changed_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch, then: str |
 
 @pytest.mark.parametrize(
     ("then", "reason"),
-    [("# mine\n", "it was changed by somebody else meanwhile"), (None, "No such file or directory")],
+    [("# mine\n", "another process has changed it"), (None, "No such file or directory")],
 )
 def test_a_file_that_changed_meanwhile_is_left_and_the_others_are_fixed(
     folder: Path,
@@ -421,7 +421,7 @@ def test_check_reports_what_a_file_that_was_not_written_still_has(
     assert run(["check", "--fix", "--format", "json"]) == 2
     printed = capsys.readouterr()
     assert [found["rule"] for found in json.loads(printed.out)["findings"]] == ["APF101", "APF203"]
-    assert "a.yaml: not written: it was changed by somebody else meanwhile" in printed.err
+    assert "a.yaml: not written: another process has changed it" in printed.err
 
 
 def test_a_file_that_cannot_be_written_is_told(
@@ -440,7 +440,7 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path, capsys: pytest.Ca
     write(folder / "x", a=BROKEN)
     (folder / "x").chmod(0o500)
     assert run(["fix", "-q"]) == 2
-    assert "x/a.yaml: not written: no file can be made beside it: Permission denied" in capsys.readouterr().err
+    assert "x/a.yaml: not written: cannot create a file in its directory: Permission denied" in capsys.readouterr().err
     (folder / "x").chmod(0o700)
     assert content(folder) == {"x/a.yaml": BROKEN}
 

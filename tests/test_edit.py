@@ -267,7 +267,7 @@ def test_a_file_in_a_folder_that_takes_no_other_is_left(tmp_path: Path, monkeypa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.mkstemp", refused)
-    with pytest.raises(files.NotReplacedError, match="no file can be made beside it: Permission denied"):
+    with pytest.raises(files.NotReplacedError, match="cannot create a file in its directory: Permission denied"):
         files.replace(str(path), b"old", b"new")
     assert path.read_bytes() == b"old"
 
@@ -410,7 +410,7 @@ def test_nothing_moves_where_there_is_no_mapping() -> None:
 def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "."):
-        with pytest.raises(files.NotReplacedError, match="it is no regular file"):
+        with pytest.raises(files.NotReplacedError, match="it is not a regular file"):
             files.replace(str(tmp_path / name), b"old", b"new")
 
 

@@ -85,10 +85,10 @@ def _text(data: bytes) -> str:
 
 
 def _diff(name: str, before: str, after: str) -> Iterator[str]:
-    from apflint.cli.line_diff import unified  # few runs change anything
+    from apflint.edit.line_diff import write_unified_diff  # few runs change anything
 
     old, new = (_shown(f"{side}/{_downward(name)}") for side in "ab")
-    return unified(_lines(before), _lines(after), old, new)
+    return write_unified_diff(_lines(before), _lines(after), old, new)
 
 
 def _downward(name: str) -> str:

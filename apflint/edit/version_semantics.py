@@ -53,7 +53,7 @@ def plan_migration(document: Document, target: Target) -> Plan:
     operations: tuple[Operation, ...] = ()
     remarks: list[Note] = []
     if document.kind == "PriorityLevelConfiguration":
-        operations = tuple(_convert_shares(document, target, remarks))
+        operations = _convert_shares(document, target, remarks)
     after = _migrated(document, operations, target.version)
     if notes := tuple(_find_undecodable(after, target.releases)):
         return Plan((), notes)  # an unknown field that the new version has
@@ -110,36 +110,34 @@ def _find_undecodable(document: Document, releases: Iterable[Release]) -> Iterat
                 yield Note(violation.path, message, "impossible")
 
 
-def _convert_shares(document: Document, target: Target, notes: list[Note]) -> Iterator[Operation]:
-    """Yield the operations on the shares and on their annotation, and add notes about them."""
-    is_annotated = document.has(*_ANNOTATION)
+def _convert_shares(document: Document, target: Target, notes: list[Note]) -> tuple[Operation, ...]:
+    """Return the operations on the shares and on their annotation, and add notes about them."""
     limited: Any = document.at(*_LIMITED)
     old, new = shares_field(document.version), shares_field(target.version)
     written = None if limited is None else limited.get(old)
-    if is_annotated and _must_remove_annotation(document.version, target, written):
+    operations: list[Operation] = []
+    if document.has(*_ANNOTATION) and _must_remove_annotation(document.version, target, written):
         notes.append(Note(_ANNOTATION, _describe_annotation(document.version, target.version), "kept"))
-        yield Remove(_ANNOTATION)
-        is_annotated = False
+        operations.append(Remove(_ANNOTATION))
     if limited is None:
-        return
+        return tuple(operations)
     if old != new and new in limited:
         if old in limited:
             message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
-        return  # else `_find_differences` reports the unknown field, which takes effect
+        return tuple(operations)  # else `_find_differences` reports the unknown field, which takes effect
     if old != new and old in limited:
-        yield Rename((*_LIMITED, old), new)
-    before = {
-        known.name: priority_level(document.value, document, source_release(document.version, known)).spec
-        for known in target.releases
+        operations.append(Rename((*_LIMITED, old), new))
+    shares = {
+        known.name: _effective_shares(document, source_release(document.version, known)) for known in target.releases
     }
-    shares = {name: spec.limited.shares if spec.limited else _DEFAULT_SHARES for name, spec in before.items()}
     if len(set(shares.values())) > 1:
         meanings = ", ".join(f"{count} in Kubernetes {name}" for name, count in sorted(shares.items()))
         message = f"shares that are 0 or absent mean {meanings}; write the number"
         notes.append(Note((*_LIMITED, old), message, "changed"))
     count = min(shares.values())
-    after = {_default_shares(written, target.version, known, is_annotated=is_annotated) for known in target.releases}
+    migrated = _migrated(document, operations, target.version)
+    after = {_effective_shares(migrated, known) for known in target.releases}
     if after != {count}:
         state = "0" if written == 0 else "absent"
         meaning = " or ".join(map(str, sorted(after)))
@@ -148,7 +146,7 @@ def _convert_shares(document: Document, target: Target, notes: list[Note]) -> It
             f" set {new} to {count}"
         )
         notes.append(Note((*_LIMITED, old), message, "kept"))
-        yield Set((*_LIMITED, old), count) if old in limited else Insert((*_LIMITED, new), count)
+        operations.append(Set((*_LIMITED, old), count) if old in limited else Insert((*_LIMITED, new), count))
     refusing = next((known for known in target.releases if not known.allows_zero_shares), None)
     if count == 0 and refusing is not None:
         message = f"Kubernetes {refusing.name} rejects a priority level with 0 shares; they are allowed from 1.30 on"
@@ -159,14 +157,12 @@ def _convert_shares(document: Document, target: Target, notes: list[Note]) -> It
             " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
         )
         notes.append(Note(_LIMITED, message, "kept"))
+    return tuple(operations)
 
 
-def _default_shares(written: int | None, version: str, release: Release, *, is_annotated: bool) -> int:
-    """Default the shares as `apflint.model` does, which `_find_differences` compares."""
-    keeps_zero = release.keeps_zero_shares(version, annotated=is_annotated)
-    if written is None:
-        return 0 if keeps_zero and version != "v1" else _DEFAULT_SHARES
-    return written if written or keeps_zero else _DEFAULT_SHARES
+def _effective_shares(document: Document, release: Release) -> int:
+    limited = priority_level(document.value, document, release).spec.limited
+    return limited.shares if limited is not None else _DEFAULT_SHARES
 
 
 def _must_remove_annotation(version: str, target: Target, written: int | None) -> bool:

@@ -83,13 +83,13 @@ def becomes_a_pipe(path: Path) -> None:
 @pytest.mark.parametrize(
     ("then", "reason"),
     [
-        (lambda path: path.write_text("# mine\n"), "it was changed by somebody else meanwhile"),
-        (lambda path: path.write_bytes(FIXABLE + b"# more\n"), "it was changed by somebody else meanwhile"),
-        (lambda path: path.write_bytes(FIXABLE[:-1]), "it was changed by somebody else meanwhile"),
+        (lambda path: path.write_text("# mine\n"), "another process has changed it"),
+        (lambda path: path.write_bytes(FIXABLE + b"# more\n"), "another process has changed it"),
+        (lambda path: path.write_bytes(FIXABLE[:-1]), "another process has changed it"),
         (lambda path: path.unlink(), "No such file or directory"),
-        (becomes_a_link, "it was changed by somebody else meanwhile"),
-        (becomes_a_directory, "it is no regular file"),
-        (becomes_a_pipe, "it is no regular file"),
+        (becomes_a_link, "another process has changed it"),
+        (becomes_a_directory, "it is not a regular file"),
+        (becomes_a_pipe, "it is not a regular file"),
     ],
     ids=["other text", "more text", "less text", "gone", "a link", "a directory", "a pipe"],
 )

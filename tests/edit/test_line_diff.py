@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from apflint.cli.line_diff import unified
+from apflint.edit.line_diff import write_unified_diff
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "---\n", "--- d\n"]), max
 @example(["a\n"], [])
 @example(["a\n"] * 20, ["a\n"] * 9 + ["b\n"] + ["a\n"] * 10)
 def test_patch_makes_the_new_text_of_the_old(tmp_path: Path, old: list[str], new: list[str]) -> None:
-    diff = "".join(unified(old, new, "a/x", "b/x"))
+    diff = "".join(write_unified_diff(old, new, "a/x", "b/x"))
     assert bool(diff) == (old != new)
     if diff:
         (tmp_path / "x").write_text("".join(old))
@@ -37,10 +37,10 @@ def test_patch_makes_the_new_text_of_the_old(tmp_path: Path, old: list[str], new
 def test_it_is_what_difflib_says(changed: set[int]) -> None:
     old = [f"line {number}\n" for number in range(30)]
     new = [f"new {number}\n" if number in changed else line for number, line in enumerate(old)]
-    assert list(unified(old, new, "a", "b")) == list(difflib.unified_diff(old, new, "a", "b"))
+    assert list(write_unified_diff(old, new, "a", "b")) == list(difflib.unified_diff(old, new, "a", "b"))
     shorter = [line for number, line in enumerate(old) if number not in changed]
-    assert list(unified(old, shorter, "a", "b")) == list(difflib.unified_diff(old, shorter, "a", "b"))
-    assert list(unified(shorter, old, "a", "b")) == list(difflib.unified_diff(shorter, old, "a", "b"))
+    assert list(write_unified_diff(old, shorter, "a", "b")) == list(difflib.unified_diff(old, shorter, "a", "b"))
+    assert list(write_unified_diff(shorter, old, "a", "b")) == list(difflib.unified_diff(shorter, old, "a", "b"))
 
 
 def test_documents_and_lines_that_keep_their_places_are_not_compared_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_documents_and_lines_that_keep_their_places_are_not_compared_with_all(mo
 
     monkeypatch.setattr(difflib, "SequenceMatcher", Matcher)
     old = ["---\n", "a\n", "b\n", "c\n"] * 1000
-    assert len(list(unified(old, [line.replace("b", "d") for line in old], "a", "b"))) > 4000
+    assert len(list(write_unified_diff(old, [line.replace("b", "d") for line in old], "a", "b"))) > 4000
     assert longest == 0
-    assert len(list(unified(old, [line for line in old if line != "b\n"], "a", "b"))) > 3000
+    assert len(list(write_unified_diff(old, [line for line in old if line != "b\n"], "a", "b"))) > 3000
     assert longest == 4

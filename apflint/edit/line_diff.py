@@ -1,0 +1,98 @@
+"""Compares the lines of two versions of a text, in time that grows linearly with their length.
+
+difflib compares each line with all equal lines, and lines of manifests repeat: 4,000 FlowSchemas in one file would take
+minutes. Edits keep documents, and most lines, at their places.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_CONTEXT_LINES = 3
+
+
+class Change(NamedTuple):
+    """`old[start:end]` becomes `new[new_start:new_end]`."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+
+
+def find_changes(old: list[str], new: list[str]) -> Iterator[Change]:
+    """Yield the lines that differ, in order. Few of them, but not always the fewest."""
+    documents, new_documents = _split_documents(old), _split_documents(new)
+    if len(documents) != len(new_documents):
+        documents, new_documents = [(0, len(old))], [(0, len(new))]
+    for (start, end), (new_start, new_end) in zip(documents, new_documents, strict=True):
+        for i, j, k, m in _compare(old[start:end], new[new_start:new_end]):
+            yield Change(start + i, start + j, new_start + k, new_start + m)
+
+
+def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: str) -> Iterator[str]:
+    """Yield the lines of a unified diff; none if nothing differs. Lines have their line ends."""
+    groups = list(_group(find_changes(old, new)))
+    if groups:
+        yield f"--- {old_name}\n"
+        yield f"+++ {new_name}\n"
+    for group in groups:
+        yield from _write_hunk(group, old, new)
+
+
+def _split_documents(lines: list[str]) -> list[tuple[int, int]]:
+    """Return start and end of each YAML document."""
+    starts = [0, *(at for at, line in enumerate(lines) if at and line.startswith("---"))]
+    return list(zip(starts, [*starts[1:], len(lines)], strict=True))
+
+
+def _compare(old: list[str], new: list[str]) -> Iterator[tuple[int, int, int, int]]:
+    if len(old) == len(new):
+        differing = [at for at, line in enumerate(old) if line != new[at]]
+        if 2 * len(differing) < len(old):
+            yield from ((at, at + 1, at, at + 1) for at in differing)
+            return
+    from difflib import SequenceMatcher
+
+    for tag, *change in SequenceMatcher(None, old, new).get_opcodes():
+        if tag != "equal":
+            yield change[0], change[1], change[2], change[3]
+
+
+def _group(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    """Yield changes that are close enough to each other to be one hunk. Adjacent changes are joined."""
+    group: list[Change] = []
+    for change in changes:
+        if group and group[-1].end == change.start and group[-1].new_end == change.new_start:
+            group[-1] = group[-1]._replace(end=change.end, new_end=change.new_end)
+            continue
+        if group and change.start - group[-1].end > 2 * _CONTEXT_LINES:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _write_hunk(group: list[Change], old: list[str], new: list[str]) -> Iterator[str]:
+    first, last = group[0], group[-1]
+    before = min(_CONTEXT_LINES, first.start)
+    after = min(_CONTEXT_LINES, len(old) - last.end)
+    at = first.start - before
+    yield f"@@ -{_range(at, last.end + after)} +{_range(first.new_start - before, last.new_end + after)} @@\n"
+    for change in group:
+        yield from (f" {line}" for line in old[at : change.start])
+        yield from (f"-{line}" for line in old[change.start : change.end])
+        yield from (f"+{line}" for line in new[change.new_start : change.new_end])
+        at = change.end
+    yield from (f" {line}" for line in old[at : last.end + after])
+
+
+def _range(start: int, end: int) -> str:
+    """Write a range as the first line and the number of lines; an empty one as the line before it."""
+    if end == start + 1:
+        return str(end)
+    return f"{start + 1 if end > start else start},{end - start}"
