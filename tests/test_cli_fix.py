@@ -586,6 +586,8 @@ def test_check_fix_tells_as_many_findings_as_check(folder: Path, capsys: pytest.
     for arguments in (["check"], ["check", "--fix"]):
         assert run([*arguments, "--format", "json", "--select", "APF201"]) == 1
         said.append(json.loads(capsys.readouterr().out))
-    assert said[0]["findings"][-1]["notes"] == ["At least 100 more findings of APF201 in this file are not reported."]
+    assert said[0]["findings"][-1]["notes"][1:] == [
+        "At least 100 more findings of APF201 in this file are not reported."
+    ]
     assert len(said[0]["findings"]) == MAX_FINDINGS_PER_RULE
     assert said[0] == said[1]

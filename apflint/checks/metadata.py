@@ -1,4 +1,4 @@
-"""APF103, APF104, APF106: `metadata`, and lists that are sets in the API.
+"""APF103 to APF106: `metadata`, fields that the API server sets, and lists that are sets in the API.
 
 The rules are Kubernetes' `ValidateObjectMeta` (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`) with the names that
 flowcontrol objects have. The server reports labels, annotations and owner references without an index.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from apflint import builtin
 from apflint.finding import Elsewhere, Problem, reject
 from apflint.fix import Fix, Remove
 from apflint.fixes.suggestions import remove_field
@@ -15,11 +16,12 @@ from apflint.formats import check_dns_subdomain, check_label_value, check_qualif
 from apflint.load.templates import suggest_rendering
 from apflint.location import Place
 from apflint.model import FlowSchema
-from apflint.wording import quote, write_sentence
+from apflint.wording import join_some, join_words, quote, write_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
+    from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import PriorityLevelConfiguration
     from apflint.workspace import Workspace
@@ -51,11 +53,6 @@ def reject_name(
         help=suggest_rendering(name) or suggestion,
         fix=fix,
     )
-
-
-def objects(workspace: Workspace) -> Iterator[FlowSchema | PriorityLevelConfiguration]:
-    """All typed objects, in the order of the input."""
-    return workspace.objects()
 
 
 def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
@@ -196,6 +193,89 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
                 help="remove the namespace",
                 fix=remove_field(path, safe=True),
             )
+
+
+# Recorded on 1.36: a create with a positive integer in resourceVersion answers 500, an update with another uid or
+# resourceVersion 409; server-side apply rejects managedFields, and the uid of an object that does not exist.
+_HARMFUL = {
+    "resourceVersion": "With resourceVersion, create fails, and so does apply after a change of the stored object.",
+    "uid": "With uid, update fails if the object was recreated, and server-side apply cannot create the object.",
+    "managedFields": "With managedFields, server-side apply fails.",
+}
+"""Fields of `metadata` that make requests fail, and how."""
+_HARMLESS = ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_EMPTY_STATUS: tuple[object, ...] = (None, {}, {"conditions": []}, {"conditions": None})
+MAX_NAMED_FIELDS = 4
+
+
+def is_exported(document: Document) -> bool:
+    """Whether a server returned an object: a handwritten manifest does not have both a uid and a status."""
+    return document.has_other_fields and bool(document.at("metadata", "uid")) and document.has("status")
+
+
+def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
+    """APF105. One finding for each object, and one for all objects of a list from a server.
+
+    A list of unchanged built-in objects has no finding, because it is not the source of an object.
+    """
+    exports: dict[Hashable, list[tuple[Document, list[Path]]]] = {}
+    changed: set[Hashable] = set()
+    for item in workspace.objects():
+        document = item.document
+        if not document.has_other_fields or not (paths := _populated_paths(document)):
+            continue
+        if document.prefix and is_exported(document):
+            export: Hashable = (document.source, document.start, document.prefix[:-1])
+            exports.setdefault(export, []).append((document, paths))
+            if not builtin.is_copy(item, workspace.release):
+                changed.add(export)
+        else:
+            names = [str(path[-1]) for path in paths]
+            effects = [effect for name, effect in _HARMFUL.items() if name in names]
+            is_single = len(names) == 1
+            yield Problem(
+                Place(document, paths[0], key=True),
+                f"{join_some(list(map(quote, names)), MAX_NAMED_FIELDS)} {'is' if is_single else 'are'} set by the API server",
+                notes=("The API server drops the status of a manifest.",) if names == ["status"] else tuple(effects),
+                help=f"remove {'it' if is_single else 'them'}",
+                fix=_remove_fields(paths),
+                severity="warning" if effects else None,
+            )
+    for export, members in exports.items():
+        if export in changed:
+            yield from _report_export(members)
+
+
+def _populated_paths(document: Document) -> list[Path]:
+    """Return the paths of fields that the server sets. Those that make requests fail come first."""
+    names = (*_HARMFUL, *_HARMLESS)
+    paths: list[Path] = [("metadata", name) for name in names if document.at("metadata", name) not in (None, [], "")]
+    return paths if document.at("status") in _EMPTY_STATUS else [*paths, ("status",)]
+
+
+def _report_export(members: list[tuple[Document, list[Path]]]) -> Iterator[Problem]:
+    """Yield a problem for all objects of a list, and for `fix` a covered one for each object but the first."""
+    names = dict.fromkeys(str(path[-1]) for _, paths in members for path in paths)
+    harmful = [name for name in _HARMFUL if name in names]
+    notes = [f"The fields are {join_words(names, 'and')}."]
+    if harmful:
+        notes.append(f"Requests to create or apply the objects can fail because of {join_words(harmful, 'and')}.")
+    count = f"{len(members):,} objects" if len(members) > 1 else "1 object"
+    for index, (document, paths) in enumerate(members):
+        yield Problem(
+            Place(document, paths[0], key=True),
+            f"list exported from a cluster has {count} with fields that the API server sets",
+            notes=tuple(notes),
+            help="before you use the list as a source, remove the fields: apflint fix",
+            fix=_remove_fields(paths),
+            severity="info",
+            covered=index > 0,
+        )
+
+
+def _remove_fields(paths: list[Path]) -> Fix:
+    names = [quote(path[-1]) for path in paths]
+    return Fix(f"remove {join_some(names, MAX_NAMED_FIELDS)}", True, tuple(Remove(path) for path in paths))
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:

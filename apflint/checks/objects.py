@@ -1,18 +1,18 @@
-"""APF402, APF404, APF405: which objects there are, and whose they are.
+"""APF215, APF311, APF402, APF404, APF405: duplicate objects, and objects that the API server maintains itself.
 
-What servers do with objects under the autoupdate annotation: `pkg/registry/flowcontrol/ensurer` in Kubernetes; recorded on 1.36.
+How servers handle objects with the autoupdate annotation: `pkg/registry/flowcontrol/ensurer` in Kubernetes; recorded on 1.36.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apflint import builtin
-from apflint.checks.metadata import objects
-from apflint.finding import Elsewhere, Problem
-from apflint.fixes import suggestions
+from apflint.finding import Elsewhere, Problem, reject
+from apflint.fixes.suggestions import set_field
 from apflint.location import Path, Place
-from apflint.wording import quote
+from apflint.model import shares_field
+from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +21,76 @@ if TYPE_CHECKING:
     from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.releases import Release
+    from apflint.workspace import Workspace
 
 _NAME: Path = ("metadata", "name")
 _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
-# strconv.ParseBool, with which the server reads the annotation.
+# strconv.ParseBool, with which the server parses the annotation.
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+MAX_NAMED_DIFFERENCES = 3
+
+
+def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
+    """APF215."""
+    for schema in workspace.flow_schemas:
+        if schema.name in builtin.MANDATORY:
+            fixed = builtin.workspace_objects(workspace.release).flow_schemas
+            required = next(other.spec for other in fixed if other.name == schema.name)
+            if schema.spec != required:
+                yield _reject_changes(schema.document, schema.spec, required, "write a FlowSchema with another name")
+
+
+def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
+    """APF311."""
+    for level in workspace.priority_levels:
+        if level.name in builtin.MANDATORY:
+            fixed = builtin.workspace_objects(workspace.release).priority_levels
+            spec, required = level.spec, next(other.spec for other in fixed if other.name == level.name)
+            notes: tuple[str, ...] = ()
+            if level.name == "exempt":
+                # Only the fields of spec.exempt may differ: ValidateIfMandatoryPriorityLevelConfigurationObject.
+                spec, required = spec._replace(exempt=None), required._replace(exempt=None)
+                notes = ("Only the fields of spec.exempt may differ.",) if workspace.release.has_exempt_field else ()
+            if spec != required:
+                yield _reject_changes(level.document, spec, required, "remove the object", notes)
+
+
+def _reject_changes(
+    document: Document, spec: object, required: object, alternative: str, notes: tuple[str, ...] = ()
+) -> Problem:
+    differences = join_some(list(find_differences(spec, required, document.version)), MAX_NAMED_DIFFERENCES)
+    return reject(
+        Place(document, ("spec",), key=True),
+        "FieldValueInvalid",
+        f"mandatory {document.kind} {quote(document.name)} differs in {differences}",
+        notes=(*notes, "The API server creates this object itself. Labels and annotations may differ."),
+        help=f"restore the spec, or {alternative}",
+    )
+
+
+_FIELDS = {
+    "priority_level_configuration": "priorityLevelConfiguration.name",
+    "distinguisher_method": "distinguisherMethod.type",
+    "non_resource_urls": "nonResourceURLs",
+}
+
+
+def find_differences(value: Any, required: Any, version: str, path: str = "") -> Iterator[str]:
+    """Yield the fields in which two typed values of a kind differ: `matchingPrecedence (5 instead of 10000)`, `rules`."""
+    if value == required:
+        return
+    fields = getattr(value, "_fields", None)
+    if fields is None or type(value) is not type(required):
+        is_scalar = all(isinstance(side, str | int | None) for side in (value, required))
+        here, there = ("absent" if side is None else quote(side) for side in (value, required))
+        yield f"{path} ({here} instead of {there})" if is_scalar else path
+        return
+    for name in fields:
+        first, *rest = name.split("_")
+        field = _FIELDS.get(name) or first + "".join(word.capitalize() for word in rest)
+        field = shares_field(version) if name == "shares" else field
+        inner = f"{path}.{field}" if path else field
+        yield from find_differences(getattr(value, name), getattr(required, name), version, inner)
 
 
 def duplicate_object(effective: Effective) -> Iterator[Problem]:
@@ -37,12 +102,16 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
             continue
         earlier = first.setdefault((document.kind, document.name), document)
         if earlier is not document:
-            message = (
-                f"{document.kind} {quote(document.name)} is already defined in these files. A cluster has one object of each"
-                " name: with `kubectl apply` the last one replaces the other, and Helm and `kubectl create` refuse it. Rename"
-                " or remove one of them"
+            yield Problem(
+                Place(document, _NAME),
+                f"{document.kind} {quote(document.name)} is already defined",
+                related=(Elsewhere(Place(earlier, _NAME), "the first one"),),
+                notes=(
+                    "With kubectl apply, the last definition replaces the others.",
+                    "Helm and kubectl create reject the second one.",
+                ),
+                help="rename or remove one of them",
             )
-            yield Problem(Place(document, _NAME), message, related=(Elsewhere(Place(earlier, _NAME), "the first one"),))
 
 
 def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
@@ -50,49 +119,52 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
     release = effective.release
     if not release.maintains_objects:
         return
-    for found in objects(effective.workspace):
-        kind = found.document.kind
-        if found.name not in builtin.suggested_names(release, kind):
+    for item in effective.workspace.objects():
+        document = item.document
+        if item.name not in builtin.suggested_names(release, document.kind):
             continue
-        value = found.metadata.annotations.get(builtin.AUTOUPDATE)
-        # Any value but a true one: the spec was changed, so the server leaves it alone (shouldUpdateSpec). Without the
-        # annotation `kubectl apply` keeps the stored one, which is "true".
-        if (value is not None and value not in _TRUE) or found.document not in effective.own_documents:
+        value = item.metadata.annotations.get(builtin.AUTOUPDATE)
+        # With any value but a true one, the server keeps the changed spec (shouldUpdateSpec). Without the annotation,
+        # `kubectl apply` keeps the stored one, which is "true".
+        if (value is not None and value not in _TRUE) or document not in effective.own_documents:
             continue
-        how = f"With {builtin.AUTOUPDATE}: {quote(value)}" if value else f'Without {builtin.AUTOUPDATE}: "false"'
-        message = (
-            f"{quote(found.name)} is one of the server's own objects. {how} the server puts its own spec back within a minute"
-            ' of `kubectl apply`. Write the annotation with the value "false" to keep this spec'
+        yield Problem(
+            Place(document, _ANNOTATION if value is not None else _NAME),
+            f"changes of the suggested {document.kind} {quote(item.name)} do not last",
+            notes=("The API server restores its spec within a minute of kubectl apply.",),
+            help=f'set the annotation {builtin.AUTOUPDATE}: "false" to keep this spec',
+            fix=_set_annotation(document),
         )
-        place = Place(found.document, _ANNOTATION if value is not None else _NAME)
-        yield Problem(place, message, fix=_kept(found.document))
 
 
 def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
     """APF405."""
     release = effective.release
-    for found in objects(effective.workspace):
-        if not is_deleted_by_server(release, found.document):
+    for item in effective.workspace.objects():
+        document = item.document
+        if not is_deleted_by_server(release, document):
             continue
-        kind, value = found.document.kind, found.metadata.annotations[builtin.AUTOUPDATE]
-        life = builtin.lifetime(kind, found.name)
-        if life is not None and builtin.is_retired(release, kind, found.name):
-            why = f"servers up to {life[1].name} created it, and the object has the annotation"
-            # Nobody knows whether such an object is to stay: perhaps it is a copy, and may go.
-            advice = 'Remove it from your files, or write "false" to keep it as your own'
-        else:
-            why = f"{release.name} has no built-in object of this name, and the object has the annotation"
-            advice = 'Write "false", or leave the annotation out'
+        lifetime = builtin.lifetime(document.kind, item.name)
+        notes = [
+            f"The annotation {builtin.AUTOUPDATE} marks objects that the server maintains.",
+            f"Kubernetes {release.name} has no built-in object of this name.",
+        ]
+        suggestion = 'set the annotation to "false", or remove it'
+        if lifetime is not None and builtin.is_retired(release, document.kind, item.name):
+            notes[1] = f"The last release with a built-in object of this name is {lifetime[1].name}."
+            # Only the user knows whether the object should stay.
+            suggestion = 'remove the object, or set the annotation to "false" to keep it'
         yield Problem(
-            Place(found.document, _ANNOTATION),
-            f"the server of Kubernetes {release.name} deletes this {kind}: {why} {builtin.AUTOUPDATE}: {quote(value)}, which"
-            f" marks the server's own objects. {advice}",
-            fix=_kept(found.document, safe=life is None),
+            Place(document, _ANNOTATION),
+            f"Kubernetes {release.name} deletes the {document.kind} {quote(item.name)}",
+            notes=tuple(notes),
+            help=suggestion,
+            fix=_set_annotation(document, safe=lifetime is None),
         )
 
 
 def is_deleted_by_server(release: Release, document: Document) -> bool:
-    """Whether the server takes an object for an outdated one of its own."""
+    """Whether the server treats an object as an outdated one of its own."""
     value = document.at(*_ANNOTATION)
     return (
         release.maintains_objects
@@ -103,7 +175,7 @@ def is_deleted_by_server(release: Release, document: Document) -> bool:
     )
 
 
-def _kept(document: Document, *, safe: bool = True) -> Fix:
-    """Tells the server that the object is not its own to change or delete."""
-    title = f'write the annotation {builtin.AUTOUPDATE}: "false"'
-    return suggestions.set_field(document, _ANNOTATION, "false", title, safe=safe)
+def _set_annotation(document: Document, *, safe: bool = True) -> Fix:
+    """Make the server leave the object alone."""
+    title = f'set the annotation {builtin.AUTOUPDATE}: "false"'
+    return set_field(document, _ANNOTATION, "false", title, safe=safe)

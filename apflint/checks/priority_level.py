@@ -1,11 +1,9 @@
-"""APF301 to APF304, APF310 to APF312: the spec of a priority level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
+"""APF301 to APF304, APF310, APF312: the spec of a priority level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import builtin
-from apflint.checks.comparison import differences
 from apflint.finding import reject
 from apflint.fix import Fix, Insert
 from apflint.fixes.suggestions import correct_spelling, find_intended, remove_field, replace_value, set_field
@@ -202,28 +200,6 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
                 f"borrowingLimitPercent {limited.borrowing_limit_percent} is less than 0",
                 help="set borrowingLimitPercent to 0 or more; remove it for no limit",
             )
-
-
-def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF311."""
-    if not any(level.name in builtin.MANDATORY for level in workspace.priority_levels):
-        return
-    fixed = {level.name: level for level in builtin.workspace_objects(workspace.release).priority_levels}
-    for level in workspace.priority_levels:
-        if level.name not in builtin.MANDATORY:
-            continue
-        mine, theirs = level.spec, fixed[level.name].spec
-        free = ""
-        if level.name == "exempt":
-            # Only what is inside spec.exempt may be tuned: ValidateIfMandatoryPriorityLevelConfigurationObject.
-            mine, theirs = mine._replace(exempt=None), theirs._replace(exempt=None)
-            free = " Only what is under `spec.exempt` may be tuned." if workspace.release.has_exempt_field else ""
-        if mine != theirs:
-            message = (
-                f"the level {quote(level.name)} is fixed in every cluster, and this one differs in"
-                f" {differences(mine, theirs, level.document.version)}.{free} Restore the spec, or remove the object: the server creates it on its own. Labels and annotations can be changed"
-            )
-            yield reject(Place(level.document, ("spec",), key=True), "FieldValueInvalid", message)
 
 
 def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:

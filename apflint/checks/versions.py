@@ -1,23 +1,23 @@
-"""APF701, APF702, APF704: API versions, and what changes its meaning from one to the other."""
+"""APF701, APF702, APF704, APF705: what changes between API versions and between releases."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.exports import is_exported
+from apflint import builtin
+from apflint.checks.metadata import is_exported
+from apflint.checks.objects import is_deleted_by_server
 from apflint.finding import Problem
-from apflint.fixes import suggestions
-from apflint.load.document import GROUP
+from apflint.fixes.suggestions import set_field
 from apflint.location import Place
 from apflint.model import PRESERVE_ZERO, shares_field
-from apflint.releases import api_version
-from apflint.wording import listed, quote
+from apflint.releases import GROUP, api_version
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective import Effective
-    from apflint.finding import Severity
     from apflint.load.document import Document
     from apflint.releases import Release
 
@@ -26,25 +26,28 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
     """APF701."""
     release = effective.release
     untouched = _untouched_exports(effective)
-    switched_on: set[str] = set()
+    reported: set[str] = set()
     for manifest in effective.workspace.manifests:
         version = manifest.document.version
-        if version not in release.served:
-            message = f"{_not_served(version, release)}. {_use_instead(version, release)}"
-            # Where there is no other version, whoever has these objects has switched this one on.
-            only = not release.served and version in release.on_request
-            if only and manifest.document in untouched:
-                continue  # a server of this release sent it
-            severity: Severity | None = "info" if only else None
-            # How the server is started is one cause, whatever the number of objects.
-            covered = only and version in switched_on
-            yield Problem(Place(manifest.document, ("apiVersion",)), message, severity=severity, covered=covered)
-            if only:
-                switched_on.add(version)
+        if version in release.served:
+            continue
+        # If there is no other version, whoever has these objects has enabled this one: an info, once for all objects.
+        is_only_version = not release.served and version in release.on_request
+        if is_only_version and manifest.document in untouched:
+            continue  # a server of this release returned it
+        yield Problem(
+            Place(manifest.document, ("apiVersion",)),
+            _describe_unserved(version, release),
+            notes=() if is_only_version else ("kubectl apply fails.",),
+            help=_suggest_version(version, release),
+            severity="info" if is_only_version else None,
+            covered=is_only_version and version in reported,
+        )
+        reported.add(version)
 
 
 def _untouched_exports(effective: Effective) -> set[Document]:
-    """The documents that a server sent and that say what its release has built in."""
+    """Return the documents of objects that a server returned and that are built in."""
     exported = {
         manifest.document
         for manifest in effective.workspace.manifests
@@ -53,32 +56,29 @@ def _untouched_exports(effective: Effective) -> set[Document]:
     return exported - effective.own_documents if exported else exported
 
 
-def _not_served(version: str, release: Release) -> str:
+def _describe_unserved(version: str, release: Release) -> str:
     if not version:
         return f"apiVersion has no version after {quote(GROUP)}"
     life = api_version(version)
     if life is None:
-        return f"{quote(version)} is no version of {GROUP}, in any release of Kubernetes"
-    if life.introduced > release.minor:
-        return f"Kubernetes {release.name} does not serve {version} yet: it came with 1.{life.introduced}"
+        return f"unknown version {quote(version)} of {GROUP}"
     if version in release.on_request:
-        return f"Kubernetes {release.name} serves {version} only when it is started with --runtime-config"
-    if not life.by_default:
-        return f"Kubernetes {release.name} does not serve {version}: it was an alpha version, and gone with 1.{life.removed}"
-    return f"Kubernetes {release.name} does not serve {version} any more: it was removed in 1.{life.removed}"
+        return f"Kubernetes {release.name} serves {version} only with --runtime-config"
+    changed = f"added in 1.{life.introduced}" if life.introduced > release.minor else f"removed in 1.{life.removed}"
+    return f"Kubernetes {release.name} does not serve {version}: it was {changed}"
 
 
-def _use_instead(version: str, release: Release) -> str:
+def _suggest_version(version: str, release: Release) -> str:
     if not release.served:
-        return (
-            f"It has no other version: start it with --runtime-config={GROUP}/{release.on_request[0]}=true, or leave the file"
-            " out"
-        )
-    served = listed((f"{GROUP}/{each}" for each in release.served), "and")
-    life, newest = api_version(version), release.served[0]
-    older = life is not None and life.introduced < release.minor
-    moved = f", and `apflint migrate --to {newest}` moves the manifest there" if older else ""
-    return f"`kubectl apply` fails. It serves {served}{moved}"
+        return f"start kube-apiserver with --runtime-config={GROUP}/{release.on_request[0]}=true, or remove the file"
+    life = api_version(version)
+    if life is not None and life.introduced < release.minor:
+        return _suggest_migration(release.served[0])
+    return f"use {join_words(f'{GROUP}/{served}' for served in release.served)}"
+
+
+def _suggest_migration(version: str) -> str:
+    return f"use {GROUP}/{version}: apflint migrate --to {version}"
 
 
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
@@ -90,37 +90,58 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
         if manifest.document in untouched:
             continue  # nobody applies it, and the server chose the version
         if version in release.served and (deprecation := release.deprecated(version)):
-            message = (
-                f"{version} is deprecated since Kubernetes {deprecation.since} and gone from {deprecation.removed_in} on."
-                f" Kubernetes {release.name} serves {GROUP}/{deprecation.replacement} as well, and `apflint migrate --to {deprecation.replacement}` moves the manifest there"
+            yield Problem(
+                Place(manifest.document, ("apiVersion",)),
+                f"{version} is deprecated since Kubernetes {deprecation.since} and removed in {deprecation.removed_in}",
+                help=_suggest_migration(deprecation.replacement),
             )
-            yield Problem(Place(manifest.document, ("apiVersion",)), message)
 
 
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
     """APF704."""
+    release = effective.release
     for level in effective.priority_levels:
-        version = level.document.version
-        field = shares_field(version)
-        path = ("spec", "limited", field)
-        written = level.document.at(*path)
-        annotated = PRESERVE_ZERO in level.metadata.annotations
-        if version == "v1" or level.spec.type != "Limited" or level.spec.limited is None:
+        version, limited = level.document.version, level.spec.limited
+        if version == "v1" or level.spec.type != "Limited" or limited is None:
             continue
-        if written == 0 and level.spec.limited.shares == 30:
-            message = (
-                f"{field}: 0 means 30 shares in {version}; in v1, from Kubernetes 1.30 on, it means none."
-                f" Write 30 if that is meant{_newer(effective.release)}"
+        field = shares_field(version)
+        place = Place(level.document, ("spec", "limited", field))
+        written = level.document.at(*place.path)
+        if written == 0 and limited.shares == 30:
+            has_zero = "v1" in release.served and release.allows_zero_shares
+            yield Problem(
+                place,
+                f"{field} 0 means 30 shares in {version}, but 0 shares in v1",
+                notes=("In v1, this is so from Kubernetes 1.30 on.",),
+                help=f"set {field} to 30, or use v1 for 0 shares" if has_zero else f"set {field} to 30",
             )
-            yield Problem(Place(level.document, path), message)
-        elif written is None and annotated and level.spec.limited.shares == 0 and effective.release.allows_zero_shares:
-            message = (
-                f"{field} is absent, which the annotation {PRESERVE_ZERO} turns into 0 shares here; in v1 absent means 30."
-                f" Write {field}: 0"
+        elif (
+            written is None
+            and limited.shares == 0
+            and PRESERVE_ZERO in level.metadata.annotations
+            and release.allows_zero_shares
+        ):
+            yield Problem(
+                place,
+                f"absent {field} means 0 shares in {version} with this annotation, but 30 in v1",
+                notes=(f"The annotation {PRESERVE_ZERO} keeps 0 shares in v1beta3.",),
+                help=f"set {field} to 0",
+                fix=set_field(place.document, place.path, 0, f"set {field} to 0", safe=True),
             )
-            fix = suggestions.set_field(level.document, path, 0, f"write {field}: 0", safe=True)
-            yield Problem(Place(level.document, path), message, fix=fix)
 
 
-def _newer(release: Release) -> str:
-    return ", or 0 with v1 if none is" if "v1" in release.served and release.allows_zero_shares else ""
+def default_object_gone(effective: Effective) -> Iterator[Problem]:
+    """APF705."""
+    release = effective.release
+    for manifest in effective.workspace.manifests:
+        document = manifest.document
+        if builtin.is_retired(release, document.kind, document.name):
+            lifetime = builtin.lifetime(document.kind, document.name)
+            last = lifetime[1].name if lifetime else ""
+            yield Problem(
+                Place(document, ("metadata", "name")),
+                f"{document.kind} {quote(document.name)} is not built in after Kubernetes {last}",
+                notes=("This manifest creates an object instead of changing a built-in one.",),
+                help="remove it, or rename it",
+                covered=is_deleted_by_server(release, document),  # APF405 explains that
+            )

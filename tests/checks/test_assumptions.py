@@ -31,8 +31,8 @@ def test_a_closed_world_is_severer(rule: str, manifest: dict[str, Any], opened: 
 
 @pytest.mark.parametrize(("rule", "manifest"), [("APF401", DANGLING), ("APF403", UNUSED)])
 def test_only_an_open_world_asks_for_context(rule: str, manifest: dict[str, Any]) -> None:
-    assert "--context" in findings(manifest, only=rule)[0].message
-    assert "--context" not in findings(manifest, only=rule, assumptions=COMPLETE)[0].message
+    assert "--context" in str(findings(manifest, only=rule)[0].help)
+    assert "--context" not in str(findings(manifest, only=rule, assumptions=COMPLETE)[0].help)
 
 
 def test_other_rules_are_the_same_in_both_worlds() -> None:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
-from support.builders import findings, flow_schema, priority_level
+import pytest
+from support.builders import findings, findings_in_text, flow_schema, priority_level
+
+from apflint.checks.objects import find_differences
+from apflint.model import LimitedPriorityLevelConfiguration, LimitResponse, QueuingConfiguration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_a_mandatory_level_that_was_changed_is_shown_at_the_word_spec() -> None:
@@ -32,8 +40,8 @@ def test_a_leftover_of_an_earlier_release_that_the_server_deletes_may_be_removed
     leftover = flow_schema("endpoint-controller")
     leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "true"}
     (found,) = findings(leftover, only="APF405")
-    assert "servers up to 1.33 created it" in found.message
-    assert found.message.endswith('Remove it from your files, or write "false" to keep it as your own')
+    assert "The last release with a built-in object of this name is 1.33." in found.notes
+    assert found.help == 'remove the object, or set the annotation to "false" to keep it'
 
 
 def test_suggested_objects_are_told_wherever_they_stand() -> None:
@@ -42,3 +50,37 @@ def test_suggested_objects_are_told_wherever_they_stand() -> None:
     objects = (flow_schema("a"), kept, flow_schema("probes"), priority_level("x"), priority_level("workload-low", 77))
     told = findings(*objects, only="APF404")
     assert [found.object.name for found in told if found.object] == ["probes", "workload-low"]
+
+
+@pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True", "0", "f", "yes", "tRUE", "false", ""])
+def test_annotation_is_parsed_as_the_server_parses_it(value: str) -> None:
+    level = priority_level("workload-low", 77)
+    level["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": value}
+    found = findings(level, only="APF404")
+    assert len(found) == (value in ("1", "t", "T", "TRUE", "true", "True"))
+
+
+def test_differences_of_specs_are_named_as_in_the_version() -> None:
+    def limited(shares: int, queues: int | None, borrowing: int | None = None) -> LimitedPriorityLevelConfiguration:
+        queuing = None if queues is None else QueuingConfiguration(queues, 6, 50)
+        return LimitedPriorityLevelConfiguration(
+            shares, LimitResponse("Queue" if queuing else "Reject", queuing), 0, borrowing
+        )
+
+    spec = limited(5, 64)
+    for other, version, differences in (
+        (spec, "v1", []),
+        (limited(30, 64), "v1", ["nominalConcurrencyShares (5 instead of 30)"]),
+        (limited(30, 64), "v1beta2", ["assuredConcurrencyShares (5 instead of 30)"]),
+        (limited(5, 128), "v1", ["limitResponse.queuing.queues (64 instead of 128)"]),
+        (limited(5, 64, 7), "v1", ["borrowingLimitPercent (absent instead of 7)"]),
+        (limited(5, None), "v1", ['limitResponse.type ("Queue" instead of "Reject")', "limitResponse.queuing"]),
+    ):
+        assert list(find_differences(spec, other, version)) == differences
+
+
+@pytest.mark.parametrize("build", [flow_schema, priority_level])
+def test_changed_mandatory_object_is_reported_at_the_key_spec(build: Callable[[str], dict[str, Any]]) -> None:
+    text = json.dumps(build("catch-all"))
+    found = [finding for finding in findings_in_text(text) if finding.rule in ("APF215", "APF311")]
+    assert [text[finding.span.column - 1 : finding.span.end_column - 1] for finding in found] == ['"spec"']

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.builders import COMPLETE, OPEN, effective, findings, flow_schema, priority_level
 
-from apflint.effective import Assumptions
 from apflint.engine import Options, check
 from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
+    from apflint.effective import Assumptions
     from apflint.finding import Finding
 
 SOURCE = "# Source: chart/templates/apf.yaml\n"
@@ -68,29 +68,38 @@ DANGLING = flow_schema("ci", "batch")
 UNUSED = priority_level("batch")
 
 
-def test_a_missing_level_of_another_release_is_named() -> None:
-    ours = flow_schema("a", "node-high", version="v1beta1")
-    for assumptions, advice in (
-        (COMPLETE, ""),
-        (OPEN, ". If the level is defined elsewhere, name its file with --context"),
-    ):
-        (found,) = findings(ours, kubernetes="1.21", only="APF401", assumptions=assumptions)
-        assert found.message.endswith(
-            f" Servers create a level of this name in Kubernetes 1.22 to {NEWEST.name}{advice}"
-        )
+CONTEXT = "if it is defined elsewhere, add its file with --context"
 
 
-def test_a_missing_level_with_a_near_one() -> None:
-    (found,) = findings(flow_schema("a", "global-defaults"), only="APF401")
-    assert 'Did you mean "global-default"' in found.message
+@pytest.mark.parametrize(("assumptions", "help_text"), [(COMPLETE, None), (OPEN, CONTEXT)])
+def test_missing_level_of_another_release_names_the_releases(assumptions: Assumptions, help_text: str | None) -> None:
+    schema = flow_schema("a", "node-high", version="v1beta1")
+    (finding,) = findings(schema, kubernetes="1.21", only="APF401", assumptions=assumptions)
+    assert finding.notes[1] == f"Kubernetes 1.22 to {NEWEST.name} create a priority level of this name."
+    assert finding.help == help_text
 
 
-@pytest.mark.parametrize("complete", [True, False])
-def test_a_missing_level_with_none_near(complete: bool) -> None:
-    (found,) = findings(flow_schema("a", "qqq"), only="APF401", assumptions=Assumptions(complete=complete))
-    advice = "" if complete else ". If the level is defined elsewhere, name its file with --context"
-    assert found.message.startswith('there is no priority level "qqq"')
-    assert found.message.endswith(f"in the end to global-default or catch-all{advice}")
+def test_missing_level_with_a_similar_one() -> None:
+    (finding,) = findings(flow_schema("a", "global-defaults"), only="APF401")
+    assert finding.message == 'unknown priority level "global-defaults"'
+    assert finding.help == f'did you mean "global-default"? {CONTEXT}'
+
+
+@pytest.mark.parametrize(
+    ("assumptions", "message", "help_text"),
+    [(COMPLETE, 'priority level "qqq" does not exist', None), (OPEN, 'unknown priority level "qqq"', CONTEXT)],
+)
+def test_missing_level_without_a_similar_one(assumptions: Assumptions, message: str, help_text: str | None) -> None:
+    (finding,) = findings(flow_schema("a", "qqq"), only="APF401", assumptions=assumptions)
+    assert finding.message == message
+    assert finding.help == help_text
+
+
+def test_seats_of_an_unused_level_are_counted() -> None:
+    (finding,) = findings(priority_level("batch", 30), only="APF403")
+    assert finding.notes == ("It still takes 66 of 600 seats from the other priority levels.",)
+    (finding,) = findings(priority_level("batch", 0), only="APF403")
+    assert not finding.notes
 
 
 def test_a_level_that_is_refused_is_not_missing() -> None:
@@ -100,29 +109,29 @@ def test_a_level_that_is_refused_is_not_missing() -> None:
 
 
 @pytest.mark.parametrize("written", ["workload-lwo", "workload-low2", "workloadlow", "workload-luw"])
-def test_among_many_levels_the_one_that_is_a_letter_off_is_named(written: str) -> None:
+def test_level_with_a_typo_is_suggested_among_many_levels(written: str) -> None:
     many = [priority_level(f"team-{number:03}", 1) for number in range(120)]
-    (found,) = findings(*many, flow_schema("a", written), only="APF401")
-    assert 'Did you mean "workload-low"?' in found.message
+    (finding,) = findings(*many, flow_schema("a", written), only="APF401")
+    assert finding.help == f'did you mean "workload-low"? {CONTEXT}'
     (other,) = findings(*many, flow_schema("a", "quite-another"), only="APF401")
-    assert "Did you mean" not in other.message
+    assert other.help == CONTEXT
 
 
-def test_up_to_a_hundred_levels_are_compared_with_a_name_whatever_is_wrong_with_it() -> None:
+def test_similar_level_is_suggested_among_up_to_100_levels() -> None:
     own = 100 - len(effective().configuration.levels)
     for count, hint in ((own, True), (own + 1, False)):
         levels = (
             priority_level("payment-processing", 1),
             *(priority_level(f"team-{number:03}", 1) for number in range(count - 1)),
         )
-        (found,) = findings(*levels, flow_schema("a", "payment-processing-eu"), only="APF401")
-        assert ('Did you mean "payment-processing"?' in found.message) is hint
+        (finding,) = findings(*levels, flow_schema("a", "payment-processing-eu"), only="APF401")
+        assert str(finding.help).startswith('did you mean "payment-processing"?') is hint
 
 
 def test_a_missing_level_of_another_release_with_a_near_one_has_no_fix() -> None:
     ours = priority_level("node-highs", version="v1beta1")
     (found,) = findings(ours, flow_schema("a", "node-high", version="v1beta1"), kubernetes="1.21", only="APF401")
-    assert 'Did you mean "node-highs"' in found.message
+    assert str(found.help).startswith('did you mean "node-highs"?')
     assert found.fix is None
     (other,) = findings(ours, flow_schema("a", "node-hihgs", version="v1beta1"), kubernetes="1.21", only="APF401")
     assert other.fix is not None

@@ -24,7 +24,7 @@ def test_a_session(folder: Path) -> None:
         # What is not open is shown as well.
         [found] = editor.until(flow, ["APF203"])
         assert found["range"] == span(9, 10, 16)
-        assert found["message"].startswith('"byUser" is no type of distinguisherMethod')
+        assert found["message"].startswith('unknown distinguisherMethod type "byUser"')
         assert (found["severity"], found["source"]) == (1, "apflint")
         assert found["codeDescription"]["href"].endswith("/APF203.md")
 

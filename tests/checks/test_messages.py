@@ -1,0 +1,86 @@
+"""What each rule reports about the bad examples on its page, and the form of messages, notes and help.
+
+After a change: `python -m pytest tests/checks/test_messages.py --snapshot-update`, and review what git shows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from support.rule_examples import parse_examples
+
+from apflint import catalogue
+from apflint.checks import CHECKS, rules_of
+from apflint.engine import Options, check
+from apflint.location import field_path
+from apflint.releases import release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from apflint.finding import Finding
+
+MAX_MESSAGE_LENGTH = 100
+"""Characters of a message, quoted values and field paths not counted."""
+NAMES = ("API server", "FlowSchema", "Kubernetes", "PriorityLevelConfiguration", "YAML")
+"""Names that begin with a capital letter wherever they are."""
+
+
+def findings_of_examples(rule_id: str) -> Iterator[tuple[int, list[Finding]]]:
+    """Yield the number of each bad example on the page of a rule, and the findings of the rule."""
+    for number, example in enumerate(parse_examples(catalogue.read_rule(rule_id)), 1):
+        if example.kind == "bad":
+            options = Options(rules=tuple(CHECKS))
+            if example.kubernetes is not None:
+                options = options._replace(kubernetes=release(example.kubernetes))
+            found = check([(example.file, example.text.encode())], options).findings
+            yield number, [finding for finding in found if finding.rule == rule_id]
+
+
+def describe(finding: Finding) -> Iterator[str]:
+    """Yield lines with everything that a rule reports."""
+    span = finding.span
+    yield f"{span.line}:{span.column} {finding.severity} {finding.field}: {finding.message}"
+    yield from (f"    note: {note}" for note in finding.notes)
+    labeled = (("help", finding.help), ("example", finding.example))
+    yield from (f"    {label}: {text}" for label, text in labeled if text)
+    if finding.apiserver is not None:
+        yield f"    apiserver: {finding.apiserver.reason} {finding.apiserver.field}".rstrip()
+    for other in finding.related:
+        yield f"    related: {other.message} ({other.file}:{other.span.line})"
+    if finding.fix is not None:
+        yield f"    fix ({'safe' if finding.fix.safe else 'unsafe'}): {finding.fix.title}"
+        for operation in finding.fix.operations:
+            _, *values = operation
+            name = type(operation).__name__.lower()
+            yield " ".join((f"        {name} {field_path(operation.path)}", *map(repr, values)))
+
+
+@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+def test_messages(rule_id: str, snapshot: SnapshotAssertion) -> None:
+    lines = []
+    for number, found in findings_of_examples(rule_id):
+        lines += [f"example {number}", *(line for finding in found for line in describe(finding))]
+    assert "\n".join(lines) == snapshot
+
+
+@pytest.mark.parametrize(
+    "rule_id", [rule for rule in catalogue.list_ids() if "APF1" < rule < "APF9" and rule not in rules_of("analysis")]
+)
+def test_form_of_messages_notes_and_help(rule_id: str) -> None:
+    for _, found in findings_of_examples(rule_id):
+        assert found
+        for finding in found:
+            message = re.sub(r'"[^"]*"|[\w./-]+/[\w./-]+|\b\w+(\.\w+)+\b', "x", finding.message)
+            assert message[0].islower() or finding.message.startswith(NAMES), message
+            assert not re.search(r"[.!?](\s|$)", message), message
+            assert len(message) <= MAX_MESSAGE_LENGTH, message
+            for note in finding.notes:
+                assert note.endswith("."), note
+            if finding.help is not None:
+                assert not finding.help.endswith("."), finding.help
+                assert finding.help[0].islower(), finding.help
