@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.fix import Edit, Fix, Remove
-from apflint.wording import listed, quote
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -23,7 +23,7 @@ def removal(suppressions: list[Suppression]) -> Fix:
     source, numbers = place.source, {one.number for one in parts}
     if len(numbers) == len(parts[0].rules):
         return Fix("remove the comment", safe=True, edits=(_without_comment(source, *parts[0].comment),))
-    names = listed((quote(one.written) for one in suppressions), "and")
+    names = join_words((quote(one.written) for one in suppressions), "and")
     edits = tuple(_without(parts[0].rules, numbers))
     return Fix(f"remove {names} from the comment", safe=True, edits=edits)
 

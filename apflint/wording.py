@@ -85,11 +85,3 @@ def suggest(word: str, known: Iterable[str], maximum: int = 1) -> str:
     """Return ` Did you mean "x"?`, a sentence to append to the message of a user error, or an empty string."""
     question = did_you_mean(word, known, maximum)
     return f" D{question[1:]}" if question else ""
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that resembles `word` most, or None if none does."""
-    return next(iter(find_similar(word, known)), None)
-
-
-listed, several = join_words, join_some

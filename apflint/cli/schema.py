@@ -8,7 +8,7 @@ from apflint.load.document import KINDS
 from apflint.package_data import find_data_directory
 from apflint.releases import API_VERSIONS
 from apflint.schema import load_schema
-from apflint.wording import listed, quote, suggest
+from apflint.wording import join_words, quote, suggest
 
 FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report": "apflint-report.json"}
 """Name -> the schema of settings, of policy tests, and of the output of `check --format json`."""
@@ -25,11 +25,11 @@ def show(kind: str, version: str) -> str:
     if kind not in _KINDS:
         known = (*_KINDS, *FILES)
         raise ValueError(
-            f"{quote(kind)} is no kind of API Priority and Fairness, and no file of apflint: {listed(known)}."
+            f"{quote(kind)} is no kind of API Priority and Fairness, and no file of apflint: {join_words(known)}."
             f"{suggest(kind, known)}"
         )
     version = version.rpartition("/")[2]
     versions = [life.name for life in API_VERSIONS]
     if version not in versions:
-        raise ValueError(f"{quote(version)} is no API version: {listed(versions)}.{suggest(version, versions)}")
+        raise ValueError(f"{quote(version)} is no API version: {join_words(versions)}.{suggest(version, versions)}")
     return json.dumps(load_schema(kind, version), indent=2, ensure_ascii=False) + "\n"

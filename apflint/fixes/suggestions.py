@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.fix import Fix, Insert, Operation, Remove, Set
-from apflint.wording import MAX_WORD_LENGTH, join_some, measure_similarity, nearest, quote
+from apflint.wording import MAX_WORD_LENGTH, find_similar, join_some, measure_similarity, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ def _find_intended(word: str, known: tuple[str, ...]) -> str | None:
             best, *others = sorted(alike, key=lambda other: -measure_similarity(lower, other.lower()))
             lead = measure_similarity(lower, best.lower()) - _MIN_LEAD
             is_clear = all(measure_similarity(lower, other.lower()) <= lead for other in others[:1])
-            return best if is_clear and nearest(word, known) == best else None
+            return best if is_clear and find_similar(word, known) == (best,) else None
     return None
 
 

@@ -8,7 +8,7 @@ from apflint.fix import Fix, Nest, Rename
 from apflint.fixes.suggestions import find_intended, remove_field
 from apflint.model import SUBJECT_FIELDS, shares_field
 from apflint.schema import find_field_paths
-from apflint.wording import join_words, nearest, quote
+from apflint.wording import find_similar, join_words, quote
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -44,7 +44,7 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
         return remove_field(path, safe=False)  # without it the FlowSchema matches more requests than intended
     intended = _find_intended_field(document, violation, release)
     if intended is None:
-        return _nest_fields(document, violation, release) if nearest(name, violation.known) is None else None
+        return None if find_similar(name, violation.known) else _nest_fields(document, violation, release)
     owner = _mapping(document, path[:-1])
     unknown = [key for key in owner if key not in violation.known]
     if len(unknown) > _MAX_COMPARED_FIELDS:

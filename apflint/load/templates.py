@@ -80,11 +80,3 @@ def is_patch(value: dict[str, object]) -> bool:
     if "$patch" in value or ("patch" in value and "spec" not in value):
         return True
     return any(isinstance(part, dict) and "$patch" in part for part in value.values())
-
-
-def placeholder_hint(value: str) -> str:
-    """Return a sentence, after a space, for a value that a template should have filled in, or an empty string."""
-    found = find_placeholder(value)
-    return (
-        f" {quote(found)} looks like a placeholder: render the file before it is checked or applied." if found else ""
-    )

@@ -16,7 +16,7 @@ from apflint.settings.discovery import find_git_root
 from apflint.settings.model import KEYS
 from apflint.settings.patterns import Patterns
 from apflint.settings.toml import parse_toml, read_settings_bytes
-from apflint.wording import listed, suggest
+from apflint.wording import join_words, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -162,7 +162,7 @@ def _parse_choice(choices: Sequence[str]) -> Callable[[Any, str, str], str]:
     def parse(value: Any, place: str, _directory: str) -> str:
         if value not in choices:
             hint = suggest(str(value), choices)
-            raise UserError(f"{place}: invalid value {value!r}: use {listed(choices)}.{hint}")
+            raise UserError(f"{place}: invalid value {value!r}: use {join_words(choices)}.{hint}")
         return str(value)
 
     return parse
