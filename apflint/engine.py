@@ -77,12 +77,12 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
     problems: Iterable[tuple[str, Problem]] = run.find(options.rules, covered=options.covered)
     suppressed = 0
     if options.suppressions and any("apflint" in part.source.text for part in loaded):
-        from apflint.suppression import set_aside
+        from apflint.suppressions.matching import apply_suppressions
 
         # Rejected objects were not analyzed: whether suppressions of such rules have an effect is unknown.
-        judged = set(options.rules) - rules_of("analysis") if run.rejected else options.rules
-        kept, suppressed, about = set_aside(
-            loaded, list(problems), judged, options.rules, options.max_findings_per_rule
+        complete = set(options.rules) - rules_of("analysis") if run.rejected else options.rules
+        kept, suppressed, about = apply_suppressions(
+            loaded, list(problems), complete, options.rules, options.max_findings_per_rule
         )
         problems = (*kept, *about)
     findings = [

@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "lsp"),
     ("baseline", "diff", "edit", "graph", "inputs", "output", "policy", "settings"),
     ("engine",),
-    ("checks", "fixes", "rule_selection", "suppression", "suppression_mistakes", "suppression_removal", "suppressions"),
+    ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),
     ("proofs",),
     ("requests",),
@@ -37,7 +37,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 KNOWN_CYCLES = (
     {"cli.manual", "cli.manual.ask", "cli.manual.edit", "cli.manual.editor", "cli.manual.lint", "cli.manual.pages"},
-    {"load.syntax_errors", "load.yaml"},
     {"inputs.files", "inputs.walk"},
     {"cli.check", "cli.fix"},
     {

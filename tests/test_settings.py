@@ -376,7 +376,7 @@ def test_the_schema_has_the_keys_and_choices(root: Path) -> None:
 def test_without_a_file_nobody_pays_for_reading_one(project: Path) -> None:
     code = (
         "import sys; from apflint.cli.app import run; run(['check', 'a.yaml']);"
-        "print([m for m in ('tomllib', 'apflint.settings.file', 'apflint.suppression') if m in sys.modules])"
+        "print([m for m in ('tomllib', 'apflint.settings.file', 'apflint.suppressions.matching') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project, env=UNMEASURED, capture_output=True, text=True, check=True

@@ -9,7 +9,7 @@ from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
 from apflint.finding import SEVERITIES
 from apflint.fix import Remove, Rename
 from apflint.location import field_path
-from apflint.suppression import RULES as SUPPRESSION_RULES
+from apflint.suppressions import SUPPRESSION_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator

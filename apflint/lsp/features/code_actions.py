@@ -17,7 +17,7 @@ from apflint.lsp.convert import offset_at, offsets_of_span, text_edits
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.partial_yaml import document_at
 from apflint.lsp.server import Server, server
-from apflint.suppression import RULES
+from apflint.suppressions import SUPPRESSION_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -104,7 +104,7 @@ def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterato
     for finding in findings:
         by_rule.setdefault((finding.rule, finding.span.line), []).append(finding)
     for (rule, line), of_rule in by_rule.items():
-        if rule in RULES or source.name.endswith(".json"):
+        if rule in SUPPRESSION_RULES or source.name.endswith(".json"):
             continue
         edit = _add_to_comment(source, rule, line)
         at, _ = offsets_of_span(source, of_rule[0].span)
