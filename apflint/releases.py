@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from apflint.errors import UserError
 from apflint.record import NamedTuple
 
 # `1.36`, `v1.36`, `1.36.2`, and what servers of vendors call themselves: `v1.36.2-gke.100`, `v1.36.2+k3s1`.
@@ -237,16 +238,16 @@ NEWEST = RELEASES[-1]
 
 
 def release(text: str) -> Release:
-    """The release that a text such as `1.36`, `v1.36` or `v1.36.2` means. ValueError, fit to be shown, if there is none."""
+    """The release that a text such as `1.36`, `v1.36` or `v1.36.2` means. Raises UserError if it is not known."""
     known = f"apflint knows Kubernetes {RELEASES[0].name} to {NEWEST.name}"
     match = _SPELLING.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f'"{text}" is no release of Kubernetes. Write it like "{NEWEST.name}"; {known}.')
+        raise UserError(f'"{text}" is not a Kubernetes release. Write it like "{NEWEST.name}"; {known}')
     minor = int(match[1])
     if OLDEST_MINOR <= minor <= NEWEST_MINOR:
         return RELEASES[minor - OLDEST_MINOR]
     if minor in (2, 3):
         # A YAML or TOML number 1.30 arrives here as 1.3.
-        raise ValueError(f'"{text}" is too old: {known}. Did you mean "1.{minor}0"?')
+        raise UserError(f'"{text}" is too old: {known}. Did you mean "1.{minor}0"?')
     age, nearest = ("old", RELEASES[0]) if minor < OLDEST_MINOR else ("new", NEWEST)
-    raise ValueError(f'"{text}" is too {age}: {known}. The nearest is "{nearest.name}".')
+    raise UserError(f'"{text}" is too {age}: {known}. The nearest is "{nearest.name}"')

@@ -103,7 +103,7 @@ def test_an_unreadable_path_is_named_and_the_others_are_checked(
             'No rule has the id, the prefix or the name "APF2O3". Did you mean "APF213" or "APF203"?',
         ),
         (["check", "--ignore", "unknown-fields"], 'Did you mean "unknown-field"'),
-        (["check", "--kubernetes", "2.0"], '"2.0" is no release of Kubernetes'),
+        (["check", "--kubernetes", "2.0"], '"2.0" is not a Kubernetes release'),
         (["check", "--kubernetes", "1.99"], "apflint knows Kubernetes 1.18 to 1.37"),
         (["check", "--fail-on", "fatal"], "fatal"),
         (["check", "--formt", "json"], "No such option: --formt"),

@@ -135,15 +135,15 @@ def test_spellings_of_a_release(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("1.17", 'is too old: apflint knows Kubernetes 1.18 to 1.37. The nearest is "1.18".'),
-        ("1.38", 'is too new: apflint knows Kubernetes 1.18 to 1.37. The nearest is "1.37".'),
+        ("1.17", 'is too old: apflint knows Kubernetes 1.18 to 1.37. The nearest is "1.18"'),
+        ("1.38", 'is too new: apflint knows Kubernetes 1.18 to 1.37. The nearest is "1.37"'),
         ("1.3", 'Did you mean "1.30"?'),
-        ("latest", 'is no release of Kubernetes. Write it like "1.37"'),
-        ("", "is no release of Kubernetes"),
-        ("1", "is no release of Kubernetes"),
-        ("2.1", "is no release of Kubernetes"),
-        ("1.31.", "is no release of Kubernetes"),
-        ("1.٣١", "is no release of Kubernetes"),
+        ("latest", 'is not a Kubernetes release. Write it like "1.37"'),
+        ("", "is not a Kubernetes release"),
+        ("1", "is not a Kubernetes release"),
+        ("2.1", "is not a Kubernetes release"),
+        ("1.31.", "is not a Kubernetes release"),
+        ("1.٣١", "is not a Kubernetes release"),
     ],
 )
 def test_what_is_no_known_release(text: str, said: str) -> None:

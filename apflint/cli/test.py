@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
+from apflint.errors import UserError
 from apflint.inputs import files
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.load.source import STDIN
 from apflint.location import Span
-from apflint.policy.reading import Mistake, read
+from apflint.policy.fields import Mistake
+from apflint.policy.parser import parse_suite
 from apflint.policy.results import FileResult, Run
 from apflint.releases import NEWEST, SERVER_CONCURRENCY
 
 if TYPE_CHECKING:
     from apflint.load.source import Source
-    from apflint.policy.suite import Suite
+    from apflint.policy.expectation import Suite
 
 _START = Span(1, 1, 1, 1)
 
@@ -78,7 +80,7 @@ def _tested(path: str, overrides: Overrides) -> FileResult:
     data = files.read(found)
     if isinstance(data, files.Unreadable):
         return _untested(found.name, None, f"{found.name}: {data.reason}")
-    reading = read(found.name, data)
+    reading = parse_suite(found.name, data)
     if reading.suite is None:
         return FileResult(found.name, reading.source, "", (), (), reading.mistakes)
     return _run(found.name, reading.source, reading.suite, overrides)
@@ -96,7 +98,7 @@ def _run(name: str, source: Source, suite: Suite, overrides: Overrides) -> FileR
     kubernetes = overrides.kubernetes or (suite.release or NEWEST).name
     try:
         known = read_cluster(paths, ClusterOptions(kubernetes), note)
-    except ValueError as error:
+    except UserError as error:
         if overrides.manifests:
             raise  # it is the command line that is wrong
         return _untested(name, source, str(error), document.span(("manifests",)))
@@ -104,7 +106,7 @@ def _run(name: str, source: Source, suite: Suite, overrides: Overrides) -> FileR
 
     seats = overrides.server_concurrency or suite.server_concurrency or SERVER_CONCURRENCY
     runner = Runner(suite, known.configuration, known.release, seats)
-    return FileResult(name, source, known.release.name, paths, tuple(runner.outcomes()))
+    return FileResult(name, source, known.release.name, paths, tuple(runner.run()))
 
 
 def _manifests(name: str, suite: Suite) -> tuple[str, ...] | None:

@@ -1,7 +1,4 @@
-"""What must hold of a configuration, written down by a team and tested: `apflint test`.
+"""Policy tests (`apflint test`): what a team requires of a configuration, proven for all requests or refuted by one.
 
-A suite is a small YAML file (docs/policy-tests.md) with examples, of which each is one request, and properties, which
-the decision procedure of `apflint.proofs` proves for all requests or refutes with one of them.
-
-    text → reading → Suite → running → Outcome → output/policy
+text -> parser -> Suite -> running -> Result -> apflint.output.policy
 """

@@ -1,24 +1,26 @@
-"""Holds the expectations of a suite against a configuration: what holds, what does not, and the request that shows it."""
+"""Compares the expectations of a suite with a configuration.
+
+Properties are proven in batches. The time of a proof grows with its formula, and the formula with every name that occurs in a
+property. The objects of the configuration are in each formula, so a batch contains about as many names as they do.
+"""
 
 from __future__ import annotations
 
 import shlex
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.deadline import find_deadline
 from apflint.evaluate.flows import find_flow
 from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.outcomes import explain_unclassified
-from apflint.location import Span
-from apflint.policy import conditions
-from apflint.policy.batches import batches, spoken_of
-from apflint.policy.destinations import Place, in_words, mismatches
-from apflint.policy.reading import Fields
-from apflint.policy.reasons import why_nothing, why_there
-from apflint.policy.suite import Example, Property
+from apflint.policy.conditions import describe_requests
+from apflint.policy.expectation import Destination, Example, Property, Requirement
+from apflint.policy.failure_reasons import explain_destination, explain_unreachable
+from apflint.policy.results import Result
 from apflint.proofs.conditions import Conditions
+from apflint.proofs.destinations import rules_of
 from apflint.proofs.parts import Witness
 from apflint.proofs.single import Analysis
 from apflint.wording import join_words, suggest
@@ -27,211 +29,212 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.match import RequestDigest
     from apflint.location import Path
-    from apflint.model import FlowSchema
-    from apflint.policy.suite import Destination, Expectation, Reachability, Suite
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.policy.expectation import Expectation, Reachability, Suite
     from apflint.releases import Release
 
-
-class Outcome(NamedTuple):
-    """What became of one expectation."""
-
-    test: Expectation
-    passed: bool
-    expected: str
-    """A sentence without its stop; also the name of a test that has none."""
-    happened: str = ""
-    """The same on what is so instead; "" for what passed."""
-    why: tuple[str, ...] = ()
-    """Sentences on why that is so."""
-    place: Path = ()
-    """What in the suite does not hold; () for what passed."""
-    span: Span = Span(1, 1, 1, 1)
-    """Where `place` is, or the key that tells the test."""
-    request: Witness | None = None
-    """The request of an example, or the one that refutes a property."""
-    goes: Place | None = None
-    """Where that request goes."""
-
-    @property
-    def name(self) -> str:
-        """The name that the suite gives it, otherwise what it expects."""
-        return self.test.name or self.expected
+_MIN_BATCH_VALUES = 128
+"""Minimum number of values of rules in a batch: about as many as in the built-in objects."""
 
 
 class Runner:
-    """Answers for one configuration. What was worked out for one expectation serves the others."""
+    """Runs a suite against one configuration."""
 
     def __init__(self, suite: Suite, configuration: Configuration, release: Release, server_concurrency: int) -> None:
         self.suite = suite
         self.configuration = configuration
+        self.analysis = Analysis(configuration, suite.world)
+        levels = tuple(configuration.levels.values())
         self._release = release
-        self.limits: Limits = compute_limits(
-            tuple(configuration.levels.values()), configuration.order, server_concurrency, release
-        )
-        self._levels = {level.name: level for level in self.limits.levels}
+        limits = compute_limits(levels, configuration.order, server_concurrency, release)
+        self._levels = {level.name: level for level in limits.levels}
         self._classify = Classifier(configuration)
-        self._analysis = Analysis(configuration, suite.world)
-        self._ends: dict[tuple[bool, Destination], tuple[FlowSchema, ...]] = {}
+        self._forbidden: dict[tuple[bool, Requirement], tuple[FlowSchema, ...]] = {}
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """One for each test, in order."""
-        for batch in batches(self.suite, self.configuration):
-            asked = Conditions(self.configuration, (*self.suite.but_for, *spoken_of(batch)), self.suite.world)
+    def run(self) -> Iterator[Result]:
+        """Yield the result of each expectation, in order."""
+        for batch in split_into_batches(self.suite, self.configuration):
+            rules = (*self.suite.excluded, *rules_of_properties(batch))
+            conditions = Conditions(self.configuration, rules, self.suite.world)
             for test in batch:
-                outcome = self._outcome(test, asked)
-                yield outcome._replace(span=self.suite.document.span(outcome.place or (*test.path, test.kind)))
+                claim = test.claim
+                if isinstance(claim, Example):
+                    result = self._check_example(test, claim)
+                elif isinstance(claim, Property):
+                    result = self._check_property(test, claim, conditions)
+                else:
+                    result = self._check_reachability(test, claim)
+                yield result._replace(span=self.suite.document.span(result.path or (*test.path, test.kind)))
 
-    def _outcome(self, test: Expectation, asked: Conditions) -> Outcome:
-        claim = test.claim
-        if isinstance(claim, Example):
-            return self._example(test, claim)
-        return self._property(test, claim, asked) if isinstance(claim, Property) else self._reachability(test, claim)
-
-    def _example(self, test: Expectation, claim: Example) -> Outcome:
-        request, wanted = claim.request, claim.reaches
-        expected = f"`{shlex.join(claim.words)}` reaches {in_words(wanted)}"
-        info, user = request.digest
-        record = {"user": user.name, "groups": list(user.groups)}
-        shown = Witness(request.digest, claim.words, record)
-        goes = self._place(request.digest)
-        failed = Outcome(test, False, expected, place=(*test.path, "request"), request=shown, goes=goes)
-        if missing := self._missing(wanted):
-            path, message = missing
-            return failed._replace(happened=message, place=path)
-        if unseen := explain_unclassified(info, find_deadline(request.url, info), self._release):
-            return failed._replace(happened="it reaches no priority level at all", why=(unseen,), goes=None)
-        wrong = mismatches(goes, wanted)
-        if not wrong:
-            return Outcome(test, True, expected, request=shown, goes=goes)
-        reasons = (*why_there(self.configuration, request.digest, goes, wanted), *request.notes)
-        return failed._replace(
-            happened="; ".join(message for _, message in wrong),
-            why=reasons,
-            place=_written(self.suite, wanted, wrong[0][0]),
+    def _check_example(self, test: Expectation, claim: Example) -> Result:
+        request, required = claim.request, claim.reaches
+        expected = f"`{shlex.join(claim.words)}` reaches {required.describe()}"
+        user = request.user
+        witness = Witness(request.digest, claim.words, {"user": user.name, "groups": list(user.groups)})
+        destination = self._find_destination(request.digest)
+        failure = Result(test, False, expected, path=(*test.path, "request"), request=witness, destination=destination)
+        if missing := self._find_missing(required):
+            return failure._replace(happened=missing[1], path=missing[0])
+        deadline = find_deadline(request.url, request.info)
+        if reason := explain_unclassified(request.info, deadline, self._release):
+            return failure._replace(happened="it reaches no priority level", reasons=(reason,), destination=None)
+        mismatches = required.find_mismatches(destination)
+        if not mismatches:
+            return Result(test, True, expected, request=witness, destination=destination)
+        reasons = explain_destination(self.configuration, request.digest, destination, required)
+        return failure._replace(
+            happened="; ".join(mismatches.values()),
+            reasons=(*reasons, *request.notes),
+            path=self._path_of_key(required, next(iter(mismatches))),
         )
 
-    def _property(self, test: Expectation, claim: Property, asked: Conditions) -> Outcome:
-        wanted, never = claim.reaches, claim.kind == "never"
-        who = conditions.in_words(claim.requests)
-        excepted = "; ".join(conditions.in_words(each) for each in claim.but_for)
-        expected = f"{'no' if never else 'every'} {who} reaches {in_words(wanted)}"
-        expected += f" (excepted: {excepted})" if excepted else ""
-        failed = Outcome(test, False, expected, place=wanted.path)
-        if missing := self._missing(wanted):
-            path, message = missing
-            return failed._replace(happened=message, place=path)
-        # What is excepted goes nowhere, as far as this is about.
-        but_for = (*self.suite.but_for, *claim.but_for)
-        bad = self._wrong_ends(wanted, never=never)
-        witness = asked.found(claim.requests, bad, but_for) if bad else None
+    def _check_property(self, test: Expectation, claim: Property, conditions: Conditions) -> Result:
+        required, is_never = claim.reaches, claim.kind == "never"
+        excluded = "; ".join(describe_requests(rule) for rule in claim.excluded)
+        expected = f"{'no' if is_never else 'every'} {describe_requests(claim.requests)} reaches {required.describe()}"
+        expected += f" (excluded: {excluded})" if excluded else ""
+        failure = Result(test, False, expected, path=required.path)
+        if missing := self._find_missing(required):
+            return failure._replace(happened=missing[1], path=missing[0])
+        all_excluded = (*self.suite.excluded, *claim.excluded)
+        forbidden = self._find_forbidden(required, is_never=is_never)
+        witness = conditions.found(claim.requests, forbidden, all_excluded) if forbidden else None
         if witness is None:
-            if not asked.there_is(claim.requests, but_for):
-                return failed._replace(
-                    happened="there is no such request, so this proves nothing",
-                    why=("Look for a name that is misspelt, and at what is excepted.",),
-                    place=(*test.path, claim.kind),
-                )
-            return Outcome(test, True, expected)
-        goes = self._place(witness.digest)
-        wrong = [] if never else mismatches(goes, wanted)
-        return failed._replace(
-            happened="this request does" if never else f"this request does not: {'; '.join(m for _, m in wrong)}",
-            why=tuple(why_there(self.configuration, witness.digest, goes, None if never else wanted)),
-            place=_written(self.suite, wanted, wrong[0][0]) if wrong else wanted.path,
+            if conditions.there_is(claim.requests, all_excluded):
+                return Result(test, True, expected)
+            return failure._replace(
+                happened="there is no such request, so this proves nothing",
+                reasons=("Look for a misspelled name, and at the excluded requests.",),
+                path=(*test.path, claim.kind),
+            )
+        destination = self._find_destination(witness.digest)
+        mismatches = {} if is_never else required.find_mismatches(destination)
+        reasons = explain_destination(self.configuration, witness.digest, destination, None if is_never else required)
+        return failure._replace(
+            happened="this request does" if is_never else f"this request does not: {'; '.join(mismatches.values())}",
+            reasons=tuple(reasons),
+            path=self._path_of_key(required, next(iter(mismatches))) if mismatches else required.path,
             request=witness,
-            goes=goes,
+            destination=destination,
         )
 
-    def _reachability(self, test: Expectation, claim: Reachability) -> Outcome:
-        names, wanted = claim.names, claim.kind == "reachable"
-        targets = [("flowSchema", name) for name in names.flow_schemas]
-        targets += [("priorityLevel", name) for name in names.priority_levels]
-        expected = f"{_listed(targets)} {'can be reached' if wanted else 'cannot be reached by any request'}"
-        failed = Outcome(test, False, expected, place=names.path)
-        if missing := self._missing(names):
-            path, message = missing
-            return failed._replace(happened=message, place=path)
-        for field, name in targets:
-            schemas = [s for s in self.configuration.order if name == self._name(s, field)]
-            found = (self._analysis.reachable(schema) for schema in schemas)
-            witness = next((each for each in found if each is not None), None)
-            what, place = _listed([(field, name)]), _named(self.suite, names, field, name)
-            if wanted and witness is None:
-                level = name if field == "priorityLevel" else None
-                reasons = tuple(why_nothing(self._analysis, level, name, schemas))
-                return failed._replace(happened=f"no request can reach {what}", why=reasons, place=place)
-            if not wanted and witness is not None:
-                goes = self._place(witness.digest)
-                reasons = tuple(why_there(self.configuration, witness.digest, goes, None))
-                happened = f"this request reaches {what}"
-                return failed._replace(happened=happened, why=reasons, place=place, request=witness, goes=goes)
-        return Outcome(test, True, expected)
+    def _check_reachability(self, test: Expectation, claim: Reachability) -> Result:
+        targets, is_reachable = claim.names.targets, claim.kind == "reachable"
+        described = join_words([_describe_target(key, name) for key, name in targets], "and")
+        expected = f"{described} {'can be reached' if is_reachable else 'cannot be reached by any request'}"
+        failure = Result(test, False, expected, path=claim.names.path)
+        if missing := self._find_missing(claim.names):
+            return failure._replace(happened=missing[1], path=missing[0])
+        for key, name in targets:
+            level = name if key == "priorityLevel" else None
+            schemas = [
+                schema
+                for schema in self.configuration.order
+                if name == (schema.name if level is None else schema.spec.priority_level_configuration)
+            ]
+            witnesses = (self.analysis.reachable(schema) for schema in schemas)
+            witness = next((witness for witness in witnesses if witness is not None), None)
+            path = self._path_of_name(claim.names, key, name)
+            if is_reachable and witness is None:
+                return failure._replace(
+                    happened=f"no request can reach {_describe_target(key, name)}",
+                    reasons=tuple(explain_unreachable(self.analysis, level, name, schemas)),
+                    path=path,
+                )
+            if not is_reachable and witness is not None:
+                destination = self._find_destination(witness.digest)
+                return failure._replace(
+                    happened=f"this request reaches {_describe_target(key, name)}",
+                    reasons=tuple(explain_destination(self.configuration, witness.digest, destination, None)),
+                    path=path,
+                    request=witness,
+                    destination=destination,
+                )
+        return Result(test, True, expected)
 
-    def _name(self, schema: FlowSchema, field: str) -> str:
-        return schema.name if field == "flowSchema" else schema.spec.priority_level_configuration
+    def _find_destination(self, digest: RequestDigest) -> Destination:
+        schema, level, *_ = self._classify(digest)
+        flow = find_flow(schema, level, digest.user.name, digest.request_info.namespace)
+        return Destination(schema, self._levels[level.name], flow.distinguisher)
 
-    def _level(self, schema: FlowSchema) -> LevelLimits:
-        return self._levels[schema.spec.priority_level_configuration]
-
-    def _of(self, schema: FlowSchema) -> Place:
-        """Where all requests of a FlowSchema go."""
-        return Place(schema, self._level(schema))
-
-    def _place(self, digest: RequestDigest) -> Place:
-        """Where one request goes."""
-        found = self._classify(digest)
-        info, user = digest
-        flow = find_flow(found.flow_schema, found.priority_level, user.name, info.namespace)
-        return Place(found.flow_schema, self._levels[found.priority_level.name], flow.distinguisher)
-
-    def _wrong_ends(self, wanted: Destination, *, never: bool) -> tuple[FlowSchema, ...]:
-        """The FlowSchemas to which no request may go: with `never` those that are as `wanted`, otherwise those that are not."""
-        key = never, wanted._replace(path=())
-        if key not in self._ends:
-            order = self.configuration.order
-            self._ends[key] = tuple(each for each in order if bool(mismatches(self._of(each), wanted)) != never)
-        return self._ends[key]
+    def _find_forbidden(self, required: Requirement, *, is_never: bool) -> tuple[FlowSchema, ...]:
+        """Return the FlowSchemas that no request may go to; remembered, as properties often have the same requirement."""
+        key = is_never, required._replace(path=())
+        if key not in self._forbidden:
+            self._forbidden[key] = tuple(
+                schema
+                for schema in self.configuration.order
+                if is_never
+                != bool(
+                    required.find_mismatches(
+                        Destination(schema, self._levels[schema.spec.priority_level_configuration])
+                    )
+                )
+            )
+        return self._forbidden[key]
 
     @cached_property
-    def _known(self) -> dict[str, tuple[str, ...]]:
-        effective, dangling = self.configuration.order, self.configuration.dangling
+    def _known_names(self) -> dict[str, tuple[str, ...]]:
+        schemas = (*self.configuration.order, *self.configuration.dangling)
         return {
-            "flowSchema": tuple(schema.name for schema in (*effective, *dangling)),
+            "flowSchema": tuple(schema.name for schema in schemas),
             "priorityLevel": tuple(self.configuration.levels),
         }
 
-    def _missing(self, wanted: Destination) -> tuple[Path, str] | None:
-        """A name that no object has: with it a test could only pass or fail for the wrong reason."""
-        for field, names in (("flowSchema", wanted.flow_schemas), ("priorityLevel", wanted.priority_levels)):
-            for name in names:
-                if name not in self._known[field]:
-                    what = "FlowSchema" if field == "flowSchema" else "priority level"
-                    broken = self.configuration.unusable.get(name) if field == "priorityLevel" else None
-                    hint = (
-                        f"it {broken}, so it counts as absent" if broken else suggest(name, self._known[field]).lstrip()
-                    )
-                    message = f'there is no {what} "{name}" in this configuration{". " + hint if hint else ""}'
-                    return _named(self.suite, wanted, field, name), message
+    def _find_missing(self, required: Requirement) -> tuple[Path, str] | None:
+        """Return the first name that no object has: a test with it would pass or fail for the wrong reason."""
+        for key, name in required.targets:
+            if name not in self._known_names[key]:
+                unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
+                hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])
+                message = f"this configuration has no {_describe_target(key, name)}"
+                return self._path_of_name(required, key, name), f"{message}.{hint}" if hint else message
         return None
 
+    def _path_of_key(self, required: Requirement, key: str) -> Path:
+        """Return the path of a key of `reaches`: in the short form, of all of it."""
+        is_mapping = isinstance(self.suite.document.at(*required.path), dict)
+        return (*required.path, key) if is_mapping else required.path
 
-def _written(suite: Suite, wanted: Destination, field: str) -> Path:
-    """Where a part of `reaches` is written: in the short form it is all of it."""
-    in_full = isinstance(Fields(suite.document).value(wanted.path), dict)
-    return (*wanted.path, field) if in_full else wanted.path
-
-
-def _named(suite: Suite, wanted: Destination, field: str, name: str) -> Path:
-    """Where one of its names is written."""
-    path = _written(suite, wanted, field)
-    value = Fields(suite.document).value(path)
-    return (*path, value.index(name)) if isinstance(value, list) else path
+    def _path_of_name(self, required: Requirement, key: str, name: str) -> Path:
+        path = self._path_of_key(required, key)
+        value = self.suite.document.at(*path)
+        return (*path, value.index(name)) if isinstance(value, list) else path
 
 
-def _listed(targets: Iterable[tuple[str, str]]) -> str:
-    """`FlowSchema "a" and priority level "b"`."""
-    words = [f'{"FlowSchema" if field == "flowSchema" else "priority level"} "{name}"' for field, name in targets]
-    return join_words(words, "and")
+def split_into_batches(suite: Suite, configuration: Configuration) -> Iterator[tuple[Expectation, ...]]:
+    """Split the expectations of a suite, in order, into batches whose properties are proven with one formula."""
+    min_values = max(_MIN_BATCH_VALUES, _count_values((*rules_of(configuration.order), *suite.excluded)))
+    batch: list[Expectation] = []
+    values = 0
+    for test in suite.tests:
+        batch.append(test)
+        values += _count_values(rules_of_properties((test,)))
+        if values >= min_values:
+            yield tuple(batch)
+            batch, values = [], 0
+    if batch:
+        yield tuple(batch)
+
+
+def rules_of_properties(tests: Iterable[Expectation]) -> list[PolicyRulesWithSubjects]:
+    """Return the sets of requests of properties, and those that they exclude."""
+    claims = (test.claim for test in tests)
+    return [rule for claim in claims if isinstance(claim, Property) for rule in (claim.requests, *claim.excluded)]
+
+
+def _count_values(rules: Iterable[PolicyRulesWithSubjects]) -> int:
+    """Return the number of values in rules, `*` included."""
+    count = 0
+    for rule in rules:
+        count += len(rule.subjects)
+        for entry in rule.resource_rules:
+            count += len(entry.verbs) + len(entry.api_groups) + len(entry.resources) + len(entry.namespaces)
+        count += sum(len(entry.verbs) + len(entry.non_resource_urls) for entry in rule.non_resource_rules)
+    return count
+
+
+def _describe_target(key: str, name: str) -> str:
+    return f'{"FlowSchema" if key == "flowSchema" else "priority level"} "{name}"'

@@ -5,55 +5,53 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint.output.json_text import to_json
-from apflint.policy.results import command
 
 if TYPE_CHECKING:
     from apflint.location import Span
-    from apflint.policy.results import FileResult, Run
-    from apflint.policy.running import Outcome
+    from apflint.policy.results import FileResult, Result, Run
 
 
 def render(run: Run) -> str:
     """Render `{"schema": 1, "files": [...], "summary": {...}}`. A file that is not a suite has `errors` and no `tests`."""
     report = {
         "schema": 1,
-        "files": [_file(result) for result in run.files],
+        "files": [_file(file) for file in run.files],
         "summary": {
             "files": len(run.files),
-            "tests": sum(len(result.outcomes) for result in run.files),
-            "passed": sum(result.passed for result in run.files),
-            "failed": sum(result.failed for result in run.files),
-            "errors": sum(len(result.mistakes) for result in run.files),
+            "tests": sum(len(file.results) for file in run.files),
+            "passed": sum(file.passed for file in run.files),
+            "failed": sum(file.failed for file in run.files),
+            "errors": sum(len(file.mistakes) for file in run.files),
         },
     }
     return to_json(report, 2)
 
 
-def _file(result: FileResult) -> dict[str, Any]:
+def _file(file: FileResult) -> dict[str, Any]:
     return {
-        "file": result.name,
-        "kubernetes": result.kubernetes,
-        "manifests": list(result.manifests),
-        "tests": [_test(result, outcome) for outcome in result.outcomes],
-        "errors": [{"message": mistake.message, **_span(mistake.span)} for mistake in result.mistakes],
+        "file": file.name,
+        "kubernetes": file.kubernetes,
+        "manifests": list(file.manifests),
+        "tests": [_test(file, result) for result in file.results],
+        "errors": [{"message": mistake.message, **_span(mistake.span)} for mistake in file.mistakes],
     }
 
 
-def _test(result: FileResult, outcome: Outcome) -> dict[str, Any]:
-    goes, request = outcome.goes, outcome.request
+def _test(file: FileResult, result: Result) -> dict[str, Any]:
+    goes, request = result.destination, result.request
     return {
-        "name": outcome.name,
-        "kind": outcome.test.kind,
-        "passed": outcome.passed,
-        "expected": outcome.expected,
-        "happened": outcome.happened or None,
-        "why": list(outcome.why),
-        **_span(outcome.span),
+        "name": result.name,
+        "kind": result.test.kind,
+        "passed": result.passed,
+        "expected": result.expected,
+        "happened": result.happened or None,
+        "why": list(result.reasons),
+        **_span(result.span),
         "request": None
         if request is None
         else {
             "words": None if request.words is None else list(request.words),
-            "command": command(result, outcome),
+            "command": file.explain_command(result),
             **request.record,
         },
         "goesTo": None

@@ -15,8 +15,7 @@ from apflint.output.xml import escape_printable, format_attributes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.policy.results import FileResult, Run
-    from apflint.policy.running import Outcome
+    from apflint.policy.results import FileResult, Result, Run
 
 
 def render(run: Run) -> str:
@@ -25,43 +24,43 @@ def render(run: Run) -> str:
 
 
 def _lines(run: Run) -> Iterator[str]:
-    invalid = sum(bool(result.mistakes) for result in run.files)
+    invalid = sum(bool(file.mistakes) for file in run.files)
     counts = format_attributes(
         name="apflint test",
-        tests=sum(len(result.outcomes) for result in run.files) + invalid,
-        failures=sum(result.failed for result in run.files),
+        tests=sum(len(file.results) for file in run.files) + invalid,
+        failures=sum(file.failed for file in run.files),
         errors=invalid,
     )
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f"<testsuites{counts}>"
-    for result in run.files:
-        errors = int(bool(result.mistakes))
-        tests = len(result.outcomes) + errors
-        attributes = format_attributes(name=result.name, tests=tests, failures=result.failed, errors=errors, skipped=0)
+    for file in run.files:
+        errors = int(bool(file.mistakes))
+        tests = len(file.results) + errors
+        attributes = format_attributes(name=file.name, tests=tests, failures=file.failed, errors=errors, skipped=0)
         yield f"  <testsuite{attributes}>"
-        if result.mistakes:
-            first, details = result.mistakes[0], render_mistakes(result, Style())
-            yield from _case(result, "the file is a suite", first.span.line, "error", first.message, details)
-        for outcome in result.outcomes:
-            yield from _outcome(result, outcome)
+        if file.mistakes:
+            first, details = file.mistakes[0], render_mistakes(file, Style())
+            yield from _case(file, "the file is a suite", first.span.line, "error", first.message, details)
+        for result in file.results:
+            yield from _outcome(file, result)
         yield "  </testsuite>"
     yield "</testsuites>"
 
 
-def _outcome(result: FileResult, outcome: Outcome) -> Iterator[str]:
-    line = outcome.span.line
-    if outcome.passed:
-        yield f"    <testcase{_place(result, outcome.name, line)}/>"
+def _outcome(file: FileResult, result: Result) -> Iterator[str]:
+    line = result.span.line
+    if result.passed:
+        yield f"    <testcase{_place(file, result.name, line)}/>"
     else:
-        details = render_failure(result, outcome)
-        yield from _case(result, outcome.name, line, "failure", outcome.happened, details)
+        details = render_failure(file, result)
+        yield from _case(file, result.name, line, "failure", result.happened, details)
 
 
-def _case(result: FileResult, name: str, line: int, element: str, message: str, details: str) -> Iterator[str]:
-    yield f"    <testcase{_place(result, name, line)}>"
+def _case(file: FileResult, name: str, line: int, element: str, message: str, details: str) -> Iterator[str]:
+    yield f"    <testcase{_place(file, name, line)}>"
     yield f"      <{element}{format_attributes(message=message, type=element)}>{escape_printable(details)}</{element}>"
     yield "    </testcase>"
 
 
-def _place(result: FileResult, name: str, line: int) -> str:
-    return format_attributes(classname=result.name, name=name, file=result.name, line=line)
+def _place(file: FileResult, name: str, line: int) -> str:
+    return format_attributes(classname=file.name, name=name, file=file.name, line=line)

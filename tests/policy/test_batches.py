@@ -6,17 +6,17 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_policy_run import CONFIGURATION, OURS, built, outcome, replayed, schema, suite
 
 from apflint.evaluate.match import matches_policy_rule
-from apflint.policy.batches import batches, spoken_of
-from apflint.policy.running import Outcome, Runner
-from apflint.policy.suite import Property
+from apflint.policy.expectation import Property
+from apflint.policy.running import Runner, rules_of_properties, split_into_batches
 from apflint.proofs.vocabulary import vocabulary
 from apflint.releases import NEWEST
+from policy.test_running import CONFIGURATION, OURS, built, outcome, replayed, schema, suite
 
 if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
+    from apflint.policy.results import Result
 
 
 def users(many: int) -> list[dict[str, Any]]:
@@ -45,9 +45,9 @@ def mixed(many: int) -> list[dict[str, Any]]:
 def test_what_an_expectation_says_does_not_depend_on_the_others(world: str) -> None:
     tests = mixed(30)
     excepted: dict[str, Any] = {"except": {"subject": {"group": "system:masters"}}, "world": world}
-    found = list(Runner(suite({"tests": tests, **excepted}), CONFIGURATION, NEWEST, 600).outcomes())
+    found = list(Runner(suite({"tests": tests, **excepted}), CONFIGURATION, NEWEST, 600).run())
     assert len(found) == len(tests)
-    assert len(list(batches(suite({"tests": tests}), CONFIGURATION))) > 5
+    assert len(list(split_into_batches(suite({"tests": tests}), CONFIGURATION))) > 5
     for test, said in zip(tests, found, strict=True):
         alone = outcome(test, **excepted)
         assert (said.passed, said.expected, said.request is None) == (
@@ -59,20 +59,20 @@ def test_what_an_expectation_says_does_not_depend_on_the_others(world: str) -> N
         if not isinstance(claim, Property):
             assert said._replace(test=alone.test, span=alone.span) == alone
         elif said.request is None:
-            assert (said.happened, said.why, said.place[2:]) == (alone.happened, alone.why, alone.place[2:])
+            assert (said.happened, said.reasons, said.path[2:]) == (alone.happened, alone.reasons, alone.path[2:])
         else:
             refuted(said, CONFIGURATION)
 
 
-def refuted(said: Outcome, known: Configuration) -> None:
+def refuted(said: Result, known: Configuration) -> None:
     """The request that is shown is one that the property speaks of, and goes where it should not."""
     claim = said.test.claim
     assert isinstance(claim, Property)
     assert said.request is not None
     assert matches_policy_rule(said.request.digest, claim.requests)
-    assert not any(matches_policy_rule(said.request.digest, each) for each in claim.but_for)
-    assert said.goes is not None
-    assert (said.goes.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
+    assert not any(matches_policy_rule(said.request.digest, each) for each in claim.excluded)
+    assert said.destination is not None
+    assert (said.destination.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
     replayed(said, known)
 
 
@@ -83,7 +83,7 @@ def test_who_is_in_many_groups_is_shown_in_few(world: str) -> None:
     teams = [schema(f"t{at}", level[at % 2], 1000 + at, {"kind": "Group", "group": {"name": f"t{at}"}}) for at in many]
     known = built([*OURS, *teams])
     tests = [{"always": {"subject": {"group": f"t{at}"}, "resources": "pods", "reaches": level[at % 2]}} for at in many]
-    for said in Runner(suite({"tests": tests, "world": world}), known, NEWEST, 600).outcomes():
+    for said in Runner(suite({"tests": tests, "world": world}), known, NEWEST, 600).run():
         refuted(said, known)
         assert said.request is not None
         assert len(said.request.digest.user.groups) <= 3
@@ -91,13 +91,16 @@ def test_who_is_in_many_groups_is_shown_in_few(world: str) -> None:
 
 def test_all_expectations_are_in_batches_once_and_in_order() -> None:
     found = suite({"tests": mixed(40)})
-    assert [test for batch in batches(found, CONFIGURATION) for test in batch] == list(found.tests)
+    assert [test for batch in split_into_batches(found, CONFIGURATION) for test in batch] == list(found.tests)
 
 
 def test_formulas_do_not_grow_with_the_suite() -> None:
     def largest(many: int) -> int:
         found = suite({"tests": users(many)})
-        return max(len(vocabulary(spoken_of(batch), "authenticated").users) for batch in batches(found, CONFIGURATION))
+        return max(
+            len(vocabulary(rules_of_properties(batch), "authenticated").users)
+            for batch in split_into_batches(found, CONFIGURATION)
+        )
 
     assert largest(400) == largest(1600) < 100
 
@@ -106,7 +109,7 @@ def test_a_batch_grows_with_what_is_in_every_formula() -> None:
     """Otherwise thousands of FlowSchemas would be made into hundreds of formulas."""
     tests = users(400)
     many = [schema(f"s{at}", "builds", 600, {"kind": "User", "user": {"name": f"s{at}"}}) for at in range(200)]
-    few = len(list(batches(suite({"tests": tests}), CONFIGURATION)))
-    assert len(list(batches(suite({"tests": tests}), built([*OURS, *many])))) < few / 2
+    few = len(list(split_into_batches(suite({"tests": tests}), CONFIGURATION)))
+    assert len(list(split_into_batches(suite({"tests": tests}), built([*OURS, *many])))) < few / 2
     excepted = [{"subject": {"user": f"x{at}"}} for at in range(200)]
-    assert len(list(batches(suite({"tests": tests, "except": excepted}), CONFIGURATION))) < few / 2
+    assert len(list(split_into_batches(suite({"tests": tests, "except": excepted}), CONFIGURATION))) < few / 2

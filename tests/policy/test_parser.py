@@ -14,19 +14,21 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
-from apflint.policy.conditions import in_words
-from apflint.policy.reading import Mistake, Reading, read
-from apflint.policy.suite import Example, Property, Suite
+from apflint.policy.conditions import describe_requests
+from apflint.policy.expectation import Example, Property, Suite
+from apflint.policy.parser import ParsedSuite, parse_suite
 from apflint.requests.command_line import parse_command_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from apflint.policy.fields import Mistake
+
 ALL = ("*",)
 
 
-def reading(text: str, name: str = "suite.yaml") -> Reading:
-    found = read(name, text.encode())
+def reading(text: str, name: str = "suite.yaml") -> ParsedSuite:
+    found = parse_suite(name, text.encode())
     assert (found.suite is None) == bool(found.mistakes)
     return found
 
@@ -64,26 +66,26 @@ def never(body: str) -> str:
 MISTAKES = [
     (
         "«manifest»: [a]\ntests: [{unreachable: {flowSchema: x}}]",
-        '"manifest" is no key here. Did you mean "manifests"?',
+        'unknown key "manifest". Did you mean "manifests"?',
         1,
     ),
-    ("manifests: [«1»]\ntests: [{unreachable: {flowSchema: x}}]", 'write it in quotes, "1"', 1),
-    ("«manifests»:\ntests: [{unreachable: {flowSchema: x}}]", "a text was expected here, and this is nothing", 1),
+    ("manifests: [«1»]\ntests: [{unreachable: {flowSchema: x}}]", 'quote it, "1"', 1),
+    ("«manifests»:\ntests: [{unreachable: {flowSchema: x}}]", "expected a string, not null", 1),
     ('manifests: «"-"»\ntests: [{unreachable: {flowSchema: x}}]', "-f -", 0),
-    ("kubernetes: «1.30»\ntests: [{unreachable: {flowSchema: x}}]", 'write it in quotes, "1.30"', 1),
+    ("kubernetes: «1.30»\ntests: [{unreachable: {flowSchema: x}}]", 'quote it, "1.30"', 1),
     ('kubernetes: «"1.99"»\ntests: [{unreachable: {flowSchema: x}}]', "apflint knows Kubernetes", 0),
-    ("serverConcurrency: «0»\ntests: [{unreachable: {flowSchema: x}}]", "a whole number from 1 on", 1),
-    ("serverConcurrency: «true»\ntests: [{unreachable: {flowSchema: x}}]", "this is a boolean", 1),
+    ("serverConcurrency: «0»\ntests: [{unreachable: {flowSchema: x}}]", "expected an integer of at least 1", 1),
+    ("serverConcurrency: «true»\ntests: [{unreachable: {flowSchema: x}}]", "not a boolean", 1),
     ("world: «anybody»\ntests: [{unreachable: {flowSchema: x}}]", "authenticated, any", 1),
-    ("tests: «[]»", "there is none in it", 1),
-    ("tests: «{}»", "`tests` is a list", 1),
+    ("tests: «[]»", "at least one expectation", 1),
+    ("tests: «{}»", "`tests` must be a list", 1),
     ("tests: [«list»]", "a mapping with", 1),
-    ("tests:\n- «name: nothing»", "this expects nothing", 1),
+    ("tests:\n- «name: nothing»", "this entry is not an expectation", 1),
     ("tests:\n- nevr: {}\n".replace("nevr", "«nevr»"), 'Did you mean "never"?', 1),
-    ("tests:\n- never: {reaches: a}\n  «always»: {reaches: a}", "two expectations", 1),
+    ("tests:\n- never: {reaches: a}\n  «always»: {reaches: a}", "is one expectation", 1),
     ("tests:\n- never: {reaches: a}\n  «as»: alice", "`subject`", 1),
     ("tests:\n- never: {verbs: get}\n  «reaches»: a", "one level deeper", 1),
-    ("tests:\n- request: get /x\n  as: «yes»\n  reaches: a", 'write it in quotes, "yes"', 1),
+    ("tests:\n- request: get /x\n  as: «yes»\n  reaches: a", 'quote it, "yes"', 1),
     ("tests:\n- request: «get /x»\n  reaches: a", "the request has no user", 0),
     ("tests:\n- request: «get /x --as bob»\n  as: alice\n  reaches: a", "twice", 0),
     ("tests:\n- request: «lst pods»\n  as: alice\n  reaches: a", '"lst" is not a verb', 0),
@@ -97,40 +99,40 @@ MISTAKES = [
     ("tests:\n- request: get /x\n  as: alice\n  reaches: {priorityLevel: a, «priority»: b}", "priorityLevel", 1),
     ("tests:\n- request: get /x\n  as: alice\n  reaches: {whenFull: «shed»}", "dispatched, queued, rejected", 1),
     ("tests:\n- request: get /x\n  as: alice\n  reaches: {minSeats: «1.5»}", "the number 1.5", 1),
-    ("tests:\n- always: {reaches: {priorityLevel: a, «distinguisher»: b}}", "with `request`", 1),
+    ("tests:\n- always: {reaches: {priorityLevel: a, «distinguisher»: b}}", "use `request`", 1),
     ("tests:\n- never: {reaches: {priorityLevel: a, «minSeats»: 3}}", "`always`", 1),
     ("tests:\n- reachable: «{}»", "`flowSchema: NAME`", 1),
     ("tests:\n- reachable: {flowSchema: «[]»}", "the list is empty", 1),
-    ("tests:\n- reachable: {flowSchema: a, «minSeats»: 3}", "is no key here", 1),
+    ("tests:\n- reachable: {flowSchema: a, «minSeats»: 3}", "unknown key", 1),
     (never("«subjects»: {user: a}"), 'Did you mean "subject"?', 1),
     (never("«user»: a"), "subject: {user: NAME}", 1),
     (never("«priorityLevel»: a"), "inside `reaches`", 1),
     (never("subject: {«kind»: User}"), "`user: NAME`", 1),
     (never("subject: «{user: a, group: b}»"), "write a list of subjects", 1),
     (never("subject: {serviceAccount: «builder»}"), "NAMESPACE/NAME", 0),
-    (never("subject: {serviceAccount: «CI/builder»}"), "no service account", 0),
-    (never("subject: «[]»"), "nobody is meant", 1),
+    (never("subject: {serviceAccount: «CI/builder»}"), "is not a service account", 0),
+    (never("subject: «[]»"), "matches nobody", 1),
     (never("subject: [{user: a}, «b»]"), "a mapping", 1),
     (never("verbs: «lst»"), 'Did you mean "list"?', 0),
     (never("nonResourceURLs: /x, verbs: [get, «list»]"), 'the verb "list"', 0),
     (never("resources: pods, verbs: «post»"), 'the verb "post"', 0),
-    (never('verbs: «["*", get]»'), "is everything already", 0),
-    (never("nonResourceURLs: «healthz»"), "does not begin with /", 0),
+    (never('verbs: «["*", get]»'), "matches everything", 0),
+    (never("nonResourceURLs: «healthz»"), "must start with /", 0),
     (never("resources: «widgets»"), "name its API group too", 0),
-    (never("resources: [pods, «pods/*»]"), "is no pattern", 0),
-    (never('apiGroups: "", resources: «pod»'), 'a request is for "pods"', 0),
-    (never("apiGroups: apps, resources: «deployments.apps»"), "leave `apiGroups` out", 0),
+    (never("resources: [pods, «pods/*»]"), "does not name a subresource", 0),
+    (never('apiGroups: "", resources: «pod»'), 'which is "pods"', 0),
+    (never("apiGroups: apps, resources: «deployments.apps»"), "remove `apiGroups`", 0),
     (never("apiGroups: x.io, resources: «Widgets»"), "upper-case", 0),
-    (never("apiGroups: «apps/v1»"), 'write "apps" alone', 0),
-    (never("namespaces: «Team_A»"), "is no namespace", 0),
+    (never("apiGroups: «apps/v1»"), 'write "apps" only', 0),
+    (never("namespaces: «Team_A»"), "is not a valid namespace", 0),
     (never('clusterScope: «"true"»'), "true or false", 1),
-    (never("except: «{}»"), "nothing is left to say", 1),
-    (never("except: «[]»"), "excepts nothing", 1),
-    (never("except: {«reaches»: a}"), "is no key here", 1),
+    (never("except: «{}»"), "excludes all requests", 1),
+    (never("except: «[]»"), "excludes nothing", 1),
+    (never("except: {«reaches»: a}"), "unknown key", 1),
     ("except: {«verb»: get}\ntests: [{unreachable: {flowSchema: x}}]", 'Did you mean "verbs"?', 1),
-    ("tests: [{unreachable: {flowSchema: x}}]\n«tests»: [{unreachable: {flowSchema: x}}]", "is here twice", 0),
+    ("tests: [{unreachable: {flowSchema: x}}]\n«tests»: [{unreachable: {flowSchema: x}}]", "is set twice", 0),
     ("tests: «[»{unreachable: {flowSchema: x}}\n", "is not closed", 0),
-    ("tests: [{unreachable: {flowSchema: x}}]\n«-»--\ntests: []", "a second document", 0),
+    ("tests: [{unreachable: {flowSchema: x}}]\n«-»--\ntests: []", "only one document", 0),
     ("«- request: get /x»", "a suite is a mapping", 1),
 ]
 
@@ -157,7 +159,7 @@ def test_all_mistakes_are_told_at_once_in_order() -> None:
     "data", [b"", b"# nothing\n", b"\xff\xfe\x00", b"tests: \xff\n", b"a: *b", b"a: &a [*a]", b"\x00"]
 )
 def test_what_is_no_text_is_a_mistake(data: bytes) -> None:
-    found = read("x.yaml", data)
+    found = parse_suite("x.yaml", data)
     assert found.suite is None
     assert len(found.mistakes) == 1
 
@@ -165,7 +167,7 @@ def test_what_is_no_text_is_a_mistake(data: bytes) -> None:
 @given(st.binary(max_size=40) | st.text(max_size=60).map(str.encode))
 def test_nothing_is_raised(data: bytes) -> None:
     for name in ("x.yaml", "x.json"):
-        found = read(name, data)
+        found = parse_suite(name, data)
         for mistake in found.mistakes:
             assert mistake.span.line <= len(found.source.line_starts)
 
@@ -204,7 +206,7 @@ PROPERTIES = st.fixed_dictionaries({"tests": st.lists(st.fixed_dictionaries({"ne
 @given(VALUES | PROPERTIES)
 def test_what_the_reader_takes_the_schema_takes(value: Any) -> None:
     """The reader knows more (names of verbs, of resources), so the reverse does not hold."""
-    found = read("suite.json", json.dumps(value).encode())
+    found = parse_suite("suite.json", json.dumps(value).encode())
     if found.suite is not None:
         assert SCHEMA.is_valid(value)
 
@@ -234,7 +236,7 @@ def test_the_page_names_every_key(root: Path, validator: Draft202012Validator) -
 
 
 def test_json_is_read_as_json() -> None:
-    found = read("suite.json", b'{"tests": [{"never": {"reaches": "exempt"}}]}')
+    found = parse_suite("suite.json", b'{"tests": [{"never": {"reaches": "exempt"}}]}')
     assert found.suite is not None
     assert found.suite.manifests is None
 
@@ -323,4 +325,4 @@ def test_groups_are_taken_from_both_places() -> None:
     ],
 )
 def test_what_is_claimed_is_said_in_words(body: str, said: str) -> None:
-    assert in_words(_property(body).requests) == said
+    assert describe_requests(_property(body).requests) == said

@@ -1,0 +1,159 @@
+"""The values of a suite of policy tests, with their paths, and the comparison of destinations with requirements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from apflint.record import NamedTuple
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.load.document import Document
+    from apflint.location import Path
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs.parts import World
+    from apflint.releases import Release
+    from apflint.requests.request import Request
+
+WhenFull = Literal["dispatched", "queued", "rejected"]
+"""What happens to a request if no seat is free."""
+WHEN_FULL: tuple[WhenFull, ...] = ("dispatched", "queued", "rejected")
+
+
+class Destination(NamedTuple):
+    """Where requests go."""
+
+    flow_schema: FlowSchema
+    level: LevelLimits
+    distinguisher: str | None = None
+    """None for a set of requests."""
+
+    @property
+    def when_full(self) -> WhenFull:
+        """What happens to a request if no seat is free."""
+        if self.level.is_exempt:
+            return "dispatched"
+        return "queued" if self.level.response == "Queue" else "rejected"
+
+
+class Requirement(NamedTuple):
+    """`reaches`: the destinations that are meant. A field that is empty or None allows everything."""
+
+    path: Path
+    """Where it is written; its fields are `(*path, "priorityLevel")` and so on."""
+    flow_schemas: tuple[str, ...] = ()
+    priority_levels: tuple[str, ...] = ()
+    when_full: tuple[WhenFull, ...] = ()
+    min_seats: int | None = None
+    """Minimum of the seats that the level never lends, per API server."""
+    distinguisher: str | None = None
+
+    @property
+    def has_names(self) -> bool:
+        """Whether it names FlowSchemas or priority levels."""
+        return bool(self.flow_schemas or self.priority_levels)
+
+    @property
+    def targets(self) -> tuple[tuple[str, str], ...]:
+        """Every name with its key."""
+        schemas = (("flowSchema", name) for name in self.flow_schemas)
+        return (*schemas, *(("priorityLevel", name) for name in self.priority_levels))
+
+    def includes(self, schema: FlowSchema) -> bool:
+        """Return whether it allows requests of this FlowSchema, as far as the names are concerned."""
+        level = schema.spec.priority_level_configuration
+        by_schema = not self.flow_schemas or schema.name in self.flow_schemas
+        return by_schema and (not self.priority_levels or level in self.priority_levels)
+
+    def find_mismatches(self, destination: Destination) -> dict[str, str]:
+        """Return the keys that a destination does not meet, each with a clause that describes the destination."""
+        level = destination.level
+        mismatches = {}
+        if self.flow_schemas and destination.flow_schema.name not in self.flow_schemas:
+            mismatches["flowSchema"] = f'the FlowSchema is "{destination.flow_schema.name}"'
+        if self.priority_levels and level.name not in self.priority_levels:
+            mismatches["priorityLevel"] = f'the priority level is "{level.name}"'
+        if self.when_full and destination.when_full not in self.when_full:
+            mismatches["whenFull"] = f'at "{level.name}" a request without a free seat is {destination.when_full}'
+        if self.min_seats is not None and not level.is_exempt and level.min < self.min_seats:
+            lends = f" of {level.nominal}, and lends the others" if level.min < level.nominal else ""
+            mismatches["minSeats"] = f'"{level.name}" keeps {pluralize(level.min, "seat")}{lends}'
+        if self.distinguisher is not None and destination.distinguisher != self.distinguisher:
+            mismatches["distinguisher"] = f'the distinguisher is "{destination.distinguisher or ""}"'
+        return mismatches
+
+    def describe(self) -> str:
+        """Return the requirement as a noun: `the priority level "system" that keeps at least 20 seats`."""
+        parts = []
+        if self.flow_schemas:
+            parts.append(f"the FlowSchema {_join_names(self.flow_schemas)}")
+        if self.priority_levels:
+            parts.append(f"the priority level {_join_names(self.priority_levels)}")
+        text = " and ".join(parts) or "a priority level"
+        if self.min_seats is not None:
+            text += f" that keeps at least {pluralize(self.min_seats, 'seat')}"
+        if self.when_full:
+            text += f", where it is {' or '.join(self.when_full)} without a free seat"
+        if self.distinguisher is not None:
+            text += f', with the distinguisher "{self.distinguisher}"'
+        return text
+
+
+class Example(NamedTuple):
+    """`request`: one request and its destination."""
+
+    request: Request
+    words: tuple[str, ...]
+    """The request as arguments of `apflint explain`."""
+    reaches: Requirement
+
+
+class Property(NamedTuple):
+    """`never` or `always`: a statement about all requests that `requests` matches and no rule in `excluded` does."""
+
+    kind: Literal["never", "always"]
+    requests: PolicyRulesWithSubjects
+    excluded: tuple[PolicyRulesWithSubjects, ...]
+    reaches: Requirement
+
+
+class Reachability(NamedTuple):
+    """`reachable` or `unreachable`: whether any request reaches each of these FlowSchemas and priority levels."""
+
+    kind: Literal["reachable", "unreachable"]
+    names: Requirement
+    """Names alone."""
+
+
+class Expectation(NamedTuple):
+    """An entry of `tests`."""
+
+    path: Path
+    """`("tests", 3)`."""
+    name: str
+    """As written; empty if it has none."""
+    claim: Example | Property | Reachability
+
+    @property
+    def kind(self) -> str:
+        """The key that determines the type of the expectation."""
+        return "request" if isinstance(self.claim, Example) else self.claim.kind
+
+
+class Suite(NamedTuple):
+    """A file of expectations. None stands for a key that the file does not have."""
+
+    document: Document
+    manifests: tuple[str, ...] | None
+    """Paths as written, relative to the directory of the file."""
+    release: Release | None
+    server_concurrency: int | None
+    world: World
+    excluded: tuple[PolicyRulesWithSubjects, ...]
+    """Requests that no property of the suite includes."""
+    tests: tuple[Expectation, ...]
+
+
+def _join_names(names: tuple[str, ...]) -> str:
+    return " or ".join(f'"{name}"' for name in names)

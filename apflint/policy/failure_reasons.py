@@ -1,0 +1,122 @@
+"""Why an expectation does not hold, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.evaluate.explanation import Skipped, Verdict, explain_match, explain_skipped
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.evaluate.configuration import Configuration
+    from apflint.evaluate.match import RequestDigest
+    from apflint.location import Path
+    from apflint.model import FlowSchema
+    from apflint.policy.expectation import Destination, Requirement
+    from apflint.proofs.single import Analysis
+
+_MAX_BLOCKERS = 12
+"""FlowSchemas to name as those that together capture all requests of another one."""
+_MAX_EXPLAINED = 3
+"""FlowSchemas of a level to explain the unreachability of."""
+
+
+def explain_destination(
+    configuration: Configuration, digest: RequestDigest, destination: Destination, required: Requirement | None
+) -> Iterator[str]:
+    """Explain why a request goes to its destination, and why not to the required one."""
+    schema = destination.flow_schema
+    if required is not None and required.has_names and required.includes(schema):
+        yield from _explain_figures(configuration, destination, required)
+        return
+    verdict = explain_match(schema, digest)
+    if not verdict.matched:
+        yield f'No FlowSchema matches it, so the server falls back to "{schema.name}".'
+        return
+    yield f'FlowSchema "{schema.name}"{_position(schema, verdict.path)} comes first: {verdict.because}.'
+    if required is None:
+        return
+    if required.has_names:
+        verdicts = [explain_match(other, digest) for other in configuration.order if required.includes(other)]
+        yield from _explain_other_schemas(schema, verdicts)
+    for skipped in explain_skipped(configuration):
+        if skipped.flow_schema.name in required.flow_schemas:
+            yield _describe_skipped(skipped)
+    yield from _explain_figures(configuration, destination, required)
+
+
+def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Explain why none of the required FlowSchemas captures the request that `schema` captures."""
+    for verdict in verdicts:
+        if verdict.matched:
+            other, precedence = verdict.flow_schema, verdict.flow_schema.spec.matching_precedence
+            order = (
+                "the name decides"
+                if precedence == schema.spec.matching_precedence
+                else f"its matchingPrecedence is {precedence}, not {schema.spec.matching_precedence}"
+            )
+            yield f'FlowSchema "{other.name}"{_position(other)} matches it too, but later: {order}.'
+    if verdicts and not any(verdict.matched for verdict in verdicts):
+        # The closest is one for this user, then the one with the fewest conditions that fail.
+        closest = min(
+            verdicts,
+            key=lambda verdict: (
+                any(mismatch.condition == "subject" for mismatch in verdict.mismatches),
+                len(verdict.mismatches),
+            ),
+        )
+        name, position = closest.flow_schema.name, _position(closest.flow_schema, closest.path)
+        yield f'FlowSchema "{name}"{position} does not match it: {closest.because}.'
+
+
+def _explain_figures(configuration: Configuration, destination: Destination, required: Requirement) -> Iterator[str]:
+    """Explain the seats of the level and the distinguisher of the flow, if they are not the required ones."""
+    level, schema = destination.level, destination.flow_schema
+    mismatches = required.find_mismatches(destination)
+    limited = configuration.levels[level.name].spec.limited
+    if "minSeats" in mismatches and limited is not None:
+        seats = f"{pluralize(level.shares, 'share')}, which are {pluralize(level.nominal, 'seat')}"
+        yield f"It has {seats} of one API server; it lends {limited.lendable_percent}%."
+    if "distinguisher" not in mismatches:
+        return
+    if (level.queues or 0) < 2:
+        yield f'The level "{level.name}" has fewer than 2 queues, so flows are not distinguished.'
+    else:
+        method = schema.spec.distinguisher_method
+        has = f"the distinguisherMethod {method}" if method else "no distinguisherMethod"
+        yield f'FlowSchema "{schema.name}"{_position(schema)} has {has}.'
+
+
+def explain_unreachable(
+    analysis: Analysis, level: str | None, name: str, schemas: Sequence[FlowSchema]
+) -> Iterator[str]:
+    """Explain why no request reaches the FlowSchema `name`, or the priority level `level` and its FlowSchemas."""
+    for skipped in explain_skipped(analysis.configuration):
+        schema = skipped.flow_schema
+        if name == (schema.name if level is None else schema.spec.priority_level_configuration):
+            yield _describe_skipped(skipped)
+    if not schemas and level is not None:
+        yield f'No effective FlowSchema references "{level}".'
+    for schema in schemas[:_MAX_EXPLAINED]:
+        blockers = analysis.blockers(schema)
+        if blockers:
+            names = ", ".join(f'"{blocker.name}"{_position(blocker)}' for blocker in blockers[:_MAX_BLOCKERS])
+            more = f" and {len(blockers) - _MAX_BLOCKERS:,} more" if len(blockers) > _MAX_BLOCKERS else ""
+            yield f'Every request that "{schema.name}" matches is captured by {names}{more}.'
+        else:
+            yield f'"{schema.name}" matches no request.'
+
+
+def _describe_skipped(skipped: Skipped) -> str:
+    schema = skipped.flow_schema
+    return f'The server skips "{schema.name}"{_position(schema, skipped.path)}: {skipped.because}.'
+
+
+def _position(schema: FlowSchema, path: Path = ("metadata", "name")) -> str:
+    """Return ` (FILE:LINE)` of a FlowSchema of the user, and nothing for a built-in one."""
+    if builtin.is_built_in(schema.document):
+        return ""
+    return f" ({schema.document.source.name}:{schema.document.span(path).line})"

@@ -1,0 +1,252 @@
+"""The text of a suite to a `Suite`. Wrong input is reported as mistakes with their positions, never raised.
+
+`docs/policy-tests.md` describes the format for people, `schemas/apflint-test.json` for editors.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import TYPE_CHECKING, cast, get_args
+
+from apflint.errors import UserError
+from apflint.load.decode import DecodeError, decode
+from apflint.load.document import Document
+from apflint.load.source import Source
+from apflint.load.tree import ParseError
+from apflint.policy.conditions import HINTS, KEYS, parse_requests
+from apflint.policy.expectation import (
+    WHEN_FULL,
+    Example,
+    Expectation,
+    Property,
+    Reachability,
+    Requirement,
+    Suite,
+    WhenFull,
+)
+from apflint.policy.fields import Fields, Mistake
+from apflint.proofs.parts import World
+from apflint.record import NamedTuple
+from apflint.releases import Release, release
+from apflint.requests.command_line import parse_command_line
+from apflint.wording import join_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from apflint.load.tree import ParsedDocument
+    from apflint.location import Path
+    from apflint.model import PolicyRulesWithSubjects
+
+_SUITE_KEYS = ("manifests", "kubernetes", "serverConcurrency", "world", "except", "tests")
+_KINDS = ("request", "never", "always", "reachable", "unreachable")
+_NAME_KEYS = ("flowSchema", "priorityLevel")
+_REACHES_KEYS = {
+    "request": (*_NAME_KEYS, "whenFull", "minSeats", "distinguisher"),
+    "never": (*_NAME_KEYS, "whenFull"),
+    "always": (*_NAME_KEYS, "whenFull", "minSeats"),
+}
+_REACHES_HINTS = {
+    "distinguisher": "Different requests have different distinguishers: use `request`",
+    "minSeats": "Use `always` with `minSeats` instead",
+}
+
+
+class ParsedSuite(NamedTuple):
+    """A file of expectations; `suite` is None if there are mistakes."""
+
+    source: Source
+    suite: Suite | None
+    mistakes: tuple[Mistake, ...]
+
+
+def parse_suite(name: str, data: bytes) -> ParsedSuite:
+    """Parse a suite. Messages show `name`, and `.json` at its end means JSON. Never raises."""
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    try:
+        source = Source(name, data.decode(encoding))
+    except UnicodeDecodeError as error:
+        source = Source(name, data.decode(encoding, "replace"))
+        at = len(data[: error.start].decode(encoding, "replace"))
+        return ParsedSuite(source, None, (Mistake("this is not a text file in UTF-8", source.span(at, at + 1)),))
+    document = _parse_document(source)
+    if isinstance(document, Mistake):
+        return ParsedSuite(source, None, (document,))
+    fields = Fields(document)
+    for duplicate in document.duplicates:
+        span = source.span(duplicate.key.start, duplicate.key.end)
+        fields.mistakes.append(Mistake(f'key "{duplicate.path[-1]}" is set twice', span))
+    suite = _parse_suite(fields)
+    mistakes = tuple(sorted(fields.mistakes, key=lambda mistake: mistake.span))
+    return ParsedSuite(source, None if mistakes else suite, mistakes)
+
+
+def _parse_document(source: Source) -> Document | Mistake:
+    """Return the only document of a file."""
+    if source.name.endswith(".json"):
+        from apflint.load import json as language
+    else:
+        from apflint.load import yaml as language  # type: ignore[no-redef]  # modules with the same functions
+    documents: Sequence[ParsedDocument] = [
+        document
+        for document in language.parse_documents(source.text)
+        if document.error or document.root is not None or document.value is not None
+    ]
+    if not documents:
+        return Mistake("the file is empty: a suite has `manifests` and `tests`", source.span(0, 0))
+    first, *others = documents
+    error = first.error
+    if error is None and others:
+        error = others[0].error or ParseError(
+            "a suite has only one document: list all expectations under one `tests`", others[0].start
+        )
+    try:
+        if error is None:
+            root = first.root or language.parse_tree(source.text, first.start, first.end)
+            assert root is not None
+            decoded = decode(root)
+    except DecodeError as decode_error:
+        error = ParseError(str(decode_error), decode_error.node.start, decode_error.node.end)
+    if error is not None:
+        return Mistake(str(error), source.span(error.start, min(error.end, len(source.text))))
+    tree = cache(partial(language.parse_tree, source.text, first.start, first.end))
+    value = decoded.value if isinstance(decoded.value, dict) else {}
+    document = Document(source, value, tree, kind="apflint-test", duplicates=decoded.duplicates)
+    if not isinstance(decoded.value, dict):
+        return Mistake("a suite is a mapping with `manifests` and `tests`", document.span(()))
+    return document
+
+
+def _parse_suite(fields: Fields) -> Suite | None:
+    """Return the suite, whose values are only usable if no mistake is reported."""
+    if not fields.check_keys((), _SUITE_KEYS):
+        return None
+    tests = fields.value(("tests",))
+    if not isinstance(tests, list) or not tests:
+        fields.reject(("tests",), "`tests` must be a list with at least one expectation")
+        tests = []
+    expectations = [_parse_expectation(fields, ("tests", number)) for number in range(len(tests))]
+    return Suite(
+        fields.document,
+        _parse_manifests(fields),
+        _parse_release(fields),
+        fields.integer(("serverConcurrency",)),
+        cast("World", fields.choice(("world",), get_args(World)) or "authenticated"),
+        _parse_excluded(fields, ("except",)),
+        tuple(test for test in expectations if test is not None),
+    )
+
+
+def _parse_manifests(fields: Fields) -> tuple[str, ...] | None:
+    path: Path = ("manifests",)
+    if fields.value(path) == [] or not fields.has(path):
+        return () if fields.has(path) else None
+    manifests = tuple(fields.strings(path).values())
+    if "-" in manifests:
+        fields.reject(path, "a suite names its manifests; to read standard input, use `-f -` on the command line")
+    return manifests
+
+
+def _parse_release(fields: Fields) -> Release | None:
+    text = fields.string(("kubernetes",))
+    try:
+        return release(text) if text else None
+    except UserError as error:
+        fields.reject(("kubernetes",), str(error))
+        return None
+
+
+def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
+    value = fields.value(path)
+    kinds = [kind for kind in _KINDS if isinstance(value, dict) and kind in value]
+    if len(kinds) > 1:
+        message = f"an entry is one expectation, not `{kinds[0]}` and `{kinds[1]}`: write two entries"
+        fields.reject((*path, kinds[1]), message, key=True)
+        return None
+    kind = kinds[0] if kinds else None
+    hints = dict.fromkeys(("as", "groups"), "It is for a `request`; here the user is the `subject`")
+    hints |= dict.fromkeys(("subject", "verbs", "resources", "reaches"), "Move it one level deeper")
+    keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
+    count = len(fields.mistakes)
+    if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
+        return None  # a misplaced key is missing elsewhere, which would be the same mistake
+    name = fields.string((*path, "name"))
+    claim: Example | Property | Reachability | None
+    if kind is None:
+        fields.reject(path, f"this entry is not an expectation: add {join_words(_KINDS)}")
+        return None
+    if kind == "request":
+        claim = _parse_example(fields, path)
+    elif kind in ("never", "always"):
+        claim = _parse_property(fields, (*path, kind), cast('Literal["never", "always"]', kind))
+    else:
+        names = _parse_requirement(fields, (*path, kind), _NAME_KEYS)
+        claim = names and Reachability(cast('Literal["reachable", "unreachable"]', kind), names)
+    return None if claim is None else Expectation(path, name, claim)
+
+
+def _parse_example(fields: Fields, path: Path) -> Example | None:
+    count = len(fields.mistakes)
+    text, user = fields.string((*path, "request")), fields.string((*path, "as"))
+    groups = tuple(fields.strings((*path, "groups")).values())
+    is_complete = len(fields.mistakes) == count
+    reaches = _parse_requirement(fields, (*path, "reaches"), _REACHES_KEYS["request"])
+    if not is_complete or reaches is None:
+        return None
+    try:
+        arguments = parse_command_line(text, user or None, groups)
+        return Example(arguments.to_request(), arguments.to_command_line(), reaches)
+    except UserError as error:
+        fields.reject((*path, "request"), str(error))
+        return None
+
+
+def _parse_property(fields: Fields, path: Path, kind: Literal["never", "always"]) -> Property | None:
+    if not fields.check_keys(path, (*KEYS, "except", "reaches"), HINTS):
+        return None
+    reaches = _parse_requirement(fields, (*path, "reaches"), _REACHES_KEYS[kind])
+    requests = parse_requests(fields, path)
+    return None if reaches is None else Property(kind, requests, _parse_excluded(fields, (*path, "except")), reaches)
+
+
+def _parse_excluded(fields: Fields, path: Path) -> tuple[PolicyRulesWithSubjects, ...]:
+    """Return the sets of requests of `except`: one or a list of them."""
+    excluded = []
+    if fields.value(path) == []:
+        fields.reject(path, "an empty list excludes nothing: remove it")
+    for item in fields.items(path):
+        if not fields.check_keys(item, KEYS, HINTS):
+            continue
+        if not fields.value(item):
+            fields.reject(item, "this excludes all requests")
+        excluded.append(parse_requests(fields, item))
+    return tuple(excluded)
+
+
+def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Requirement | None:
+    """Parse `reaches`, `reachable` or `unreachable`: the name of a priority level, a list of names, or a mapping."""
+    value = fields.value(path)
+    if isinstance(value, str) or (isinstance(value, list) and value):
+        return Requirement(path, priority_levels=tuple(fields.strings(path).values()))
+    if value is None or value == {}:
+        what = "the destination of these requests" if path[-1] == "reaches" else "names, such as `flowSchema: NAME`"
+        fields.reject(path, f"`{path[-1]}` is missing or empty: it contains {what}")
+        return None
+    if not fields.check_keys(path, keys, {key: hint for key, hint in _REACHES_HINTS.items() if key not in keys}):
+        return None
+    when_full = fields.strings((*path, "whenFull"))
+    for item in when_full:
+        fields.choice(item, WHEN_FULL)
+    # The distinguisher is the only string that may be empty: that of requests without a namespace.
+    distinguisher_path = (*path, "distinguisher")
+    has_distinguisher = "distinguisher" in keys and fields.has(distinguisher_path)
+    is_empty = fields.value(distinguisher_path) == ""
+    return Requirement(
+        path,
+        tuple(fields.strings((*path, "flowSchema")).values()),
+        tuple(fields.strings((*path, "priorityLevel")).values()),
+        cast("tuple[WhenFull, ...]", tuple(when_full.values())),
+        fields.integer((*path, "minSeats")) if "minSeats" in keys else None,
+        "" if has_distinguisher and is_empty else fields.string(distinguisher_path) if has_distinguisher else None,
+    )
