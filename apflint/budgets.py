@@ -178,18 +178,18 @@ MAX_MISSED_RULES = Bound(
 )
 MAX_MISSED_TRIALS = Bound(
     32,
-    "requests that APF505, APF508 and APF513 try for an entry",
-    "nothing: a request that the entry misses may not be found",
+    "requests that APF505, APF508 and APF513 try for a resource rule",
+    "nothing: a missed request may not be found",
 )
 MAX_MISSED_SUBJECTS = Bound(
     8,
     "subjects of a rule whose requests APF505, APF508 and APF513 try",
-    "nothing: a request that the entry misses may not be found",
+    "nothing: a missed request may not be found",
 )
 MAX_MISSED_VALUES = Bound(
     16,
     "values of a list from which APF505, APF508 and APF513 make requests",
-    "nothing: a request that the entry misses may not be found",
+    "nothing: a missed request may not be found",
 )
 MAX_REDUNDANCY_TRIALS = Bound(
     64,

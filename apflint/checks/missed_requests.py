@@ -36,12 +36,10 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.fix import Fix
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
+    from apflint.proofs.candidates import Fresh
     from apflint.proofs.encoding import Point
-    from apflint.proofs.trials import Trials
 
-    AnyRule = ResourcePolicyRule | NonResourcePolicyRule
-    RuleMaker = Callable[[Trials], Iterable[AnyRule]]
-    """Returns rules of single values, which would match the missed requests."""
+    _AnyRule = ResourcePolicyRule | NonResourcePolicyRule
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
@@ -58,7 +56,8 @@ class _Candidate(NamedTuple):
     rule: PolicyRulesWithSubjects
     missed: str
     """The requests, in words."""
-    make_rules: RuleMaker
+    probes: Iterable[_AnyRule]
+    """Rules of single values that would match the missed requests."""
 
 
 class _Example(NamedTuple):
@@ -71,12 +70,12 @@ class _Example(NamedTuple):
 def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
     """APF505."""
     for schema in effective.own_flow_schemas:
-        missed = _confirm(effective, schema, _misses_cluster_scope(schema))
+        missed = _confirm(effective, schema, _misses_cluster_scope)
         if missed and schema.document not in documents_to_widen(effective):
             places = [candidate.place for candidate, _ in missed]
             yield _problem(
                 [place / "namespaces" for place in places],
-                missed[0],
+                *missed[0],
                 note='namespaces: ["*"] matches requests to a single namespace only.',
                 help="add clusterScope: true",
                 fix=set_fields(places, "clusterScope", True, "set clusterScope: true"),
@@ -86,14 +85,13 @@ def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
 def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
     """APF513."""
     for schema in effective.own_flow_schemas:
-        missed = _confirm(effective, schema, _misses_namespaces(schema))
+        missed = _confirm(effective, schema, _misses_namespaces)
         if missed:
             places = [candidate.place for candidate, _ in missed]
             yield _problem(
                 [(place / "clusterScope").at_key() for place in places],
-                missed[0],
-                note="clusterScope: true without namespaces matches only requests across all namespaces and for"
-                " cluster-scoped objects.",
+                *missed[0],
+                note="clusterScope: true without namespaces matches no request in a namespace.",
                 help='add namespaces: ["*"]',
                 fix=set_fields(places, "namespaces", _ALL, 'set namespaces: ["*"]'),
             )
@@ -105,22 +103,13 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
             continue  # an exemption should not be wider than needed
-        missed = [
-            (Place(schema.document, ("spec", "rules", index, "resourceRules"), key=True), example)
-            for index, rule in enumerate(schema.spec.rules[:MAX_MISSED_RULES])
-            if not rule.non_resource_rules
-            and any(
-                part.verbs == part.api_groups == part.resources == part.namespaces == _ALL
-                for part in rule.resource_rules
-            )
-            and (example := _find_example(effective, schema, rule, _make_path_rules)) is not None
-        ]
+        missed = _confirm(effective, schema, _misses_paths)
         if missed:
-            (place, example), *others = missed
+            (first, example), *others = missed
             yield Problem(
-                place,
-                "rule matches all resource requests, but no non-resource requests such as /apis and /metrics",
-                related=tuple(Elsewhere(other, "rule without nonResourceRules") for other, _ in others),
+                first.place,
+                f"rule matches all resource requests, but no {first.missed}",
+                related=tuple(Elsewhere(other.place, "rule without nonResourceRules") for other, _ in others),
                 notes=(example.note,),
                 help='to match them, add nonResourceRules with verbs: ["*"] and nonResourceURLs: ["*"]',
                 example=example.command,
@@ -129,17 +118,17 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
 
 def _problem(
     places: Sequence[Place],
-    first: tuple[_Candidate, _Example],
+    first: _Candidate,
+    example: _Example,
     *,
     note: str,
     help: str,  # noqa: A002  # as the field is called
     fix: Fix,
 ) -> Problem:
     """Return one problem for all resource rules of a FlowSchema with the same mistake."""
-    candidate, example = first
     return Problem(
         places[0],
-        f"{'rule does' if len(places) == 1 else f'{len(places)} rules do'} not match {candidate.missed}",
+        f"{'rule does' if len(places) == 1 else f'{len(places)} rules do'} not match {first.missed}",
         related=tuple(Elsewhere(place, "the same mistake") for place in places[1:]),
         fix=fix,
         notes=(note, example.note),
@@ -149,13 +138,13 @@ def _problem(
 
 
 def _confirm(
-    effective: Effective, schema: FlowSchema, candidates: Iterable[_Candidate]
+    effective: Effective, schema: FlowSchema, find: Callable[[FlowSchema, Fresh], Iterator[_Candidate]]
 ) -> list[tuple[_Candidate, _Example]]:
     """Return the candidates that miss a request which goes to another priority level."""
     return [
         (candidate, example)
-        for candidate in islice(candidates, MAX_MISSED_RULES)
-        if (example := _find_example(effective, schema, candidate.rule, candidate.make_rules)) is not None
+        for candidate in islice(find(schema, effective.proofs.trials.fresh), MAX_MISSED_RULES)
+        if (example := _find_example(effective, schema, candidate)) is not None
     ]
 
 
@@ -165,7 +154,7 @@ def _resource_rules(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWith
             yield Place(schema.document, ("spec", "rules", i, "resourceRules", j)), rule, part
 
 
-def _misses_cluster_scope(schema: FlowSchema) -> Iterator[_Candidate]:
+def _misses_cluster_scope(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candidate]:
     """Yield the resource rules for all namespaces that seem to be intended for requests without a namespace, too."""
     for place, rule, part in _resource_rules(schema):
         if part.cluster_scope or part.namespaces != _ALL:
@@ -176,28 +165,22 @@ def _misses_cluster_scope(schema: FlowSchema) -> Iterator[_Candidate]:
         verbs = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL)
         if verbs:
             missed = f"{join_words(verbs, 'and')} across all namespaces"
-            yield _Candidate(place, rule, missed, _make_cluster_rules(part, verbs))
-            continue
-        # A request for a Namespace object is in that namespace, except to create it.
-        clustered = [
-            resource.name
-            for resource in known or ()
-            if not resource.namespaced and (not is_namespaces(resource) or "create" in part.verbs)
-        ]
-        if clustered:
+        else:
+            # A request for a Namespace object is in that namespace, except to create it.
+            clustered = tuple(
+                resource.name
+                for resource in known or ()
+                if not resource.namespaced and (not is_namespaces(resource) or "create" in part.verbs)
+            )
+            if not clustered:
+                continue
             missed = f"requests for the cluster-scoped {join_words(map(quote, dict.fromkeys(clustered)), 'and')}"
             verbs = ("create",) if set(clustered) == {"namespaces"} else part.verbs
-            yield _Candidate(place, rule, missed, _make_cluster_rules(part._replace(resources=tuple(clustered)), verbs))
+            part = part._replace(resources=clustered)  # noqa: PLW2901  # only these are missed
+        yield _Candidate(place, rule, missed, _probes(verbs, _list_resources(part, fresh), cluster_scope=True))
 
 
-def _make_cluster_rules(part: ResourcePolicyRule, verbs: tuple[str, ...]) -> RuleMaker:
-    return lambda trials: (
-        part._replace(verbs=(verb,), api_groups=(group,), resources=(name,), cluster_scope=True, namespaces=())
-        for verb, (group, name) in product(verbs[:MAX_MISSED_VALUES], _list_resources(part, trials))
-    )
-
-
-def _misses_namespaces(schema: FlowSchema) -> Iterator[_Candidate]:
+def _misses_namespaces(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candidate]:
     """Yield the resource rules without namespaces that seem to be intended for requests in namespaces, too."""
     for place, rule, part in _resource_rules(schema):
         if not part.cluster_scope or part.namespaces:
@@ -206,31 +189,41 @@ def _misses_namespaces(schema: FlowSchema) -> Iterator[_Candidate]:
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
         if not verbs:
             continue
-        if part.resources != _ALL:
+        if part.resources == _ALL:
+            pairs = _list_namespaced_resources(part, fresh)
+        else:
             known = known_resources(part)
             if not known or not all(resource.namespaced for resource in known):
                 continue
             if part.verbs != _ALL and COLLECTION_VERBS.isdisjoint(part.verbs):
                 continue  # APF506 reports it
-        yield _Candidate(place, rule, "requests in a namespace", _make_namespaced_rules(part, sorted(verbs)))
+            pairs = _list_resources(part, fresh)
+        yield _Candidate(place, rule, "requests in a namespace", _probes(sorted(verbs), pairs, cluster_scope=False))
 
 
-def _make_namespaced_rules(part: ResourcePolicyRule, verbs: list[str]) -> RuleMaker:
-    list_resources = _list_namespaced_resources if part.resources == _ALL else _list_resources
-    return lambda trials: (
-        part._replace(verbs=(verb,), api_groups=(group,), resources=(name,), cluster_scope=False, namespaces=_ALL)
-        for verb, (group, name) in product(verbs[:MAX_MISSED_VALUES], list_resources(part, trials))
-    )
+def _misses_paths(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candidate]:
+    """Yield the rules for all resource requests that have no nonResourceRules."""
+    for index, rule in enumerate(schema.spec.rules[:MAX_MISSED_RULES]):
+        if not rule.non_resource_rules and any(
+            part.verbs == part.api_groups == part.resources == part.namespaces == _ALL for part in rule.resource_rules
+        ):
+            place = Place(schema.document, ("spec", "rules", index, "resourceRules"), key=True)
+            probes = [NonResourcePolicyRule(("get",), (path,)) for path in (*_PATHS, fresh.path)]
+            yield _Candidate(place, rule, "non-resource requests such as /apis and /metrics", probes)
 
 
-def _make_path_rules(trials: Trials) -> Iterator[NonResourcePolicyRule]:
-    return (NonResourcePolicyRule(("get",), (path,)) for path in (*_PATHS, trials.fresh.path))
+def _probes(
+    verbs: Sequence[str], pairs: Sequence[tuple[str, str]], *, cluster_scope: bool
+) -> Iterator[ResourcePolicyRule]:
+    namespaces = () if cluster_scope else _ALL
+    for verb, (group, name) in product(verbs[:MAX_MISSED_VALUES], pairs):
+        yield ResourcePolicyRule((verb,), (group,), (name,), cluster_scope, namespaces)
 
 
-def _list_namespaced_resources(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
+def _list_namespaced_resources(part: ResourcePolicyRule, fresh: Fresh) -> list[tuple[str, str]]:
     """Return some API groups and namespaced resources, but none of groups that also have cluster-scoped resources."""
     if part.api_groups == _ALL:
-        return [*_WELL_KNOWN, (trials.fresh.api_group, trials.fresh.resource)]
+        return [*_WELL_KNOWN, (fresh.api_group, fresh.resource)]
     pairs: list[tuple[str, str]] = []
     for group in part.api_groups[:MAX_MISSED_VALUES]:
         served = [resource for resource in resources.RESOURCES if resource.group == group]
@@ -241,11 +234,10 @@ def _list_namespaced_resources(part: ResourcePolicyRule, trials: Trials) -> list
     return pairs
 
 
-def _list_resources(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str, str]]:
+def _list_resources(part: ResourcePolicyRule, fresh: Fresh) -> list[tuple[str, str]]:
     """Return some API groups and resources that a resource rule matches, those that Kubernetes serves first."""
     groups = part.api_groups[:MAX_MISSED_VALUES]
     names = list(dict.fromkeys(part.resources))[:MAX_MISSED_VALUES]
-    fresh = trials.fresh
     if part.api_groups == _ALL and part.resources == _ALL:
         return [*_WELL_KNOWN, (fresh.api_group, fresh.resource)]
     if part.resources == _ALL:
@@ -260,25 +252,21 @@ def _list_resources(part: ResourcePolicyRule, trials: Trials) -> list[tuple[str,
     ]
 
 
-def _find_example(
-    effective: Effective, schema: FlowSchema, rule: PolicyRulesWithSubjects, make_rules: RuleMaker
-) -> _Example | None:
+def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidate) -> _Example | None:
     """Return a request by a subject of the rule that goes to another priority level, or None if no request tried does."""
     trials = effective.proofs.trials
     position = trials.position(schema)
     if position is None:
         return None
-    subjects = _requesters(rule.subjects)
+    rule = candidate.rule._replace(subjects=_requesters(candidate.rule.subjects))
     points = (
         point
-        for part in make_rules(trials)
+        for probe in candidate.probes
         for point in trials.requests(
             schema,
-            rule._replace(
-                subjects=subjects,
-                resource_rules=(part,) if isinstance(part, ResourcePolicyRule) else (),
-                non_resource_rules=(part,) if isinstance(part, NonResourcePolicyRule) else (),
-            ),
+            rule._replace(resource_rules=(probe,), non_resource_rules=())
+            if isinstance(probe, ResourcePolicyRule)
+            else rule._replace(resource_rules=(), non_resource_rules=(probe,)),
         )
     )
     for point in islice(points, MAX_MISSED_TRIALS):
@@ -286,7 +274,7 @@ def _find_example(
         if (
             destination.position > position
             and destination.priority_level.name != schema.spec.priority_level_configuration
-            and not _is_left_to_another(destination, rule, point)
+            and not _is_left_to_another(destination, candidate.rule, point)
             and not _is_limited_to_namespaces(schema, point)
         ):
             other = destination.flow_schema

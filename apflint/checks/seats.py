@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint import builtin
@@ -11,12 +10,13 @@ from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
-from apflint.wording import join_some, join_words, quote
+from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from apflint.effective import Effective
+    from apflint.evaluate.limits import LevelLimits
     from apflint.load.document import Document
 
 MAX_NAMED_LEVELS = 12
@@ -47,16 +47,6 @@ class SeatChange(NamedTuple):
         return f"{self.name} {self.before} -> {self.after}"
 
 
-class _Losses(NamedTuple):
-    """Levels that lose seats, by name; if there are many, those that lose most come first."""
-
-    all: dict[str, SeatChange]
-    severe: dict[str, SeatChange]
-    """Those that lose more than a quarter."""
-    seats: int
-    """Seats that all of them lose together."""
-
-
 def seats_taken(effective: Effective) -> Iterator[Problem]:
     """APF603."""
     yield from _new_levels(effective)
@@ -74,35 +64,36 @@ def shares_place(document: Document) -> Place:
 def _new_levels(effective: Effective) -> Iterator[Problem]:
     """Compare the configuration with and without each new level."""
     total = effective.assumptions.server_concurrency
-    in_context = {manifest.document.name for manifest in effective.workspace.context}
-    built_in = builtin.names(effective.release, "PriorityLevelConfiguration")
+    known = builtin.names(effective.release, "PriorityLevelConfiguration")
+    known |= {manifest.document.name for manifest in effective.workspace.context}
     limits = {level.name: level for level in effective.limits.levels}
-    losses_by_shares: dict[int, _Losses] = {}
+    losses_by_shares: dict[int, list[SeatChange]] = {}
     for level in effective.own_priority_levels:
         new = limits.get(level.name)
-        if new is None or level.spec.limited is None or not level.name or level.name in in_context:
+        if new is None or level.spec.limited is None or not level.name or level.name in known:
             continue
-        if level.name in built_in or new.nominal <= _NEGLIGIBLE * total:
-            continue
-        if new.shares not in losses_by_shares:
-            losses_by_shares[new.shares] = _find_losses(effective, new.shares)
-        losses = losses_by_shares[new.shares]
-        own = losses.all.get(level.name)
-        lost = losses.seats - (own.before - own.after if own else 0)
-        if lost > 0 and any(loss.ratio < -_NEGLIGIBLE for loss in losses.all.values() if loss is not own):
-            yield _new_level(Place(level.document, ("metadata", "name")), losses, level.name, new.nominal, lost, total)
+        if new.nominal > _NEGLIGIBLE * total:
+            if new.shares not in losses_by_shares:
+                losses_by_shares[new.shares] = _find_losses(effective, new.shares)
+            losses = [loss for loss in losses_by_shares[new.shares] if loss.name != level.name]
+            if any(loss.ratio < -_NEGLIGIBLE for loss in losses):
+                yield _new_level(Place(level.document, ("metadata", "name")), new, losses, total)
 
 
-def _new_level(place: Place, losses: _Losses, name: str, nominal: int, lost: int, total: int) -> Problem:
-    severe = _list_others(losses.severe, name, lambda loss: loss.name)
-    changes = join_words(_list_others(losses.all, name, str), "and")
+def _new_level(place: Place, new: LevelLimits, losses: list[SeatChange], total: int) -> Problem:
+    if len(losses) > MAX_NAMED_LEVELS:
+        losses.sort(key=lambda loss: loss.after - loss.before)
+    severe = [loss.name for loss in losses if loss.ratio < -_SEVERE]
+    changes = join_some([*map(str, losses)], MAX_NAMED_LEVELS + 1)
+    message = f"new priority level takes {new.nominal} of {total} seats"
     if total > SERVER_CONCURRENCY:
-        message = f"new priority level takes {nominal} of {total} seats from built-in levels"
+        message += " from built-in levels"
         notes = [f"They get fewer seats than on a default server ({SERVER_CONCURRENCY} seats): {changes}."]
     else:
-        message = f"new priority level takes {nominal} of {total} seats, and the others lose {lost}"
+        lost = sum(loss.before - loss.after for loss in losses)
+        message += f", and the others lose {lost}"
         notes = [f"Seats before and after: {changes}."]
-        if lost != nominal:
+        if lost != new.nominal:
             notes.append("The sums differ because every limit is rounded up.")
     return Problem(
         place,
@@ -120,7 +111,7 @@ def _note_severe(names: Sequence[str]) -> tuple[str, ...]:
     return (f"{join_some(names, MAX_NAMED_LEVELS + 1)} {verb} more than a quarter of {its} seats.",)
 
 
-def _find_losses(effective: Effective, shares: int) -> _Losses:
+def _find_losses(effective: Effective, shares: int) -> list[SeatChange]:
     """Return what a new level with these shares takes from all levels, including itself as if it were another one.
 
     More seats than on a default server were probably added for new levels. So a built-in level there loses only the seats
@@ -130,26 +121,15 @@ def _find_losses(effective: Effective, shares: int) -> _Losses:
 
     levels, total = effective.limits.levels, effective.assumptions.server_concurrency
     share_sum = sum(level.shares for level in levels) - shares
-    default = _default_seats(effective)
+    default = _default_seats(effective) if total > SERVER_CONCURRENCY else None
     losses: list[SeatChange] = []
     for level in levels:
         before = nominal_limit(level.shares, share_sum, total)
-        if total > SERVER_CONCURRENCY:
+        if default is not None:
             before = min(before, default.get(level.name, 0))
         if level.nominal < before:
             losses.append(SeatChange(level.name, before, level.nominal))
-    if len(losses) > MAX_NAMED_LEVELS:
-        losses.sort(key=lambda loss: loss.after - loss.before)
-    severe = {loss.name: loss for loss in losses if loss.ratio < -_SEVERE}
-    return _Losses({loss.name: loss for loss in losses}, severe, sum(loss.before - loss.after for loss in losses))
-
-
-def _list_others(changes: Mapping[str, SeatChange], name: str, describe: Callable[[SeatChange], str]) -> list[str]:
-    """Return descriptions of the first changes, except that of the level `name`, and the number of further ones."""
-    first = islice(changes.values(), MAX_NAMED_LEVELS + 1)
-    shown = [describe(change) for change in first if change.name != name][:MAX_NAMED_LEVELS]
-    more = len(changes) - (name in changes) - len(shown)
-    return [*shown, f"{more:,} more"] if more else shown
+    return losses
 
 
 @once

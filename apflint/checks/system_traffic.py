@@ -71,6 +71,12 @@ class _Level(NamedTuple):
         """Whether the level is for requests of the system only."""
         return self.outsider is None and not self.is_built_in
 
+    def is_as_good_as(self, reserved: LevelLimits | None) -> bool:
+        """Return whether the level certainly serves requests of the system as well as a level that is reserved for them."""
+        if self.limits is None or reserved is None:
+            return False
+        return self.is_dedicated and self.limits.is_at_least_as_good_as(reserved)
+
 
 def system_traffic_captured(effective: Effective) -> Iterator[Problem]:
     """APF507."""
@@ -85,8 +91,11 @@ def system_traffic_captured(effective: Effective) -> Iterator[Problem]:
         name = _level_of(captures[0].schema)
         level = levels.get(name) or _describe_level(effective, name)
         levels[name] = level
-        captures.sort(key=lambda capture: matching_order(capture.protected))
-        worse = [capture for capture in captures if _is_worse(effective, level, capture)]
+        worse = [
+            capture
+            for capture in sorted(captures, key=lambda capture: matching_order(capture.protected))
+            if not level.is_as_good_as(effective.limits.level(_level_of(capture.protected)))
+        ]
         if worse:
             yield _capture_problem(effective, level, worse)
 
@@ -121,37 +130,28 @@ def _protected(effective: Effective) -> list[FlowSchema]:
 
 def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
     """Yield every pair of a protected FlowSchema and a candidate that captures from it, with a request that proves it."""
+    from apflint.proofs.overlap import may_overlap
+
     passages, protected = effective.passages, _protected(effective)
-    # A redefinition may name users that are not the system's.
+    # The protected FlowSchemas as released: a redefinition may name users that are not the system's.
     names = builtin.protected_flow_schemas(effective.release)
     released = builtin.workspace_objects(effective.release).flow_schemas
     users = find_system_users(effective.assumed.order, (schema for schema in released if schema.name in names))
-    users_of = {
-        pair: affected
-        for schema in candidates
-        if (captured := users.users_of(schema))
-        for pair, source in _find_pairs(passages, protected, schema)
-        if (affected := tuple(user for user in captured if is_subject(user, source)))
-    }
+    users_of: dict[Pair, tuple[str, ...]] = {}
+    for schema in candidates:
+        captured = users.users_of(schema)
+        for source in protected if captured else ():
+            if (
+                matching_order(schema) < matching_order(source)
+                and schema.name != source.name
+                and _level_of(schema) != _level_of(source)
+                and may_overlap(schema, source, "authenticated")
+                and (affected := tuple(user for user in captured if is_subject(user, source)))
+            ):
+                users_of[passages.old.position(source), passages.new.position(schema)] = affected
     for pair, point in _prove(passages, users_of, users):
         source, target = passages.schemas(pair)
         yield _Capture(source, target, point, point.user in users.common)
-
-
-def _find_pairs(
-    passages: Passages, protected: Sequence[FlowSchema], schema: FlowSchema
-) -> Iterator[tuple[Pair, FlowSchema]]:
-    """Yield the protected FlowSchemas from which a FlowSchema may capture requests to another priority level."""
-    from apflint.proofs.overlap import may_overlap
-
-    for source in protected:
-        if (
-            matching_order(schema) < matching_order(source)
-            and schema.name != source.name
-            and _level_of(schema) != _level_of(source)
-            and may_overlap(schema, source, "authenticated")
-        ):
-            yield (passages.old.position(source), passages.new.position(schema)), source
 
 
 def _prove(
@@ -189,13 +189,6 @@ def _describe_level(effective: Effective, name: str) -> _Level:
     )
 
 
-def _is_worse(effective: Effective, level: _Level, capture: _Capture) -> bool:
-    reserved = effective.limits.level(_level_of(capture.protected))
-    if level.limits is None or reserved is None:
-        return True
-    return not (level.is_dedicated and level.limits.is_at_least_as_good_as(reserved))
-
-
 def _capture_problem(effective: Effective, level: _Level, captures: list[_Capture]) -> Problem:
     schema = captures[0].schema
     commands = [_command(effective.passages, capture) for capture in captures]
@@ -226,14 +219,10 @@ def _command(passages: Passages, capture: _Capture) -> str:
     return passages.witness(capture.point, (system_user(capture.point.user),)).command
 
 
-def _reserved_levels(captures: Sequence[_Capture]) -> list[str]:
-    return list(dict.fromkeys(_level_of(capture.protected) for capture in captures))
-
-
 def _compare_levels(effective: Effective, level: _Level, captures: Sequence[_Capture]) -> str:
     """Return a sentence with the figures of the level and of those that the requests went to."""
     describe = describe_capacity if level.is_dedicated else describe_seats
-    reserved = {name: effective.limits.level(name) for name in _reserved_levels(captures)}
+    reserved = {name: effective.limits.level(name) for name in (_level_of(capture.protected) for capture in captures)}
     others = join_words((f"{quote(name)} ({describe(limits)})" for name, limits in reserved.items() if limits), "and")
     figures = f" ({describe(level.limits)})" if level.limits else ""
     shared = ""
@@ -244,7 +233,7 @@ def _compare_levels(effective: Effective, level: _Level, captures: Sequence[_Cap
 
 
 def _advise(level: _Level, captures: Sequence[_Capture]) -> str:
-    reserved = join_words(map(quote, _reserved_levels(captures)))
+    reserved = join_words(dict.fromkeys(quote(_level_of(capture.protected)) for capture in captures))
     if level.is_dedicated and level.limits is not None:
         return f"give {quote(level.name)} at least as many seats and as much room to queue, or use {reserved}"
     if level.is_dedicated or names_only_system_users(captures[0].schema):
@@ -309,7 +298,10 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
     witness = passages.exact_witness(point) if typical else passages.witness(point)
     _, target = passages.schemas(passages.pair(point))
     places = _find_places_to_widen(schema, witness.digest)
-    before, after = _describe_seats_of(effective, original), _describe_seats_of(effective, target)
+    before, after = (
+        f"{quote(name)} ({describe_seats(limits)})" if (limits := effective.limits.level(name)) else quote(name)
+        for name in (_level_of(original), _level_of(target))
+    )
     yield Problem(
         Place(schema.document, _NAME),
         f"redefined FlowSchema {quote(schema.name)} loses requests to the FlowSchema {quote(target.name)}",
@@ -354,11 +346,6 @@ def _find_typical_request(effective: Effective, original: FlowSchema, targets: l
             if before == source and after in positions:
                 return point
     return None
-
-
-def _describe_seats_of(effective: Effective, schema: FlowSchema) -> str:
-    limits = effective.limits.level(_level_of(schema))
-    return f"{quote(_level_of(schema))} ({describe_seats(limits)})" if limits else quote(_level_of(schema))
 
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:

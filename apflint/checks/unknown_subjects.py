@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from apflint.effective import Effective
     from apflint.location import Place
-    from apflint.model import Subject
 
 _ACCOUNTS, _NODE, _NODES = "system:serviceaccounts:", "system:node:", "system:nodes:"
 _GROUPS = (
@@ -37,105 +36,81 @@ _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "sys
 """Users in certificates of distributions whose names resemble those above."""
 _SHORT_WORD = 8
 """Length below which two different letters make another word instead of a misspelling."""
-_NO_CLIENT = "This subject probably matches no client."
 
 
-class _Correction(NamedTuple):
-    message: str
-    note: str
-    help: str
+class _Intended(NamedTuple):
+    """The subject that was probably intended."""
+
     kind: str
-    """The kind of subject that was probably intended."""
     name: str
-    """Its name."""
 
 
 def unlisted_subject(effective: Effective) -> Iterator[Problem]:
     """APF512."""
     for place, subject in effective.own.subjects():
-        correction, member = _correct(subject)
-        if correction is not None:
-            yield Problem(
-                place / member / "name",
-                correction.message,
-                fix=_fix(place, subject, member, correction),
-                notes=(correction.note,),
-                help=correction.help,
-            )
+        if subject.kind == "User" and subject.user is not None:
+            member, name, intended = "user", subject.user, _find_intended_for_user(subject.user)
+        elif subject.kind == "Group" and subject.group is not None:
+            member, name, intended = "group", subject.group, _find_intended_for_group(subject.group)
+        elif subject.kind == "ServiceAccount" and subject.service_account is not None:
+            namespace, name = subject.service_account
+            user = f"system:{name}"
+            is_user = namespace == "kube-system" and user in _USERS
+            member, intended = "serviceAccount", _Intended("User", user) if is_user else None
+        else:
+            continue
+        if intended is not None:
+            yield _problem(place, member, name, intended)
 
 
-def _correct(subject: Subject) -> tuple[_Correction | None, str]:
-    """Return what was probably intended, or None if nothing is wrong; and the member with the name."""
-    if subject.kind == "ServiceAccount" and subject.service_account is not None:
-        return _correct_account(*subject.service_account), "serviceAccount"
-    if subject.kind == "Group" and subject.group is not None:
-        return _correct_group(subject.group), "group"
-    if subject.kind == "User" and subject.user is not None:
-        return _correct_user(subject.user), "user"
-    return None, ""
+def _problem(place: Place, member: str, name: str, intended: _Intended) -> Problem:
+    kind, right = intended.kind.lower(), quote(intended.name)
+    note = "This subject probably matches no client."
+    if member == "serviceAccount":
+        message = f"{quote(name)} is usually not a service account, but the user {right}"
+        note, advice = "It authenticates with a certificate.", f"use kind: User with user: {{name: {intended.name}}}"
+    elif member == kind:
+        message, advice = f"Kubernetes has no {kind} {quote(name)}", f"did you mean {right}?"
+    else:
+        message, advice = f"{quote(name)} is a {kind}, not a {member}", f"use kind: {intended.kind}"
+    operations: list[Operation] = []
+    if member != kind:
+        operations += (Set((*place.path, "kind"), intended.kind), Rename((*place.path, member), kind))
+    if name != intended.name:
+        operations.append(Set((*place.path, member, "name"), intended.name))
+    if member == "serviceAccount":
+        operations.append(Remove((*place.path, member, "namespace")))
+    title = f"change {quote(name)} to {right}" if member == kind else f"make this subject the {kind} {right}"
+    fix = Fix(title, safe=False, operations=tuple(operations))
+    return Problem(place / member / "name", message, fix=fix, notes=(note,), help=advice)
 
 
-def _fix(place: Place, subject: Subject, member: str, correction: _Correction) -> Fix:
-    path, kind, new = place.path, correction.kind, correction.name
-    old = subject.user if member == "user" else subject.group
-    rename: tuple[Operation, ...] = (Set((*path, member, "name"), new),) if new != old else ()
-    if kind == subject.kind:
-        return Fix(f"change {quote(old)} to {quote(new)}", safe=False, operations=rename)
-    convert: tuple[Operation, ...] = (Set((*path, "kind"), kind), Rename((*path, member), kind.lower()))
-    remove: tuple[Operation, ...] = (Remove((*path, member, "namespace")),) if member == "serviceAccount" else ()
-    title = f"make this subject the {kind.lower()} {quote(new)}"
-    return Fix(title, safe=False, operations=(*convert, *rename, *remove))
-
-
-def _correct_account(namespace: str, name: str) -> _Correction | None:
-    user = f"system:{name}"
-    if namespace != "kube-system" or user not in _USERS:
-        return None
-    return _Correction(
-        f"{quote(name)} is usually not a service account, but the user {quote(user)}",
-        "It authenticates with a certificate.",
-        f"use kind: User with user: {{name: {user}}}",
-        "User",
-        user,
-    )
-
-
-def _correct_group(group: str) -> _Correction | None:
+def _find_intended_for_group(group: str) -> _Intended | None:
     if group in _USERS:
-        return _convert(group, "User")
+        return _Intended("User", group)
     if group in _GROUPS or group.startswith(_ACCOUNTS):
         return None
     if group.startswith(SERVICE_ACCOUNT_PREFIX):
         namespace, _, name = group.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
         if name:
-            return _convert(group, "User")
-        return _respell("Group", group, _ACCOUNTS + namespace) if namespace else None
+            return _Intended("User", group)
+        return _Intended("Group", _ACCOUNTS + namespace) if namespace else None
     similar = _find_misspelled(group, _GROUPS)
-    return None if similar is None else _respell("Group", group, similar)
+    return None if similar is None else _Intended("Group", similar)
 
 
-def _correct_user(user: str) -> _Correction | None:
+def _find_intended_for_user(user: str) -> _Intended | None:
     if user in _GROUPS:
-        return _convert(user, "Group")
+        return _Intended("Group", user)
     if user.startswith(_ACCOUNTS):
         namespace, _, name = user.removeprefix(_ACCOUNTS).partition(":")
         if name:
-            return _respell("User", user, f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}")
-        return _convert(user, "Group") if namespace else None
+            return _Intended("User", f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}")
+        return _Intended("Group", user) if namespace else None
     if user.startswith(_NODES) and user != _NODES:
-        return _respell("User", user, _NODE + user.removeprefix(_NODES))
+        return _Intended("User", _NODE + user.removeprefix(_NODES))
     similar = None if user in _OTHER_USERS else _find_misspelled(user, _MISSPELLED_USERS)
-    return None if similar is None else _respell("User", user, similar)
-
-
-def _convert(name: str, kind: str) -> _Correction:
-    wrong = "group" if kind == "User" else "user"
-    return _Correction(f"{quote(name)} is a {kind.lower()}, not a {wrong}", _NO_CLIENT, f"use kind: {kind}", kind, name)
-
-
-def _respell(kind: str, name: str, intended: str) -> _Correction:
-    question = f"did you mean {quote(intended)}?"
-    return _Correction(f"Kubernetes has no {kind.lower()} {quote(name)}", _NO_CLIENT, question, kind, intended)
+    return None if similar is None else _Intended("User", similar)
 
 
 def _find_misspelled(name: str, known: Iterable[str]) -> str | None:
