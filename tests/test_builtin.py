@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint import builtin
-from apflint.releases import API_VERSIONS, RELEASES, Release, release
+from apflint.releases import API_VERSIONS, RELEASES, Release, parse_release
 
 if TYPE_CHECKING:
     from apflint.model import Kind
@@ -39,7 +39,7 @@ LIKE = {
 
 
 def _specs(name: str, version: str) -> dict[tuple[str, str], dict[str, Any]]:
-    values = builtin.manifest(release(name), version)
+    values = builtin.manifest(parse_release(name), version)
     return {(value["kind"], value["metadata"]["name"]): value["spec"] for value in values}
 
 
@@ -96,7 +96,7 @@ def test_data_files_say_which_releases_they_are_for_and_where_they_are_from() ->
         data = json.loads(file.read_text(encoding="utf-8"))
         assert data["releases"][0] == file.stem
         for name in data["releases"]:
-            assert builtin.source(release(name)) == data["source"]
+            assert builtin.source(parse_release(name)) == data["source"]
         seen += data["releases"]
     assert seen == [r.name for r in RELEASES]
 
@@ -152,7 +152,7 @@ def test_typed_objects(target: Release) -> None:
 
 
 def test_documents_of_typed_objects_have_places() -> None:
-    typed = builtin.workspace_objects(release("1.36"))
+    typed = builtin.workspace_objects(parse_release("1.36"))
     schemas = [(item.name, item.document) for item in typed.flow_schemas]
     for name, document in schemas + [(item.name, item.document) for item in typed.priority_levels]:
         assert builtin.is_built_in(document)
@@ -163,7 +163,7 @@ def test_documents_of_typed_objects_have_places() -> None:
 
 
 def test_typed_catch_all_is_what_kubernetes_says() -> None:
-    typed = builtin.workspace_objects(release("1.36"))
+    typed = builtin.workspace_objects(parse_release("1.36"))
     spec = typed.flow_schemas[-1].spec
     assert (spec.priority_level_configuration, spec.matching_precedence) == ("catch-all", 10000)
     assert [subject.group for subject in spec.rules[0].subjects] == ["system:unauthenticated", "system:authenticated"]

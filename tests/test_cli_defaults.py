@@ -12,7 +12,7 @@ import yaml
 
 from apflint import builtin
 from apflint.output.defaults import ABSENT, changes, run
-from apflint.releases import RELEASES, Release, release
+from apflint.releases import RELEASES, Release, parse_release
 
 EVERY_RELEASE = pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name)
 
@@ -42,7 +42,7 @@ def test_the_comments_name_release_source_and_role() -> None:
     assert "Kubernetes 1.36" in head
     assert "kube-apiserver 1.36.2" in head.replace("\n# ", " ")
     documents = body.split("---\n")
-    roles = [entry.role for entry in builtin.objects(release("1.36"))]
+    roles = [entry.role for entry in builtin.objects(parse_release("1.36"))]
     assert [document.splitlines()[0] for document in documents] == [f"# {role}" for role in roles]
     assert 'apf.kubernetes.io/autoupdate-spec: "true"' in text
     assert max(map(len, text.splitlines())) <= 120
@@ -117,7 +117,7 @@ API versions served by default, as before: v1.
 
 
 def test_fields_are_compared_one_by_one() -> None:
-    (change,) = (c for c in changes(release("1.23"), release("1.24")) if c.what == "changed")
+    (change,) = (c for c in changes(parse_release("1.23"), parse_release("1.24")) if c.what == "changed")
     assert change.entry.name == "system-leader-election"
     (field,) = change.fields
     assert field.field == "spec.rules[0].resourceRules[0]"

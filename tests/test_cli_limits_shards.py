@@ -18,7 +18,7 @@ from apflint.output import limits as limits_text
 from apflint.output import shards as shards_text
 from apflint.output.console import Painter, count_cells
 from apflint.output.table import Cell, Column, table
-from apflint.releases import release
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
@@ -34,7 +34,7 @@ def _limits(kubernetes: str = "1.36", total: int = 600, **changed: Any) -> Limit
         "workload-low": {"type": "Limited", "limited": {"shares": 100, "limitResponse": queue, "lendablePercent": 90}},
         **changed,
     }
-    target = release(kubernetes)
+    target = parse_release(kubernetes)
     version = "v1" if target.minor >= 29 else target.newest_version
     document = cast("Document", SimpleNamespace(version=version))
     levels = []

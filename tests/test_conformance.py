@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.engine import Options, check
-from apflint.releases import release
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def disagreements(cases: list[Case]) -> Iterator[str]:
     names = [f"{number}.yaml" for number in range(len(cases))]
     report = check(
         [(name, manifest(case)) for name, case in zip(names, cases, strict=True)],
-        Options(kubernetes=release(cases[0]["kube"])),
+        Options(kubernetes=parse_release(cases[0]["kube"])),
     )
     found: dict[str, list[Finding]] = defaultdict(list)
     for finding in report.findings:

@@ -11,7 +11,7 @@ from shell import ROOT, bash, prepare
 from support.rule_examples import parse_examples
 
 from apflint import catalogue, engine
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST, parse_release
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_the_table_says_how_fixes_are(rule_id: str) -> None:
     assert (catalogue.read_rule(rule_id).fix == "unsafe") == (how == "unsafe")
     found = set()
     for example in parse_examples(catalogue.read_rule(rule_id)):
-        options = engine.Options(kubernetes=release(example.kubernetes or NEWEST.name))
+        options = engine.Options(kubernetes=parse_release(example.kubernetes or NEWEST.name))
         findings = engine.check([(example.file, example.text.encode())], options).findings
         found |= {one.fix.safe for one in findings if one.fix and one.rule == rule_id}
     assert True in found if how == "safe or unsafe" else found == {how == "safe"}

@@ -18,7 +18,7 @@ from apflint.finding import Cause
 from apflint.fixes.suggestions import find_intended
 from apflint.load import load
 from apflint.model import flow_schema, priority_level
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -500,7 +500,9 @@ def test_an_account_becomes_the_user_that_was_meant() -> None:
 def test_what_can_mean_several_things_has_no_fix(rule: str, base: str, old: str, bad: str) -> None:
     assert base.count(old) == 1
     target = "1.31" if rule == "APF702" else "1.36"
-    report = engine.check([("a.yaml", base.replace(old, bad).encode())], engine.Options(kubernetes=release(target)))
+    report = engine.check(
+        [("a.yaml", base.replace(old, bad).encode())], engine.Options(kubernetes=parse_release(target))
+    )
     found = [finding for finding in report.findings if finding.rule == rule]
     assert found
     assert [finding.fix for finding in found] == [None] * len(found)
@@ -557,7 +559,7 @@ def test_a_word_is_meant_where_nothing_else_is(word: str, verb: str | None) -> N
 def test_pages_say_which_fixes_there_are(rule_id: str) -> None:
     rule = catalogue.read_rule(rule_id)
     for example in parse_examples(rule):
-        options = engine.Options(kubernetes=release(example.kubernetes or NEWEST.name))
+        options = engine.Options(kubernetes=parse_release(example.kubernetes or NEWEST.name))
         for found in engine.check([(example.file, example.text.encode())], options).findings:
             if found.fix is not None:
                 marked = catalogue.read_rule(found.rule).fix
@@ -627,7 +629,7 @@ def test_safe_fixes_keep_what_the_server_accepted(text: str) -> None:
     """An object that the server accepts means the same to it before and after; what it rejects is fixed for good."""
 
     def check(inputs: Mapping[str, bytes]) -> Report:
-        return engine.check(list(inputs.items()), engine.Options(kubernetes=release("1.31")))
+        return engine.check(list(inputs.items()), engine.Options(kubernetes=parse_release("1.31")))
 
     before = check({"a.yaml": text.encode()})
     done = apply_fixes({"a.yaml": text.encode()}, check)
@@ -647,7 +649,7 @@ def _specs(data: bytes, rejected: set[str]) -> list[Any]:
         if document.kind not in rejected:
             level_of = document.kind == "PriorityLevelConfiguration"
             typed = (
-                priority_level(document.value, document, release("1.31"))
+                priority_level(document.value, document, parse_release("1.31"))
                 if level_of
                 else flow_schema(document.value, document)
             )

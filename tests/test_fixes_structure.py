@@ -10,7 +10,7 @@ import pytest
 from apflint import engine
 from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.load import load
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -281,7 +281,7 @@ NONE = [
 
 def fixed(text: str, *, unsafe: bool = False, kubernetes: str = NEWEST.name, name: str = "a.yaml") -> FixResult:
     def judge(inputs: Mapping[str, bytes]) -> Report:
-        return engine.check(inputs.items(), engine.Options(release(kubernetes)))
+        return engine.check(inputs.items(), engine.Options(parse_release(kubernetes)))
 
     return apply_fixes({name: text.encode()}, judge, unsafe=unsafe)
 

@@ -24,7 +24,7 @@ from apflint.engine import Options, check
 from apflint.load import load
 from apflint.load.source import Source
 from apflint.model import PRESERVE_ZERO, shares_field
-from apflint.releases import RELEASES, release
+from apflint.releases import RELEASES, parse_release
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ data: {x: flowcontrol.apiserver.k8s.io/VERSION, assuredConcurrencyShares: "3"}""
 
 def choose(version: str | None = None, kubernetes: str | None = None, span: str | None = None) -> Target:
     """The target of `--to`, `--kubernetes` and `--range`."""
-    releases = parse_release_range(span) if span else [release(kubernetes)] if kubernetes else []
+    releases = parse_release_range(span) if span else [parse_release(kubernetes)] if kubernetes else []
     return choose_target(parse_api_version(version) if version else None, releases)
 
 
@@ -300,7 +300,7 @@ def test_targets() -> None:
     ],
 )
 def test_the_release_that_says_what_an_object_meant(version: str, kubernetes: str, origin: str) -> None:
-    assert source_release(version, release(kubernetes)).name == origin
+    assert source_release(version, parse_release(kubernetes)).name == origin
 
 
 def test_zero_shares_are_refused_for_a_release_that_refuses_them() -> None:
@@ -360,7 +360,7 @@ def test_the_stored_spec_is_the_same_and_once_is_enough(case: tuple[str, str, st
     outcome = migrated(Source("x.yaml", text), target)
     if outcome.is_refused:
         assert outcome.text == text
-        known = source_release(old, release(kubernetes))
+        known = source_release(old, parse_release(kubernetes))
         assert not (known.has_borrowing and target.releases[0].allows_zero_shares)
         return
     (before,), (after,) = (load("x.yaml", each.encode()).documents for each in (text, outcome.text))
@@ -391,7 +391,7 @@ def test_what_servers_accept_they_accept_migrated(root: Path) -> None:
         ]
         for text in texts[::4]:
             outcome = move(text)
-            findings = check([("x.yaml", outcome.text.encode())], Options(kubernetes=release("1.37"))).findings
+            findings = check([("x.yaml", outcome.text.encode())], Options(kubernetes=parse_release("1.37"))).findings
             moved += not outcome.is_refused
             assert outcome.is_refused or not [finding for finding in findings if finding.apiserver], text
     assert moved > 50

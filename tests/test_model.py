@@ -26,7 +26,7 @@ from apflint.model import (
     flow_schema,
     priority_level,
 )
-from apflint.releases import API_VERSIONS, RELEASES, release
+from apflint.releases import API_VERSIONS, RELEASES, parse_release
 from apflint.schema import find_violations
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def written_in(version: str) -> Document:
 
 
 def level(spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1") -> PriorityLevelConfigurationSpec:
-    return priority_level({"spec": spec}, written_in(version), release(kubernetes)).spec
+    return priority_level({"spec": spec}, written_in(version), parse_release(kubernetes)).spec
 
 
 @pytest.mark.parametrize("value", [{}, {"metadata": None, "spec": None}, {"metadata": {}, "spec": {"rules": None}}])
@@ -134,7 +134,7 @@ def test_rules_of_which_every_part_is_empty() -> None:
 
 def test_a_level_that_says_nothing() -> None:
     document = written_in("v1")
-    assert priority_level({}, document, release("1.36")) == PriorityLevelConfiguration(
+    assert priority_level({}, document, parse_release("1.36")) == PriorityLevelConfiguration(
         NOTHING, PriorityLevelConfigurationSpec("", None, None), document
     )
     assert level({"limited": {}, "exempt": {}}) == PriorityLevelConfigurationSpec(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, _release, api_version, release
+from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, _make_release, api_version, parse_release
 
 SERVED: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent / "fixtures/oracle/releases/served.json").read_text(encoding="utf-8")
@@ -22,13 +22,13 @@ WARNING = re.compile(r"\S+/(\S+) \w+ is deprecated in v(\S+)\+, unavailable in v
 @pytest.mark.parametrize("name", SERVED)
 def test_versions_served_by_default_are_the_recorded_ones(name: str) -> None:
     recorded = SERVED[name]
-    assert list(release(name).served) == recorded["default"]
-    assert release(name).newest_version == recorded["preferred"]
+    assert list(parse_release(name).served) == recorded["default"]
+    assert parse_release(name).newest_version == recorded["preferred"]
 
 
 @pytest.mark.parametrize("name", SERVED)
 def test_deprecations_are_the_recorded_warnings(name: str) -> None:
-    target = release(name)
+    target = parse_release(name)
     warned = set()
     for version, texts in SERVED[name]["warnings"].items():
         for text in texts.values():
@@ -58,8 +58,8 @@ def test_served_by_default_in_every_release() -> None:
     }
     assert [r.name for r in RELEASES if r.on_request] == ["1.18", "1.19", "1.20"]
     assert {version for r in RELEASES for version in r.on_request} == {"v1alpha1"}
-    assert release("1.19").newest_version == "v1alpha1"
-    assert release("1.20").newest_version == "v1beta1"
+    assert parse_release("1.19").newest_version == "v1alpha1"
+    assert parse_release("1.20").newest_version == "v1beta1"
 
 
 def test_every_release_is_there_once_and_in_order() -> None:
@@ -114,7 +114,7 @@ ZERO = [
 
 @pytest.mark.parametrize(("name", "version", "annotated", "kept"), ZERO)
 def test_zero_shares_are_kept_or_defaulted(name: str, version: str, annotated: bool, kept: bool) -> None:
-    assert release(name).keeps_zero_shares(version, annotated=annotated) is kept
+    assert parse_release(name).keeps_zero_shares(version, annotated=annotated) is kept
 
 
 def test_the_annotation_is_refused_outside_v1beta3() -> None:
@@ -122,14 +122,14 @@ def test_the_annotation_is_refused_outside_v1beta3() -> None:
         (name, version)
         for name in ("1.21", "1.28", "1.29", "1.31", "1.36")
         for version in ("v1beta1", "v1beta2", "v1beta3", "v1")
-        if release(name).forbids_preserve_zero_annotation(version)
+        if parse_release(name).forbids_preserve_zero_annotation(version)
     }
     assert refused == {(name, version) for name in ("1.29", "1.31", "1.36") for version in ("v1beta1", "v1beta2", "v1")}
 
 
 @pytest.mark.parametrize("text", ["1.31", "v1.31", "1.31.2", "v1.31.14", "v1.31.2-gke.1200", "1.31.1+k3s1", " 1.31 "])
 def test_spellings_of_a_release(text: str) -> None:
-    assert release(text) is RELEASES[13]
+    assert parse_release(text) is RELEASES[13]
 
 
 @pytest.mark.parametrize(
@@ -148,14 +148,14 @@ def test_spellings_of_a_release(text: str) -> None:
 )
 def test_what_is_no_known_release(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
-        release(text)
+        parse_release(text)
 
 
 @settings(max_examples=100, derandomize=True)
 @given(st.text(max_size=12) | st.from_regex(r"v?1\.[0-9]{1,4}(\.[0-9]+)?", fullmatch=True))
 def test_any_text_is_a_release_or_a_value_error(text: str) -> None:
     try:
-        found = release(text)
+        found = parse_release(text)
     except ValueError as error:
         found, said = None, str(error)
     else:
@@ -172,7 +172,7 @@ def test_laws_of_the_table(target: Release) -> None:
         if deprecation := target.deprecated(name):
             assert deprecation.replacement in target.served
             assert target.deprecated(deprecation.replacement) is None
-            removed = release(deprecation.removed_in).minor
+            removed = parse_release(deprecation.removed_in).minor
             assert (target.minor < removed) == (name in target.served + target.on_request)
 
 
@@ -197,5 +197,5 @@ def test_unknown_versions() -> None:
 def test_how_a_release_follows_from_the_lives_of_the_versions(
     minor: int, served: tuple[str, ...], on_request: tuple[str, ...]
 ) -> None:
-    made = _release(minor)
+    made = _make_release(minor)
     assert (made.minor, made.name, made.served, made.on_request) == (minor, f"1.{minor}", served, on_request)

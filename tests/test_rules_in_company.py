@@ -11,7 +11,7 @@ from support.rule_examples import Example, parse_examples
 from apflint import catalogue
 from apflint.checks import CHECKS, SINGLE_VALUE, rules_with
 from apflint.engine import Options, check
-from apflint.releases import release
+from apflint.releases import parse_release
 
 COMPANY = """\
 apiVersion: flowcontrol.apiserver.k8s.io/{version}
@@ -99,7 +99,7 @@ def company(version: str, end: str, precedence: int) -> bytes:
 def test_company_changes_nothing(rule: catalogue.Rule, example: Example) -> None:
     options = Options(rules=tuple(CHECKS))
     if example.kubernetes is not None:
-        options = options._replace(kubernetes=release(example.kubernetes))
+        options = options._replace(kubernetes=parse_release(example.kubernetes))
     version = next((each for each in ("v1", "v1beta3", "v1beta2", "v1beta1") if f"/{each}\n" in example.text), "v1")
     bad = (example.file, example.text.encode())
     around = [("0.yaml", company(version, "a", 850)), bad, ("z.yaml", company(version, "z", 870))]
@@ -133,7 +133,7 @@ ANALYSED = [
 def test_of_what_the_server_rejects_only_single_values_are_analysed(rule: catalogue.Rule, example: Example) -> None:
     options = Options(rules=tuple(CHECKS))
     if example.kubernetes is not None:
-        options = options._replace(kubernetes=release(example.kubernetes))
+        options = options._replace(kubernetes=parse_release(example.kubernetes))
     rejected = example.text.replace("metadata:\n", "metadata:\n  labels: {-: x}\n")
     found = check([(example.file, rejected.encode())], options).findings
     assert example.text.count("metadata:\n") == len([each for each in found if each.apiserver is not None])

@@ -18,7 +18,7 @@ from apflint.budgets import MAX_VIOLATIONS
 from apflint.formats import is_timestamp
 from apflint.load import load
 from apflint.package_data import find_data_directory
-from apflint.releases import release
+from apflint.releases import parse_release
 from apflint.schema import Violation, find_field_paths, find_violations, load_schema
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VERSIONS = ("v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1")
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
 RELEASES = ("1.18", "1.21", "1.24", "1.25", "1.26", "1.28", "1.37")
-NEWEST = release("1.37")
+NEWEST = parse_release("1.37")
 
 FLOW_SCHEMA: dict[str, Any] = {
     "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
@@ -94,7 +94,7 @@ WHAT: dict[str, Any] = {"type": "type", "minimum": "range", "maximum": "range", 
 
 def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Violation]:
     """Return what plain jsonschema finds in the whole object, sorted as a server decodes it."""
-    schema = schema_module.schema_for_release(kind, version, release(name).minor)
+    schema = schema_module.schema_for_release(kind, version, parse_release(name).minor)
     violations = []
     for error in VALIDATOR(schema, format_checker=FORMATS).iter_errors(value):
         path, got = tuple(error.absolute_path), error.instance
@@ -183,7 +183,7 @@ def test_violations_are_those_of_jsonschema(
     data: st.DataObject, kind: str, version: str, name: str, mistakes: int
 ) -> None:
     value = data.draw(objects(kind, version, mistakes))
-    found = find_violations(value, kind, version, release(name))
+    found = find_violations(value, kind, version, parse_release(name))
     assert same(found, validate_whole(value, kind, version, name))
 
 
@@ -195,14 +195,14 @@ def test_jsonschema_is_used_as_published() -> None:
 def test_generated_objects_have_no_violations(data: st.DataObject, kind: str, version: str) -> None:
     value = data.draw(objects(kind, version, 0))
     unknown = {"clusterName", "subresource", "shardInfo"}
-    assert all(found.path[-1] in unknown for found in find_violations(value, kind, version, release("1.28")))
+    assert all(found.path[-1] in unknown for found in find_violations(value, kind, version, parse_release("1.28")))
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
 def test_other_validators_accept_objects_without_violations(data: st.DataObject, kind: str, version: str) -> None:
     """The files are published: validators that know nothing of Kubernetes' formats must not reject more."""
     value = data.draw(objects(kind, version, 1))
-    if not find_violations(value, kind, version, release("1.28")):
+    if not find_violations(value, kind, version, parse_release("1.28")):
         assert Draft202012Validator(load_schema(kind, version)).is_valid(value)
 
 
@@ -359,8 +359,8 @@ def test_violations_in_items_of_lists(kind: str) -> None:
 def test_fields_that_not_every_release_has(path: tuple[str, ...], version: str, having: str, lacking: str) -> None:
     value: dict[str, Any] = replaced({"metadata": {}, "spec": {"limited": {}}}, path, None)
     kind = "PriorityLevelConfiguration"
-    assert find_violations(value, kind, version, release(having)) == ()
-    (found,) = find_violations(value, kind, version, release(lacking))
+    assert find_violations(value, kind, version, parse_release(having)) == ()
+    (found,) = find_violations(value, kind, version, parse_release(lacking))
     assert (found.what, found.path) == ("unknown", path)
     assert path[-1] not in found.known
 
@@ -477,7 +477,7 @@ def test_paths_of_fields() -> None:
     assert find_field_paths("type", kind, "v1", NEWEST)[:2] == ("spec.type", "spec.limited.limitResponse.type")
     assert find_field_paths("type", kind, "v1", NEWEST)[-1] == "status.conditions[].type"
     assert find_field_paths("user", "FlowSchema", "v1", NEWEST) == ("spec.rules[].subjects[].user",)
-    assert find_field_paths("lendablePercent", kind, "v1beta2", release("1.25")) == ()
+    assert find_field_paths("lendablePercent", kind, "v1beta2", parse_release("1.25")) == ()
     assert find_field_paths("queueing", kind, "v1", NEWEST) == ()
 
 
@@ -510,7 +510,7 @@ def test_recorded_servers_agree(shared: Path) -> None:
     """In every fifth recorded case, the violations are those that the server reported; it stops at the first wrong type."""
     wrong = []
     for file in sorted((shared / "oracle" / "validation").glob("*.jsonl")):
-        target = release(file.name.split("-")[0])
+        target = parse_release(file.name.split("-")[0])
         version = file.stem.split("-")[1]
         with file.open(encoding="utf-8") as lines:
             for line in list(lines)[::5]:

@@ -21,7 +21,7 @@ from apflint.fixes.wrong_type import describe_not_finite, describe_wrong_type, f
 from apflint.fixes.yaml_values import scalar_text
 from apflint.location import Path, Place, TextRange, field_path
 from apflint.model import SUBJECT_FIELDS, shares_field
-from apflint.releases import BORROWING, EXEMPT_FIELD
+from apflint.releases import BORROWING_MINOR, EXEMPT_FIELD_MINOR
 from apflint.schema import find_field_paths
 from apflint.wording import did_you_mean, join_words, quote
 
@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from apflint.schema import Violation
     from apflint.workspace import Workspace
 
-_FIELD_SINCE = {"exempt": EXEMPT_FIELD, "lendablePercent": BORROWING, "borrowingLimitPercent": BORROWING}
+_FIELD_SINCE = {
+    "exempt": EXEMPT_FIELD_MINOR,
+    "lendablePercent": BORROWING_MINOR,
+    "borrowingLimitPercent": BORROWING_MINOR,
+}
 _SHARES = ("assuredConcurrencyShares", "nominalConcurrencyShares")
 MAX_NAMED_PLACES = 3
 

@@ -16,7 +16,7 @@ from apflint.output.findings import render
 from apflint.output.findings.summary import render_summary
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
-from apflint.releases import release
+from apflint.releases import parse_release
 from apflint.rule_selection import parse_selector
 from apflint.settings import resolve_settings
 from apflint.settings.patterns import Patterns
@@ -145,7 +145,7 @@ def _parse(asked: Mapping[str, Any]) -> dict[str, Any]:
         if field in values:
             values[field] = tuple(map(parse_selector, values[field]))
     if "kubernetes" in values:
-        values["kubernetes"] = release(values["kubernetes"])
+        values["kubernetes"] = parse_release(values["kubernetes"])
     if "exclude" in values:
         values["exclude"] = Patterns(values["exclude"])
     return values

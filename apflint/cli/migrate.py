@@ -12,7 +12,7 @@ from apflint.errors import UserError
 from apflint.inputs import files
 from apflint.inputs.patches import REASON, Patches
 from apflint.load.source import Source
-from apflint.releases import Release, release
+from apflint.releases import Release, parse_release
 from apflint.settings import resolve_settings
 from apflint.settings.patterns import Patterns
 
@@ -51,7 +51,7 @@ def run(wanted: Wanted) -> int:
     if wanted.span is not None:
         releases = parse_release_range(wanted.span)
     elif wanted.kubernetes is not None:
-        releases = (release(wanted.kubernetes),)
+        releases = (parse_release(wanted.kubernetes),)
     elif version is None:
         releases = (settings.kubernetes,)
     target = choose_target(version, releases)

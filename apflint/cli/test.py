@@ -39,9 +39,9 @@ def run(paths: tuple[str, ...], overrides: Overrides, output: str, color: str, *
     if "-" in paths and "-" in overrides.manifests:
         raise ValueError("standard input can be the suite or the manifests, not both")
     if overrides.kubernetes is not None:
-        from apflint.releases import release
+        from apflint.releases import parse_release
 
-        release(overrides.kubernetes)
+        parse_release(overrides.kubernetes)
     if overrides.server_concurrency is not None and overrides.server_concurrency < 1:
         raise ValueError(
             f'the server concurrency limit must be at least 1, and "{overrides.server_concurrency}" is not'

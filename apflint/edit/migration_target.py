@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.errors import UserError
-from apflint.releases import API_VERSIONS, GROUP, RELEASES, Release, api_version, release
+from apflint.releases import API_VERSIONS, GROUP, RELEASES, Release, api_version, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ def parse_release_range(text: str) -> tuple[Release, ...]:
     first, dots, last = text.partition("..")
     if not dots:
         raise UserError(f'"{text}" is not a range of releases. Write it like "1.26..1.31".')
-    low, high = release(first), release(last)
+    low, high = parse_release(first), parse_release(last)
     if low.minor > high.minor:
         raise UserError(f'"{text}" ends before it starts. Write "{high.name}..{low.name}".')
     return tuple(known for known in RELEASES if low.minor <= known.minor <= high.minor)

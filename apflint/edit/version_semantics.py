@@ -14,8 +14,7 @@ from apflint.fix import Insert, Operation, Remove, Rename, Set
 from apflint.load.document import GROUP, Document
 from apflint.location import field_path
 from apflint.model import PRESERVE_ZERO, flow_schema, priority_level, shares_field
-from apflint.releases import API_VERSIONS, RELEASES
-from apflint.releases import PRESERVE_ZERO as PRESERVE_ZERO_MINOR
+from apflint.releases import API_VERSIONS, PRESERVE_ZERO_MINOR, RELEASES
 from apflint.schema import find_violations
 
 if TYPE_CHECKING:

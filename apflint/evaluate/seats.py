@@ -53,7 +53,7 @@ def max_seats(nominal: int, hand_size: int | None) -> int:
 
     15 percent of the limit, rounded up, yet so few that requests of one flow can fill its hand side by side; at least
     1. A level without queues (`hand_size` None) has no bound of its own: 0, as the server has it.
-    (`util/flowcontrol/apf_controller.go`, see `apflint.releases.LEVEL_SEAT_BOUND`.)
+    (`util/flowcontrol/apf_controller.go`, see `Release.bounds_seats_by_level`.)
     """
     if hand_size is None:
         return 0

@@ -11,7 +11,7 @@ from apflint.errors import UserError
 from apflint.inputs import files
 from apflint.inputs.patches import Patches
 from apflint.load.source import STDIN
-from apflint.releases import release
+from apflint.releases import parse_release
 from apflint.settings import resolve_settings
 from apflint.workspace import build_workspace
 
@@ -48,7 +48,7 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
 
     Raises UserError for an unknown release, invalid settings, or a path that cannot be read.
     """
-    kubernetes = release(options.kubernetes) if options.kubernetes is not None else None
+    kubernetes = parse_release(options.kubernetes) if options.kubernetes is not None else None
     command_line = {"kubernetes": kubernetes, "server_concurrency": options.server_concurrency}
     settings = resolve_settings(command_line, options.config, isolated=options.isolated)
     patches: list[str] = []
@@ -65,7 +65,7 @@ def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effect
     """Read a path as `read_cluster` does, or `defaults:1.33`: the configuration of a new cluster of that release."""
     if not name.startswith(BUILT_IN_PREFIX):
         return read_cluster((name,), options, warn)
-    kubernetes = release(name.removeprefix(BUILT_IN_PREFIX)).name
+    kubernetes = parse_release(name.removeprefix(BUILT_IN_PREFIX)).name
     return read_cluster((), options._replace(kubernetes=kubernetes, defaults=True), warn)
 
 

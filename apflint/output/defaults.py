@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from apflint import builtin
 from apflint.location import field_path
 from apflint.output.json_text import to_json
-from apflint.releases import API_VERSIONS, GROUP, NEWEST, api_version, release
+from apflint.releases import API_VERSIONS, GROUP, NEWEST, api_version, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,9 +62,9 @@ def run(
     if diff is not None:
         if kubernetes is not None or version is not None:
             raise ValueError("--diff names two releases: leave out --kubernetes and --api-version")
-        old, new = release(diff[0]), release(diff[1])
+        old, new = parse_release(diff[0]), parse_release(diff[1])
         return _diff_json(old, new) if output == "json" else _diff_text(old, new)
-    target = NEWEST if kubernetes is None else release(kubernetes)
+    target = NEWEST if kubernetes is None else parse_release(kubernetes)
     chosen = target.newest_version if version is None else _version(version, target)
     return _json(target, chosen) if output == "json" else _yaml(target, chosen)
 

@@ -27,7 +27,7 @@ from apflint.policy.expectation import (
 from apflint.policy.fields import Fields, Mistake
 from apflint.proofs.parts import World
 from apflint.record import NamedTuple
-from apflint.releases import Release, release
+from apflint.releases import Release, parse_release
 from apflint.requests.command_line import parse_command_line
 from apflint.wording import join_words
 
@@ -151,7 +151,7 @@ def _parse_manifests(fields: Fields) -> tuple[str, ...] | None:
 def _parse_release(fields: Fields) -> Release | None:
     text = fields.string(("kubernetes",))
     try:
-        return release(text) if text else None
+        return parse_release(text) if text else None
     except UserError as error:
         fields.reject(("kubernetes",), str(error))
         return None

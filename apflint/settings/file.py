@@ -10,7 +10,7 @@ from apflint.budgets import MAX_PATTERN_LENGTH, MAX_PATTERNS
 from apflint.errors import UserError
 from apflint.finding import SEVERITIES
 from apflint.output.findings import FORMATS
-from apflint.releases import Release, release
+from apflint.releases import Release, parse_release
 from apflint.rule_selection import RuleSelector, parse_selector
 from apflint.settings.discovery import find_git_root
 from apflint.settings.model import KEYS
@@ -153,7 +153,7 @@ def _parse_release(value: Any, place: str, _directory: str) -> Release:
     if not isinstance(value, str):
         raise UserError(f'{place}: expected a string, such as "1.30": without quotes, 1.30 is the number 1.3.')
     try:
-        return release(value)
+        return parse_release(value)
     except ValueError as error:
         raise UserError(f"{place}: {error}") from None
 

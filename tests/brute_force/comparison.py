@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.effective import Assumptions
 from apflint.engine import Options, check
-from apflint.releases import release
+from apflint.releases import parse_release
 
 from . import server
 from .claims import UNPROTECTED, Claims, claims, is_covered, matches_nothing, names_of_built_in, rules_of_part
@@ -44,7 +44,7 @@ class Difference(NamedTuple):
 def run_check(configuration: Configuration) -> tuple[Finding, ...]:
     """What `apflint check` reports about the manifests, each in a file of its own."""
     options = Options(
-        release(configuration.kubernetes), RULES, assumptions=Assumptions(complete=configuration.complete)
+        parse_release(configuration.kubernetes), RULES, assumptions=Assumptions(complete=configuration.complete)
     )
     inputs, context = (
         [(f"{name}-{number}.json", json.dumps(manifest).encode()) for number, manifest in enumerate(manifests)]

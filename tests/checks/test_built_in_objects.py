@@ -8,7 +8,7 @@ import pytest
 from support.builders import COMPLETE, OPEN, findings, flow_schema
 
 from apflint import builtin
-from apflint.releases import RELEASES, Release, release
+from apflint.releases import RELEASES, Release, parse_release
 
 if TYPE_CHECKING:
     from apflint.effective import Assumptions
@@ -53,7 +53,7 @@ def test_a_server_with_its_own_objects_only_has_no_findings(target: Release) -> 
 def test_the_objects_of_the_release_before_are_gone_or_the_same() -> None:
     """The objects of 1.33 checked for 1.34: the two FlowSchemas that it dropped."""
     leftovers = ["endpoint-controller", "workload-leader-election"]
-    objects = builtin.manifest(release("1.33"), "v1")
+    objects = builtin.manifest(parse_release("1.33"), "v1")
     found = findings(*objects, kubernetes="1.34")
     reported = [(finding.rule, finding.object.name) for finding in found if finding.object]
     # Their annotation makes the server delete them, which says more than that the release has none.

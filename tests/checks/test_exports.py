@@ -12,7 +12,7 @@ from support.builders import findings, flow_schema, full_text, group
 from apflint import builtin
 from apflint.cli.app import run
 from apflint.engine import Options, check
-from apflint.releases import RELEASES, Release, release
+from apflint.releases import RELEASES, Release, parse_release
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -45,7 +45,9 @@ def returned(*objects: dict[str, Any]) -> dict[str, Any]:
 
 def reported(value: dict[str, Any], kubernetes: str = "1.36") -> list[Finding]:
     return list(
-        check([("<stdin>", json.dumps(value, indent=1).encode())], Options(kubernetes=release(kubernetes))).findings
+        check(
+            [("<stdin>", json.dumps(value, indent=1).encode())], Options(kubernetes=parse_release(kubernetes))
+        ).findings
     )
 
 

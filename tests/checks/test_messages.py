@@ -15,7 +15,7 @@ from apflint import catalogue
 from apflint.checks import CHECKS, rules_of
 from apflint.engine import Options, check
 from apflint.location import field_path
-from apflint.releases import release
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def findings_of_examples(rule_id: str) -> Iterator[tuple[int, list[Finding]]]:
         if example.kind == "bad":
             options = Options(rules=tuple(CHECKS))
             if example.kubernetes is not None:
-                options = options._replace(kubernetes=release(example.kubernetes))
+                options = options._replace(kubernetes=parse_release(example.kubernetes))
             found = check([(example.file, example.text.encode())], options).findings
             yield number, [finding for finding in found if finding.rule == rule_id]
 

@@ -15,7 +15,7 @@ from apflint import catalogue
 from apflint.checks import CHECKS, OFF, rules_with
 from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
-from apflint.releases import release
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,7 +44,7 @@ def _examples() -> Iterator[tuple[str, Example]]:
 def _judge(example: Example) -> Callable[[Mapping[str, bytes]], Report]:
     options = Options(rules=tuple(CHECKS))  # the examples of a rule that is off show it at work
     if example.kubernetes is not None:
-        options = options._replace(kubernetes=release(example.kubernetes))
+        options = options._replace(kubernetes=parse_release(example.kubernetes))
     return lambda inputs: check(inputs.items(), options)
 
 

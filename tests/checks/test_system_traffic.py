@@ -29,7 +29,7 @@ from apflint.evaluate.authentication import effective_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo
-from apflint.releases import NEWEST, RELEASES, release
+from apflint.releases import NEWEST, RELEASES, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +133,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
     schemas = drawn(random.Random(seed))
     workspace = effective(*schemas, kubernetes=kubernetes)
     before, after = Classifier(workspace.without_own), Classifier(workspace.assumed)
-    protected = builtin.protected_flow_schemas(release(kubernetes))
+    protected = builtin.protected_flow_schemas(parse_release(kubernetes))
     expected = set()
     for name in USERS:
         asker = UserInfo(name, effective_groups(name, ())[0])

@@ -6,13 +6,13 @@ from evaluate.test_limits import limited_level, queue_settings
 
 from apflint.diff.levels import compare_levels
 from apflint.evaluate.limits import Limits, compute_limits
-from apflint.releases import release
+from apflint.releases import parse_release
 
 
 def test_levels_are_compared_by_name() -> None:
     def limits(**shares: int) -> Limits:
         levels = [limited_level(name, queue_settings(share)) for name, share in shares.items()]
-        return compute_limits(levels, (), 600, release("1.36"))
+        return compute_limits(levels, (), 600, parse_release("1.36"))
 
     changes = compare_levels(limits(a=30, b=30), limits(b=20, c=10))
     assert [(change.name, change.old is None, change.new is None, change.gain) for change in changes] == [

@@ -16,10 +16,10 @@ from apflint.evaluate.requestinfo import request_info
 from apflint.load.document import Document
 from apflint.load.source import Source
 from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
-from apflint.releases import release
+from apflint.releases import parse_release
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/oracle-classify"
-RELEASE = release("1.36")
+RELEASE = parse_release("1.36")
 BUILT_IN = builtin.workspace_objects(RELEASE)
 
 

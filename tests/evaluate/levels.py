@@ -6,14 +6,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from apflint.model import priority_level
-from apflint.releases import release
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.model import PriorityLevelConfiguration
 
 DOCUMENT = cast("Document", SimpleNamespace(version="v1"))
-RELEASE = release("1.36")
+RELEASE = parse_release("1.36")
 
 
 def queue_level(queues: int = 128, hand: int = 6, shares: int = 10, **more: Any) -> PriorityLevelConfiguration:

@@ -7,7 +7,7 @@ import pytest
 from apflint.evaluate.deadline import Deadline, find_deadline, parse_duration
 from apflint.evaluate.outcomes import explain_unclassified
 from apflint.evaluate.requestinfo import request_info
-from apflint.releases import release
+from apflint.releases import parse_release
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_is_not_a_duration_is_answered_first() -> None:
     deadline = find_deadline(url, info)
     assert deadline == Deadline(15, "bogus")
     assert 'status 400 before API Priority and Fairness: timeout "bogus"' in (
-        explain_unclassified(info, deadline, release("1.36")) or ""
+        explain_unclassified(info, deadline, parse_release("1.36")) or ""
     )
-    assert explain_unclassified(info, deadline, release("1.20")) is None
-    assert explain_unclassified(info, Deadline(15), release("1.36")) is None
+    assert explain_unclassified(info, deadline, parse_release("1.20")) is None
+    assert explain_unclassified(info, Deadline(15), parse_release("1.36")) is None

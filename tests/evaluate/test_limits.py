@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from apflint.evaluate import limits
 from apflint.evaluate.allocation import Allocation, AllocationItem, allocate
 from apflint.model import flow_schema, priority_level
-from apflint.releases import SERVER_CONCURRENCY, release
+from apflint.releases import SERVER_CONCURRENCY, parse_release
 from apflint.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _document(version: str) -> Document:
 def limited_level(
     name: str, spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1"
 ) -> PriorityLevelConfiguration:
-    return priority_level({"metadata": {"name": name}, "spec": spec}, _document(version), release(kubernetes))
+    return priority_level({"metadata": {"name": name}, "spec": spec}, _document(version), parse_release(kubernetes))
 
 
 def _schema(name: str, level: str) -> FlowSchema:
@@ -62,7 +62,7 @@ def _hold(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
         levels = [limited_level(name, spec) for name, spec in (_MANDATORY | specs).items()]
         mine: dict[str, list[int | None]] = {
             level.name: [level.nominal, level.min, level.max, level.idle, level.max_seats]
-            for level in limits.compute_limits(levels, (), total, release("1.36")).levels
+            for level in limits.compute_limits(levels, (), total, parse_release("1.36")).levels
         }
         wrong |= {(case, name): (mine.get(name), said) for name, said in theirs.items() if mine.get(name) != said}
     assert wrong == {}
@@ -138,9 +138,9 @@ _EXEMPT = st.builds(
 @given(_SPECS, _EXEMPT, st.integers(1, 100_000))
 def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: int) -> None:
     levels = [limited_level(name, spec) for name, spec in (_MANDATORY | specs | {"exempt": exempt}).items()]
-    found = limits.compute_limits(levels, (), total, release("1.36"))
+    found = limits.compute_limits(levels, (), total, parse_release("1.36"))
     assert total <= found.nominal_sum < total + len(levels)
-    assert limits.compute_limits(levels[::-1], (), total, release("1.36")) == found
+    assert limits.compute_limits(levels[::-1], (), total, parse_release("1.36")) == found
     for level in found.levels:
         assert 0 <= level.min <= level.nominal <= level.max
         if level.type == "Limited":
@@ -209,7 +209,7 @@ def test_before_borrowing_a_level_has_its_assured_part() -> None:
         limited_level("b", assured(70), "1.25", "v1beta2"),
         limited_level("c", assured(5), "1.25", "v1beta2"),
     ]
-    found = limits.compute_limits(levels, (), 600, release("1.25"))
+    found = limits.compute_limits(levels, (), 600, parse_release("1.25"))
     # ceil(600 * 30 / 105) and so on: the exempt level has no part in it, and nothing is lent or borrowed.
     assert [(each.name, each.nominal, each.min, each.max, each.attainable) for each in found.levels] == [
         ("a", 172, 172, 172, 172),
@@ -220,7 +220,7 @@ def test_before_borrowing_a_level_has_its_assured_part() -> None:
     assert not found.release.has_borrowing
     # 15 % of the ACV: the patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request 118601).
     assert {each.max_seats for each in found.levels} == {0}
-    before = limits.compute_limits(levels, (), 600, release("1.24"))
+    before = limits.compute_limits(levels, (), 600, parse_release("1.24"))
     assert {each.max_seats for each in before.levels} == {None}
     assert limits.current_limits(found, {"a": 500.0}) == {"a": 172, "b": 400, "c": 29}
 
@@ -231,7 +231,7 @@ def test_exempt_shares_count_from_1_28() -> None:
         levels = [
             limited_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()
         ]
-        found = limits.compute_limits(levels, (), 600, release(kubernetes))
+        found = limits.compute_limits(levels, (), 600, parse_release(kubernetes))
         assert [each.nominal for each in found.levels] == [nominal, 600 - nominal]
         (idle,) = [each.idle for each in found.levels if each.name == "exempt"]
         assert idle == (600 - nominal if kubernetes == "1.26" else idle)
@@ -240,14 +240,14 @@ def test_exempt_shares_count_from_1_28() -> None:
 
 def test_percentages_are_of_the_own_seats() -> None:
     spec = queue_settings(30, lendablePercent=50, borrowingLimitPercent=150)
-    (found,) = limits.compute_limits([limited_level("a", spec)], (), 400, release("1.36")).levels
+    (found,) = limits.compute_limits([limited_level("a", spec)], (), 400, parse_release("1.36")).levels
     assert (found.nominal, found.min, found.max) == (400, 200, 1000)
 
 
 def test_queues_and_flow_schemas_of_alimited_level() -> None:
     levels = [limited_level("b", queue_settings(10)), *(limited_level(name, spec) for name, spec in _MANDATORY.items())]
     found = limits.compute_limits(
-        levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, release("1.36")
+        levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, parse_release("1.36")
     )
     level = found.level("b")
     assert level is not None
@@ -261,7 +261,7 @@ def test_queues_and_flow_schemas_of_alimited_level() -> None:
 
 
 def test_no_shares_at_all_are_no_seats() -> None:
-    found = limits.compute_limits([limited_level("a", queue_settings(0))], (), 600, release("1.36"))
+    found = limits.compute_limits([limited_level("a", queue_settings(0))], (), 600, parse_release("1.36"))
     assert [(each.nominal, each.min, each.max) for each in found.levels] == [(0, 0, 600)]
 
 
@@ -269,11 +269,11 @@ def test_limits_stay_where_seats_cannot_be_shared_out() -> None:
     # Nobody may borrow what the exempt level has no use for: the server reports an error and changes nothing.
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 100}}
     levels = [limited_level("a", queue_settings(10, borrowingLimitPercent=0)), limited_level("exempt", exempt)]
-    found = limits.compute_limits(levels, (), 600, release("1.36"))
+    found = limits.compute_limits(levels, (), 600, parse_release("1.36"))
     assert limits.current_limits(found, {}) == {"a": 300, "exempt": 300}
 
 
 def test_server_concurrency() -> None:
     assert SERVER_CONCURRENCY == Settings().server_concurrency == 600
     with pytest.raises(ValueError, match="at least 1, not 0"):
-        limits.compute_limits([], (), 0, release("1.36"))
+        limits.compute_limits([], (), 0, parse_release("1.36"))

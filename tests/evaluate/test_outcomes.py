@@ -11,7 +11,7 @@ from apflint.evaluate.deadline import Deadline
 from apflint.evaluate.outcomes import describe_starvation, explain_unclassified, list_outcomes
 from apflint.evaluate.requestinfo import request_info
 from apflint.model import priority_level
-from apflint.releases import release
+from apflint.releases import parse_release
 
 from .levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
@@ -50,7 +50,7 @@ def test_outcomes_of_a_level_with_queues() -> None:
 )
 def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | None) -> None:
     # timeoutOldRequestsAndRejectOrEnqueueLocked and the metrics of `wait` in queueset.go of these releases.
-    found = list_outcomes(_limits(queue_level()), release(name))
+    found = list_outcomes(_limits(queue_level()), parse_release(name))
     assert [outcome.reason for outcome in found] == [None, None, "queue-full", "time-out", reason]
     assert "seconds" not in found[1].when
     assert found[3].when == (
@@ -129,6 +129,6 @@ def test_long_running_requests_are_not_classified() -> None:
 def test_watches_are_classified_from_1_22_on(name: str, *, seen: bool) -> None:
     # WithPriorityAndFairness skips every long-running request up to 1.21.
     watch = request_info("GET", "/api/v1/pods?watch=true")
-    assert (explain_unclassified(watch, Deadline(15), release(name)) is None) is seen
-    assert explain_unclassified(request_info("GET", "/api/v1/pods"), Deadline(15), release(name)) is None
-    assert "(watch, exec," in (explain_unclassified(watch, Deadline(15), release(name)) or "(watch, exec,")
+    assert (explain_unclassified(watch, Deadline(15), parse_release(name)) is None) is seen
+    assert explain_unclassified(request_info("GET", "/api/v1/pods"), Deadline(15), parse_release(name)) is None
+    assert "(watch, exec," in (explain_unclassified(watch, Deadline(15), parse_release(name)) or "(watch, exec,")

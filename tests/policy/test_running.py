@@ -23,7 +23,7 @@ from apflint.policy.expectation import Property, Suite
 from apflint.policy.parser import parse_suite
 from apflint.policy.running import Runner
 from apflint.proofs.request_space import authentic
-from apflint.releases import release
+from apflint.releases import parse_release
 from apflint.requests.command_line import parse_command_line
 from apflint.workspace import build_workspace
 
@@ -219,7 +219,7 @@ def test_what_does_not_hold(test: dict[str, Any], place: str, happened: str, rea
 @pytest.mark.parametrize(("name", "passed"), [("1.21", False), ("1.22", True)])
 def test_watches_reach_no_level_up_to_1_21(name: str, *, passed: bool) -> None:
     test = example("watch pods -n a --as bob --as-group dev", {"flowSchema": "dev"})
-    (found,) = Runner(suite({"tests": [test]}), CONFIGURATION, release(name), 600).run()
+    (found,) = Runner(suite({"tests": [test]}), CONFIGURATION, parse_release(name), 600).run()
     assert found.passed is passed
     assert passed or "does not classify this request in Kubernetes 1.21" in found.reasons[0]
 

@@ -42,7 +42,7 @@ from apflint.proofs.single import Analysis, members
 from apflint.proofs.ties import Budget
 from apflint.proofs.witness import digest as digest_of
 from apflint.proofs.witness import possible, witness
-from apflint.releases import RELEASES, release
+from apflint.releases import RELEASES, parse_release
 from apflint.requests.http import parse_http
 from apflint.requests.json_lines import parse_record
 from apflint.requests.words import parse_words
@@ -585,7 +585,7 @@ def test_what_takes_everything_together_is_told_in_its_order() -> None:
 
 @pytest.mark.parametrize("name", [each.name for each in RELEASES])
 def test_what_is_unreachable_among_the_defaults(name: str) -> None:
-    config = build_configuration(Objects(), builtin.workspace_objects(release(name)))
+    config = build_configuration(Objects(), builtin.workspace_objects(parse_release(name)))
     dead: list[Any] = [("global-default" if name == "1.18" else "catch-all", ("metadata", "name"))]
     if int(name[2:]) < 34:
         # Rule 1 for the leases of controllers takes service accounts of kube-system, which system-leader-election has taken.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.checks import CHECKS
 from apflint.effective import Assumptions, Effective
 from apflint.engine import Options, check, load_inputs, report
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def effective(
     """Return what a server would have with these manifests, in files `0.json`, ..., and context, in `context-0.json`, ..."""
     inputs = [(f"{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(manifests)]
     others = [(f"context-{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(context)]
-    return Effective(build_workspace(load_inputs(inputs), release(kubernetes), load_inputs(others)), assumptions)
+    return Effective(build_workspace(load_inputs(inputs), parse_release(kubernetes), load_inputs(others)), assumptions)
 
 
 def findings(
@@ -135,7 +135,7 @@ def findings_in_text(
     text: str, *, only: str = "", name: str = "a.yaml", kubernetes: str = NEWEST.name
 ) -> list[Finding]:
     """Return what all rules find in a file, or those whose ids start with `only`."""
-    answer = check([(name, text.encode())], Options(kubernetes=release(kubernetes)))
+    answer = check([(name, text.encode())], Options(kubernetes=parse_release(kubernetes)))
     return [finding for finding in answer.findings if finding.rule.startswith(only)]
 
 

@@ -15,7 +15,7 @@ from apflint.lsp.features.completion import Proposal, complete
 from apflint.lsp.features.hover import explain
 from apflint.lsp.partial_yaml import DocumentExtent, read_entries
 from apflint.lsp.schema_fields import list_fields
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
@@ -137,13 +137,13 @@ def test_priority_levels_of_the_workspace_and_built_in_ones() -> None:
 
 
 def test_proposals_depend_on_the_target_release() -> None:
-    old = ClusterState(release("1.25"))
+    old = ClusterState(parse_release("1.25"))
     assert [item.label for item in at("apiVersion: |", old)] == [
         f"flowcontrol.apiserver.k8s.io/{version}" for version in ("v1beta2", "v1beta1")
     ]
     level = LEVEL.replace("v1\n", "v1beta2\n") + "  type: Limited\n  limited:\n    |"
     assert [item.label for item in at(level, old)] == ["limitResponse", "assuredConcurrencyShares"]
-    assert "lendablePercent" in [item.label for item in at(level, ClusterState(release("1.28")))]
+    assert "lendablePercent" in [item.label for item in at(level, ClusterState(parse_release("1.28")))]
 
 
 OBJECTS = """\

@@ -9,7 +9,7 @@ from apflint.effective import Effective
 from apflint.load import load
 from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.features.hover import Explanation, explain
-from apflint.releases import NEWEST, release
+from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace
 
 FLOW = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
@@ -103,7 +103,7 @@ def test_priority_levels() -> None:
     assert "Exempt. Its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", cluster)
     # Before anything was checked, and in a release that has it not.
     assert "creates it automatically" in shown(f"{LEVEL}metadata:\n  name: exempt|\n")
-    high, old = f"{LEVEL}metadata:\n  name: node-hi|gh\n", release("1.20")
+    high, old = f"{LEVEL}metadata:\n  name: node-hi|gh\n", parse_release("1.20")
     assert shown(high, ClusterState(old)) == "Priority level `node-high`. The manifests have not been read yet."
     assert shown(high, ClusterState(old, Effective(build_workspace([], old)))).startswith(
         "Unknown priority level `node-high`"
