@@ -91,7 +91,7 @@ def test_an_unreadable_path_is_named_and_the_others_are_checked(
     write(folder, bad=BAD)
     assert run(["check", "--format", "concise", "missing.yaml", "bad.yaml"]) == 2
     printed = capsys.readouterr()
-    assert printed.err.startswith("apflint: missing.yaml: There is no such file or directory.\n")
+    assert printed.err.startswith("apflint: missing.yaml: No such file or directory.\n")
     assert "bad.yaml:7:23: error[APF201]: matchingPrecedence 65536 " in printed.out
 
 

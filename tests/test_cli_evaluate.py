@@ -118,12 +118,12 @@ def test_shards_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("limits nowhere", "nowhere: There is no such file"),
+        ("limits nowhere", "nowhere: No such file"),
         ("limits --server-concurrency 0", "is not an integer from 1 to"),
         ("limits --server-concurrency 0+0", "is not an integer from 1 to"),
         ("limits --server-concurrency 400+-200", "is not an integer from 1 to"),
         ("limits --server-concurrency 1+2+3", "is not an integer from 1 to"),
-        ("limits --compare nowhere defaults:1.36", "nowhere: There is no such file"),
+        ("limits --compare nowhere defaults:1.36", "nowhere: No such file"),
         ("limits --compare defaults:9 defaults:1.36", '"9" is not a Kubernetes release'),
         ("shards --hand-size 8", "give both --hand-size and --queues"),
         ("shards --hand-size 80 --queues 64", "from 1 to the number of queues (64), not 80"),

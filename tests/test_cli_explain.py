@@ -435,7 +435,7 @@ def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         (["explain", "--requests", "-", "-f", "-"], "standard input can be the manifests or the requests"),
         (["explain", "--requests", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
         (["explain", "--requests", "."], ".: Is a directory"),
-        (["explain", "list", "pods", "--as", "a", "-f", "nowhere"], "nowhere: There is no such file"),
+        (["explain", "list", "pods", "--as", "a", "-f", "nowhere"], "nowhere: No such file"),
         (["explain", "list", "pods", "--as", "a", "--kubernetes", "1.99"], '"1.99" is too new'),
         (["explain", "list", "pods", "--as", "a", "--server-concurrency", "0"], "is not an integer from 1 to"),
         (["explain", "--flow-schema-uid", "x"], 'no FlowSchema in these manifests has the uid "x"'),

@@ -211,7 +211,7 @@ def test_check_has_nowhere_to_put_a_fixed_standard_input(capsys: pytest.CaptureF
         (["check", "--fix", "--baseline", "b.json", "--write-baseline"], "Give one of the two"),
         (["check", "--diff", "--report", "json=x.json"], "Give one of the two"),
         (["fix", "--select", "APF99"], "APF99"),
-        (["fix", "nowhere.yaml"], "There is no such file"),
+        (["fix", "nowhere.yaml"], "No such file"),
     ],
 )
 def test_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

@@ -37,7 +37,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 KNOWN_CYCLES = (
     {"cli.manual", "cli.manual.ask", "cli.manual.edit", "cli.manual.editor", "cli.manual.lint", "cli.manual.pages"},
-    {"inputs.files", "inputs.walk"},
     {"cli.check", "cli.fix"},
     {
         *("cli.app", "cli.commands", "cli.commands.editing", "cli.commands.evaluating", "cli.commands.linting"),

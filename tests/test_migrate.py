@@ -487,7 +487,7 @@ def test_nothing_to_migrate_is_said(
         (["--range", "1.25..1.36"], "v1beta2 for 1.25 to 1.28"),
         (["--range", "1.35..1.36", "--kubernetes", "1.36"], "Use one of them"),
         (["--to", "v9"], "Unknown version"),
-        (["nowhere.yaml"], "There is no such file"),
+        (["nowhere.yaml"], "No such file"),
     ],
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

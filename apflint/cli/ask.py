@@ -11,7 +11,7 @@ from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.formats import check_dns_label
-from apflint.inputs import files
+from apflint.inputs import discovery
 from apflint.inputs.cluster import read_cluster, read_configuration
 from apflint.output.explain import Explainer, as_json, by_uid
 from apflint.output.json_text import to_json
@@ -126,7 +126,7 @@ def _name_or_path(asked: Request, words: tuple[str, ...]) -> Request:
     Raises ValueError with a message for the user if the verb takes no name.
     """
     word = words[2] if len(words) > 2 else ""
-    if not (os.path.isdir(word) or (word.endswith(files.SUFFIXES) and os.path.isfile(word))):
+    if not (os.path.isdir(word) or (word.endswith(discovery.SUFFIXES) and os.path.isfile(word))):
         return asked
     shown = sanitize(word)
     if asked.info.verb in COLLECTION_VERBS:

@@ -9,7 +9,7 @@ from apflint.cli.progress import followed, watched, working
 from apflint.cli.terminal import style
 from apflint.engine import check
 from apflint.finding import SEVERITIES
-from apflint.inputs import files
+from apflint.inputs import discovery
 from apflint.inputs.selection import Selection, read_context, read_selection
 from apflint.output.console import Painter, Style
 from apflint.output.findings import render
@@ -244,7 +244,7 @@ def wanted_reports(request: Request) -> tuple[Target, ...]:
     wanted = targets(reports)
     own = (inputs.baseline,) if inputs.baseline is not None else ()
     paths = (*inputs.paths, *inputs.context)
-    refuse_inputs(wanted, (*paths, *own), files.discover(paths, inputs.exclude, inputs.force_exclude))
+    refuse_inputs(wanted, (*paths, *own), discovery.discover_files(paths, inputs.exclude, inputs.force_exclude))
     return wanted
 
 

@@ -9,7 +9,7 @@ from apflint.edit.files import decode
 from apflint.edit.migrate import migrate
 from apflint.edit.migration_target import choose_target, parse_api_version, parse_release_range
 from apflint.errors import UserError
-from apflint.inputs import files
+from apflint.inputs import discovery, reading
 from apflint.inputs.patches import REASON, Patches
 from apflint.load.source import Source
 from apflint.releases import Release, parse_release
@@ -57,14 +57,14 @@ def run(wanted: Wanted) -> int:
     target = choose_target(version, releases)
     status, moved, seen = 0, 0, 0
     patches = Patches()
-    for found in files.discover(wanted.paths, settings.exclude, wanted.force_exclude):
-        data = files.read(found)
-        if isinstance(data, files.Unreadable):
+    for found in discovery.discover_files(wanted.paths, settings.exclude, wanted.force_exclude):
+        data = reading.read_file(found)
+        if isinstance(data, reading.Unreadable):
             say(f"apflint: {found.name}: {data.reason}")
             status = 2
             continue
         standard_input = found.path in ("-", "/dev/stdin")
-        if not standard_input and not files.may_hold_apf(data):
+        if not standard_input and not reading.may_hold_apf(data):
             continue
         if not standard_input and found.path in patches:
             say(f"{found.name}: not migrated: {REASON}")
@@ -83,7 +83,7 @@ class _Result(NamedTuple):
     moved: int
 
 
-def _one(found: files.Found, data: bytes, target: Target, wanted: Wanted, *, to_output: bool) -> _Result:
+def _one(found: discovery.FoundFile, data: bytes, target: Target, wanted: Wanted, *, to_output: bool) -> _Result:
     try:
         text, encoding = decode(data)
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.finding import Report
-    from apflint.inputs.files import Found
+    from apflint.inputs.discovery import FoundFile
     from apflint.output.console import Style
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -53,7 +53,7 @@ def _same(one: str, other: str) -> bool:
         return one == other
 
 
-def refuse_inputs(wanted: tuple[Target, ...], named: Iterable[str], inputs: Iterable[Found]) -> None:
+def refuse_inputs(wanted: tuple[Target, ...], named: Iterable[str], inputs: Iterable[FoundFile]) -> None:
     """ValueError where a report would take the place of what is read: a file that is `named`, or a manifest in a directory.
 
     An earlier report among the `inputs`, in JSON, is no manifest.
@@ -75,13 +75,13 @@ def _is_read(target: Target) -> ValueError:
     )
 
 
-def _is_earlier_report(found: Found) -> bool:
+def _is_earlier_report(found: FoundFile) -> bool:
     if not found.path.endswith(".json"):
         return False  # what is read of directories is in YAML, else
-    from apflint.inputs.files import read
+    from apflint.inputs.reading import read_file
     from apflint.load import load
 
-    data = read(found)
+    data = read_file(found)
     return isinstance(data, bytes) and not load(found.name, data).documents
 
 

@@ -10,8 +10,9 @@ from apflint.cli.outcome import note
 from apflint.cli.progress import working
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.inputs import files
 from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.inputs.discovery import discover_files
+from apflint.inputs.reading import Unreadable, read_file
 from apflint.load.source import STDIN
 from apflint.location import Span
 from apflint.policy.fields import Mistake
@@ -76,9 +77,9 @@ def _tested(path: str, overrides: Overrides) -> FileResult:
     """What came of one file. Whatever is wrong with it does not keep others from being tested."""
     if path != "-" and os.path.isdir(path):
         return _untested(path, None, f"{path}: this is a directory: name the suites in it")
-    found = next(iter(files.discover((path,))))
-    data = files.read(found)
-    if isinstance(data, files.Unreadable):
+    found = next(iter(discover_files((path,))))
+    data = read_file(found)
+    if isinstance(data, Unreadable):
         return _untested(found.name, None, f"{found.name}: {data.reason}")
     reading = parse_suite(found.name, data)
     if reading.suite is None:

@@ -8,7 +8,7 @@ from apflint.checks import rules_of
 from apflint.effective import Assumptions, Effective
 from apflint.engine import Options, load_inputs, report
 from apflint.errors import UserError
-from apflint.inputs import files
+from apflint.inputs import discovery, reading
 from apflint.inputs.patches import Patches
 from apflint.load.source import STDIN
 from apflint.releases import parse_release
@@ -72,14 +72,14 @@ def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effect
 def _read_files(paths: Iterable[str], exclude: Patterns, patches: list[str], warn: Warn) -> Iterator[tuple[str, bytes]]:
     """Yield the names and bytes of the files that may contain objects; the names of patches are appended to `patches`."""
     known, named = Patches(), tuple(paths)
-    for file in files.discover(named, exclude):
-        data = files.read(file)
-        if isinstance(data, files.Unreadable):
-            if file.path not in named and files.is_dangling(file.path):
+    for file in discovery.discover_files(named, exclude):
+        data = reading.read_file(file)
+        if isinstance(data, reading.Unreadable):
+            if file.path not in named and discovery.is_dangling(file.path):
                 warn(f"{file.name}: {data.reason} It is not used")
                 continue
             raise UserError(f"{file.name}: {data.reason}")
-        if not files.may_hold_apf(data):
+        if not reading.may_hold_apf(data):
             continue
         if file.name != STDIN and file.path in known:
             patches.append(file.name)

@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_KUSTOMIZATION_DEPTH
-from apflint.inputs.files import Found, Unreadable, read
+from apflint.inputs.discovery import FoundFile
+from apflint.inputs.reading import Unreadable, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ def _listed_in(directory: str) -> Iterator[str]:
         path = os.path.join(directory, name)
         if not os.path.isfile(path):
             continue
-        data = read(Found(path, path))
+        data = read_file(FoundFile(path, path))
         if not isinstance(data, Unreadable) and b"patches" in data:
             yield from patch_files(data.decode("utf-8", "replace"))
 

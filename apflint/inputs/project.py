@@ -51,18 +51,18 @@ def _key(finding: Finding) -> tuple[object, ...]:
 
 def _other_files(root: str, checked: Sequence[InputFile], selection: Selection) -> list[tuple[str, bytes]] | None:
     """Return the manifests of the project that were not named, or None if there are too many files."""
-    from apflint.inputs import files
+    from apflint.inputs import discovery, reading
     from apflint.inputs.patches import Patches
 
     named = {os.path.realpath(file.path) for file in checked}
     others: list[tuple[str, bytes]] = []
     patches = Patches()
-    for number, file in enumerate(files.discover((os.path.relpath(root),), selection.exclude)):
+    for number, file in enumerate(discovery.discover_files((os.path.relpath(root),), selection.exclude)):
         if number == MAX_PROJECT_FILES:
             return None
         if file.problem or os.path.realpath(file.path) in named:
             continue
-        data = files.read(file)
-        if not isinstance(data, files.Unreadable) and files.may_hold_apf(data) and file.path not in patches:
+        data = reading.read_file(file)
+        if not isinstance(data, reading.Unreadable) and reading.may_hold_apf(data) and file.path not in patches:
             others.append((file.name, data))
     return others

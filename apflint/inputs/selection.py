@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from apflint.finding import Skipped
-from apflint.inputs import files
+from apflint.inputs import discovery, reading
 from apflint.load.source import STDIN
 from apflint.record import NamedTuple
 from apflint.settings.patterns import Patterns
@@ -14,7 +14,7 @@ from apflint.settings.patterns import Patterns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from apflint.inputs.files import Found
+    from apflint.inputs.discovery import FoundFile
 
 CONTEXT_REASON = "context"
 """Why a file is not checked that `context` names: it is read for the objects it defines."""
@@ -60,26 +60,26 @@ def read_selection(
     selection: Selection,
     errors: list[str],
     skipped: list[Skipped],
-    track: Callable[[Sequence[Found]], Iterable[Found]] = iter,
+    track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]] = iter,
 ) -> Iterator[InputFile]:
     """Yield the files that can be read.
 
     Messages about unreadable files are appended to `errors`, files that are left out to `skipped`. `track` wraps the files,
     to show the progress.
     """
-    found = list(files.discover(selection.paths, selection.exclude, selection.force_exclude, skipped))
+    found = list(discovery.discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
     if selection.baseline is not None:
         found = [file for file in found if not _is_same_file(selection.baseline, file.path)]
     if selection.context:
         found = _without_context(found, selection, skipped)
     patches = None
     for file in track(found):
-        data = files.read(file)
-        if isinstance(data, files.Unreadable):
+        data = reading.read_file(file)
+        if isinstance(data, reading.Unreadable):
             errors.append(f"{file.name}: {data.reason}")
             continue
         name = selection.stdin_filename or STDIN if file.name == STDIN else file.name
-        may_hold_apf = files.may_hold_apf(data)
+        may_hold_apf = reading.may_hold_apf(data)
         if may_hold_apf and file.name != STDIN:
             from apflint.inputs.patches import REASON, Patches  # most files of a repository do not contain APF objects
 
@@ -95,11 +95,13 @@ def read_context(selection: Selection, errors: list[str]) -> Iterator[InputFile]
     return read_selection(selection._replace(paths=selection.context, context=(), force_exclude=False), errors, [])
 
 
-def _without_context(found: list[Found], selection: Selection, skipped: list[Skipped]) -> list[Found]:
+def _without_context(found: list[FoundFile], selection: Selection, skipped: list[Skipped]) -> list[FoundFile]:
     context = {
-        os.path.realpath(file.path) for file in files.discover(selection.context, selection.exclude) if not file.problem
+        os.path.realpath(file.path)
+        for file in discovery.discover_files(selection.context, selection.exclude)
+        if not file.problem
     }
-    kept: list[Found] = []
+    kept: list[FoundFile] = []
     for file in found:
         if not file.problem and os.path.realpath(file.path) in context:
             skipped.append(Skipped(file.name, CONTEXT_REASON))

@@ -7,7 +7,8 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from apflint.inputs.files import SUFFIXES, may_hold_apf
+from apflint.inputs.discovery import SUFFIXES
+from apflint.inputs.reading import may_hold_apf
 from apflint.load.source import Source
 from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.convert import apply_changes, is_untitled, line_edits, path_from_uri

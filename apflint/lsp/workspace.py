@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint import engine
 from apflint.budgets import MAX_WORKSPACE_FILES
 from apflint.effective import Effective
-from apflint.inputs import files
+from apflint.inputs import discovery, reading
 from apflint.inputs.patches import Patches
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
@@ -280,7 +280,7 @@ class DirectoryChecker:
     def _find_files(self, paths: Iterable[str], exclude: Patterns) -> list[tuple[str, str]]:
         """Return name and real path of at most `MAX_WORKSPACE_FILES` files in `paths`."""
         result: list[tuple[str, str]] = []
-        for file in files.discover(paths, exclude):
+        for file in discovery.discover_files(paths, exclude):
             if len(result) == MAX_WORKSPACE_FILES:
                 limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"
                 self._notes.append(f"{limit}: the others are checked when they are open")
@@ -321,13 +321,13 @@ class DirectoryChecker:
             return None  # removed since the search
         signature = (status.st_mtime_ns, status.st_size, status.st_ino)
         if cached is None or cached.signature != signature:
-            data = files.read(files.Found(name, name))
-            if isinstance(data, files.Unreadable):
+            data = reading.read_file(discovery.FoundFile(name, name))
+            if isinstance(data, reading.Unreadable):
                 notes.append(f"{name}: {data.reason}")
                 return None
-            cached = self._files[name] = _File(signature, load(name, data) if files.may_hold_apf(data) else None)
+            cached = self._files[name] = _File(signature, load(name, data) if reading.may_hold_apf(data) else None)
         return cached.loaded
 
 
 def _is_excluded(path: str, exclude: Patterns) -> bool:
-    return bool(exclude.globs) and not list(files.discover((path,), exclude, force_exclude=True))
+    return bool(exclude.globs) and not list(discovery.discover_files((path,), exclude, force_exclude=True))

@@ -106,7 +106,7 @@ def test_what_changed_meanwhile_is_left(then: Callable[[Path], object], reason: 
 def test_what_is_gone_before_it_is_read(folder: Path) -> None:
     (folder / "bad.yaml").unlink()
     run = apflint(folder, "fix", "bad.yaml", "other.yaml")
-    assert "bad.yaml: There is no such file or directory." in run.err
+    assert "bad.yaml: No such file or directory." in run.err
     assert (folder / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
     assert run.status == 2
 

@@ -41,8 +41,8 @@ def test_a_file_of_100_megabytes_is_refused(name: str, head: str, filler: str, t
     blown(tmp_path, name, head, filler, 100 * MILLION)
     run, findings = checked(tmp_path)
     assert findings == []
-    assert f"{name}: It has 10" in run.err
-    assert "MB, and apflint reads files of up to 32 MiB. Split it, or leave it out with --exclude." in run.err
+    assert f"{name}: The file has 10" in run.err
+    assert "MB, but apflint reads at most 32 MiB. Split it, or use --exclude." in run.err
     assert run.status == 2
 
 

@@ -122,7 +122,7 @@ def test_problems_of_a_directory_are_notes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     found = check_folders(tmp_path, tmp_path / "gone")
     assert len(found.notes) == 3
-    assert [note for note in found.notes if "pipe.yaml: It is a named pipe" in note]
+    assert [note for note in found.notes if "pipe.yaml: This is a named pipe" in note]
     assert [note for note in found.notes if note.startswith("the settings are not used: apflint.toml: kubernetes: ")]
     assert [note for note in found.notes if note.endswith("gone: No such file or directory")]
 

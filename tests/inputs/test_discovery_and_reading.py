@@ -1,4 +1,4 @@
-"""Finding and reading inputs: which files, in which order, and what a file system can do to us."""
+"""Finding and reading inputs: which reading, in which order, and what a file system can do to us."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from conftest import UNMEASURED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.inputs import files
-from apflint.inputs.files import Found, Unreadable, discover, may_hold_apf, read
+from apflint.inputs import reading
+from apflint.inputs.discovery import FoundFile, discover_files
+from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
 from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
@@ -40,14 +41,14 @@ def put(folder: Path, *names: str, data: bytes = APF) -> None:
 
 
 def names(*paths: str, exclude: tuple[str, ...] = (), force_exclude: bool = False) -> list[str]:
-    found = list(discover(paths, Patterns(exclude), force_exclude))
+    found = list(discover_files(paths, Patterns(exclude), force_exclude))
     assert not [each for each in found if each.problem]
     return [each.name for each in found]
 
 
 def reason(path: str) -> str:
-    (found,) = discover([path])
-    answer = read(found)
+    (found,) = discover_files([path])
+    answer = read_file(found)
     assert isinstance(answer, Unreadable)
     return answer.reason
 
@@ -104,27 +105,29 @@ def test_broken_links(tree: Path) -> None:
     (tree / "gone.yaml").symlink_to("nowhere")
     (tree / "round.yaml").symlink_to("round.yaml")
     (tree / ".#edited.yaml").symlink_to("user@host.1234")  # how Emacs locks a file
-    answers = {found.name: read(found) for found in discover(["."])}
+    answers = {found.name: read_file(found) for found in discover_files(["."])}
     assert answers == {
-        "gone.yaml": Unreadable("It is a symbolic link to something that does not exist."),
-        "round.yaml": Unreadable("It is a symbolic link that leads back to itself."),
+        "gone.yaml": Unreadable("Symbolic link to something that does not exist."),
+        "round.yaml": Unreadable("Symbolic link that refers back to itself."),
     }
-    assert reason("gone.yaml") == "It is a symbolic link to something that does not exist."
-    assert reason("round.yaml") == "It is a symbolic link that leads back to itself."
+    assert reason("gone.yaml") == "Symbolic link to something that does not exist."
+    assert reason("round.yaml") == "Symbolic link that refers back to itself."
 
 
 def test_one_bad_path_does_not_hide_the_others(tree: Path) -> None:
     put(tree, "x.yaml")
-    answers = [read(found) for found in discover(["missing", "x.yaml", "x.yaml/y", "a\0b", "\ud800", "n" * 300, ""])]
+    answers = [
+        read_file(found) for found in discover_files(["missing", "x.yaml", "x.yaml/y", "a\0b", "\ud800", "n" * 300, ""])
+    ]
     assert answers[1] == APF
     assert [answer.reason if isinstance(answer, Unreadable) else "" for answer in answers] == [
-        "There is no such file or directory.",
+        "No such file or directory.",
         "",
-        "There is no such file: a part of the path before it is no directory.",
+        "No such file: a part of the path before it is not a directory.",
         "No file can have this name.",
         "No file can have this name.",
         "The name is longer than this system allows.",
-        "There is no such file or directory.",
+        "No such file or directory.",
     ]
 
 
@@ -141,9 +144,9 @@ def test_names_that_are_no_utf_8(tree: Path) -> None:
         pytest.skip("this file system refuses names that are no UTF-8")
     os.write(descriptor, APF)
     os.close(descriptor)
-    (found,) = discover(["."])
+    (found,) = discover_files(["."])
     assert found.name == "\udcff.yaml"
-    assert read(found) == APF
+    assert read_file(found) == APF
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
@@ -152,10 +155,10 @@ def test_permission_denied(tree: Path) -> None:
     (tree / "secret.yaml").chmod(0)
     (tree / "locked").chmod(0)
     try:
-        answers = {found.name: read(found) for found in discover(["."])}
+        answers = {found.name: read_file(found) for found in discover_files(["."])}
     finally:
         (tree / "locked").chmod(0o700)
-    denied = Unreadable("Permission denied: whoever runs apflint may not read it.")
+    denied = Unreadable("Permission denied.")
     assert answers == {"locked/": denied, "secret.yaml": denied, "z.yaml": APF}
 
 
@@ -169,20 +172,18 @@ def test_directory_that_cannot_be_listed(tree: Path, monkeypatch: pytest.MonkeyP
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    assert [(found.name, bool(found.problem)) for found in discover(["."])] == [("a/", True), ("b/x.yaml", False)]
+    assert [(found.name, bool(found.problem)) for found in discover_files(["."])] == [("a/", True), ("b/x.yaml", False)]
 
 
 def test_file_that_vanishes_or_turns_into_something_else(tree: Path) -> None:
     put(tree, "a.yaml", "b.yaml", "c.yaml")
-    found = list(discover(["."]))
+    found = list(discover_files(["."]))
     (tree / "a.yaml").unlink()
     (tree / "b.yaml").unlink()
     (tree / "b.yaml").mkdir()
-    assert [read(each) for each in found] == [
-        Unreadable("There is no such file or directory."),
-        Unreadable(
-            "It is a directory, and apflint reads regular files. To read what a command prints, pipe it to `-`."
-        ),
+    assert [read_file(each) for each in found] == [
+        Unreadable("No such file or directory."),
+        Unreadable("This is a directory. To read the output of a command, pipe it to `-`."),
         APF,
     ]
 
@@ -193,12 +194,12 @@ def test_pipes_sockets_and_devices_are_refused_at_once(tree: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket.yaml")
         begin = time.monotonic()
-        answers = {found.name: read(found) for found in discover([".", "/dev/zero"])}
+        answers = {found.name: read_file(found) for found in discover_files([".", "/dev/zero"])}
     assert time.monotonic() - begin < 5
-    assert {name: str(answer).split("'")[1].split(",")[0] if answer else "" for name, answer in answers.items()} == {
-        "pipe.yaml": "It is a named pipe",
-        "socket.yaml": "It is a socket",
-        "/dev/zero": "It is a device",
+    assert {name: str(answer).split("'")[1].split(".")[0] if answer else "" for name, answer in answers.items()} == {
+        "pipe.yaml": "This is a named pipe",
+        "socket.yaml": "This is a socket",
+        "/dev/zero": "This is a device",
     }
 
 
@@ -207,24 +208,24 @@ def test_pipe_in_the_place_of_a_file_does_not_hang(tree: Path, monkeypatch: pyte
     was = (tree / "a.yaml").stat()
     (tree / "a.yaml").unlink()
     os.mkfifo(tree / "a.yaml")
-    monkeypatch.setattr(os, "stat", lambda _path: was)  # it was swapped after we looked
-    answer = read(Found("a.yaml", "a.yaml"))
+    monkeypatch.setattr(os, "stat", lambda _path, **_: was)  # it was swapped after we looked
+    answer = read_file(FoundFile("a.yaml", "a.yaml"))
     assert isinstance(answer, Unreadable)
-    assert answer.reason.startswith("It is a named pipe")
+    assert answer.reason.startswith("This is a named pipe")
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(APF)))
-    (found,) = discover(["-", "/dev/stdin", "-"])
-    assert found == Found("<stdin>", "-")
-    assert read(found) == APF
+    (found,) = discover_files(["-", "/dev/stdin", "-"])
+    assert found == FoundFile("<stdin>", "-")
+    assert read_file(found) == APF
     monkeypatch.setattr(sys, "stdin", None)
-    assert read(found) == Unreadable("Standard input is closed. Connect it to a pipe or a file.")
+    assert read_file(found) == Unreadable("Standard input is closed. Connect it to a pipe or a file.")
 
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "-", "/dev/fd/0"])
 def test_pipe_that_is_standard_input(path: str, root: Path) -> None:
-    code = f"import sys; from apflint.inputs.files import *; print([read(found) for found in discover([{path!r}])])"
+    code = f"import sys; from apflint.inputs.discovery import *; from apflint.inputs.reading import *; print([read_file(found) for found in discover_files([{path!r}])])"
     done = subprocess.run(
         [sys.executable, "-c", code], input=APF, capture_output=True, timeout=30, check=False, cwd=root
     )
@@ -239,24 +240,24 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer to typeshed
             return len(buffer)
 
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 3 * 1024 * 1024)
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3 * 1024 * 1024)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # it is a raw stream
-    answer = read(Found("<stdin>", "-"))
+    answer = read_file(FoundFile("<stdin>", "-"))
     assert isinstance(answer, Unreadable)
-    assert answer.reason.startswith("It gives more than 3 MiB")
+    assert answer.reason.startswith("More than 3 MiB in one stream")
 
 
 def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 2 * 1024 * 1024)
-    chunk = files._CHUNK
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 2 * 1024 * 1024)
+    chunk = reading._CHUNK_BYTES
     put(tree, "other.yaml", data=b"x" * (3 * chunk))
-    assert read(Found("other.yaml", "other.yaml")) == b""
+    assert read_file(FoundFile("other.yaml", "other.yaml")) == b""
     for offset in (0, chunk - 5, 2 * chunk - 1, 3 * chunk - 11):  # a sign across two pieces counts too
         data = bytearray(b"x" * (3 * chunk))
         data[offset : offset + 11] = b"flowcontrol"
         put(tree, "large.yaml", data=bytes(data))
         assert reason("large.yaml") == (
-            "It has 3 MB, and apflint reads files of up to 2 MiB. Split it, or leave it out with --exclude."
+            "The file has 3 MB, but apflint reads at most 2 MiB. Split it, or use --exclude."
         )
     wide = ("x" * (2 * chunk) + "FlowSchema").encode("utf-16")
     put(tree, "wide.yaml", data=wide)
@@ -271,19 +272,19 @@ def test_large_file_does_not_eat_memory(tree: Path, root: Path) -> None:
     code = (
         "import resource\n"
         "resource.setrlimit(resource.RLIMIT_AS, (150_000_000, 150_000_000))\n"
-        "from apflint.inputs.files import *\n"
-        f"print([read(found) for found in discover([{str(tree)!r}])])"
+        "from apflint.inputs.discovery import *\nfrom apflint.inputs.reading import *\n"
+        f"print([read_file(found) for found in discover_files([{str(tree)!r}])])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=UNMEASURED, capture_output=True, timeout=60, check=False, cwd=root
     )
-    assert done.stdout.decode().startswith("[b'', Unreadable(reason='It has 1099512 MB, "), done.stderr
+    assert done.stdout.decode().startswith("[b'', Unreadable(reason='The file has 1099512 MB, "), done.stderr
 
 
 def test_file_whose_size_is_said_to_be_nothing() -> None:
     if not os.path.exists("/proc/self/status"):
         pytest.skip("no /proc here")
-    answer = read(Found("status", "/proc/self/status"))
+    answer = read_file(FoundFile("status", "/proc/self/status"))
     assert isinstance(answer, bytes)
     assert b"VmSize" in answer
 
@@ -334,9 +335,9 @@ def test_gate(data: bytes, expected: bool) -> None:
     assert may_hold_apf(data) is expected
 
 
-@given(st.binary(max_size=200), st.sampled_from(files._SIGNS), st.binary(max_size=200))
+@given(st.binary(max_size=200), st.sampled_from(reading._SIGNS), st.binary(max_size=200))
 def test_gate_sees_a_sign_anywhere(before: bytes, sign: bytes, after: bytes) -> None:
-    if before[:2] not in files._SIGNS_BY_BOM:
+    if before[:2] not in reading._SIGNS_BY_BOM:
         assert may_hold_apf(before + sign + after)
 
 
@@ -347,7 +348,7 @@ def test_cost_of_a_file_that_is_not_ours(tree: Path) -> None:
 
     def run() -> float:
         begin = time.process_time()
-        answers = [read(found) for found in discover(["."])]
+        answers = [read_file(found) for found in discover_files(["."])]
         assert not any(may_hold_apf(answer) for answer in answers if isinstance(answer, bytes))
         assert len(answers) == 1000
         return time.process_time() - begin

@@ -1,0 +1,173 @@
+"""Finds the files that paths stand for: named files, and manifests in directories."""
+# os instead of pathlib, which costs 10 ms to import, and for every file several times what os does.
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from apflint.finding import Skipped
+from apflint.inputs.reading import describe_failure, is_stream
+from apflint.load.source import STDIN
+from apflint.record import NamedTuple
+from apflint.settings.patterns import PathMatcher, Patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Suffixes of the files to read in directories. Named files may have any name."""
+
+HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
+UPPER_CASE = "upper-case suffix, which kubectl does not read"
+"""Why a directory or a file is left out."""
+
+
+class FoundFile(NamedTuple):
+    """A file to read."""
+
+    name: str
+    """As findings show it: the path as the user would type it, without a leading `./`; `<stdin>` for `-`."""
+    path: str
+    """`-` is standard input."""
+    problem: str = ""
+    """Why it cannot be read, if that is already known: a sentence."""
+
+
+class _Directory(NamedTuple):
+    """A directory to walk."""
+
+    path: str
+    prefix: str
+    """What names of entries start with: `manifests/`, or nothing for the current directory."""
+    real: str
+    """The real path, with a slash at its end."""
+    relative: str
+    """The path from the current directory, which patterns match; with a slash at its end, or empty."""
+
+
+_Entry = _Directory | tuple[str, FoundFile]
+"""A directory to enter, or a file with its real path."""
+
+
+def discover_files(
+    paths: Iterable[str],
+    exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
+    force_exclude: bool = False,
+    skipped: list[Skipped] | None = None,
+) -> Iterator[FoundFile]:
+    """Yield the files that `paths` stand for, each once: in the order of `paths`, and sorted by name in each directory.
+
+    A directory stands for the files with one of the `SUFFIXES` in it and below. Hidden directories and `node_modules` are left
+    out, and links to directories are not followed (as in `kubectl apply -R`, `grep -r` and git). `-` is standard input.
+
+    `exclude` applies to what is found in directories, and with `force_exclude` also to `paths`. It may exclude the current
+    directory as a whole, because nobody names that.
+
+    A path that does not exist or cannot be listed is a file with a `problem`. Directories and files that are left out because
+    of their names are appended to `skipped`.
+    """
+    excluded = PathMatcher(exclude) if exclude.globs else None
+    parents: dict[str, str] = {}  # real paths of directories with named files: pre-commit names thousands
+    seen: set[str] = set()
+    for path in paths:
+        if path == "-" or is_stream(path):
+            key = "-" if path in ("-", "/dev/stdin") else path
+            if key not in seen:
+                seen.add(key)
+                yield FoundFile(STDIN if path == "-" else path, key)
+            continue
+        name = _without_dots(path)
+        try:
+            if excluded and (force_exclude or name == ".") and excluded.matches_or_parent(path):
+                continue
+            if not stat.S_ISDIR(os.stat(path).st_mode):
+                key = _real_path(path, parents)
+                if key not in seen:
+                    seen.add(key)
+                    yield FoundFile(name, path)
+                continue
+            real, relative = os.path.realpath(path), os.path.relpath(path)
+        except (OSError, ValueError) as error:
+            yield FoundFile(name, path, describe_failure(path, error))
+            continue
+        prefix = "" if name == "." else name.rstrip("/") + "/"
+        start = _Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
+        yield from _walk(start, excluded, seen, skipped)
+
+
+def is_dangling(path: str) -> bool:
+    """Whether a path is a symbolic link to something that does not exist."""
+    return os.path.islink(path) and not os.path.exists(path)
+
+
+def _without_dots(path: str) -> str:
+    """Return a path without the `./` that walks and the completion of shells put before it."""
+    while path.startswith("./"):
+        path = path[2:].lstrip("/") or "."
+    return path
+
+
+def _real_path(path: str, parents: dict[str, str]) -> str:
+    if stat.S_ISLNK(os.lstat(path).st_mode):
+        return os.path.realpath(path)
+    directory, name = os.path.split(path)
+    if directory not in parents:
+        parents[directory] = os.path.realpath(directory or ".").rstrip("/")
+    return f"{parents[directory]}/{name}"
+
+
+def _walk(
+    start: _Directory, excluded: PathMatcher | None, seen: set[str], skipped: list[Skipped] | None
+) -> Iterator[FoundFile]:
+    """Yield the files below a directory. Without recursion, because the file system bounds the depth and not Python."""
+    stack: list[_Entry] = [start]
+    while stack:
+        entry = stack.pop()
+        key = entry.real if isinstance(entry, _Directory) else entry[0]
+        if key in seen:
+            continue
+        seen.add(key)
+        if not isinstance(entry, _Directory):
+            yield entry[1]
+            continue
+        try:
+            stack += reversed(_list_entries(entry, excluded, skipped))
+        except OSError as error:
+            yield FoundFile(entry.prefix or ".", entry.path, describe_failure(entry.path, error))
+
+
+def _list_entries(directory: _Directory, excluded: PathMatcher | None, skipped: list[Skipped] | None) -> list[_Entry]:
+    """Return the manifests and directories in a directory, sorted by name."""
+    entries: list[_Entry] = []
+    with os.scandir(directory.path) as listing:
+        found = sorted(listing, key=lambda entry: entry.name)
+    for entry in found:
+        name, path, reason = entry.name, directory.prefix + entry.name, ""
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if not is_directory and not name.lower().endswith(SUFFIXES):
+            continue
+        if excluded and excluded.matches(directory.relative + name):
+            continue
+        if is_directory:
+            reason = HIDDEN if name.startswith(".") else INSTALLED if name == "node_modules" else ""
+            if not reason:
+                relative = directory.relative + name + "/"
+                entries.append(_Directory(path + "/", path + "/", directory.real + name + "/", relative))
+        elif not name.endswith(SUFFIXES):
+            reason = UPPER_CASE
+        elif not entry.is_symlink():
+            entries.append((directory.real + name, FoundFile(path, path)))
+        elif not (_is_directory(path) or name.startswith(".#")):  # `.#` is a lock of Emacs, a dangling link
+            entries.append((os.path.realpath(path), FoundFile(path, path)))
+        if reason and skipped is not None and name != ".git":
+            skipped.append(Skipped(path, reason))
+    return entries
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError:
+        return False

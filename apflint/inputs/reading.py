@@ -1,0 +1,185 @@
+"""Reads the bytes of input files: the only place that opens manifests.
+
+Nothing here raises for anything that a file system can do: what cannot be read is a value with the reason.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_FILE_BYTES, MAX_SEARCHED_BYTES
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apflint.inputs.discovery import FoundFile
+
+_CHUNK_BYTES = 1024 * 1024
+_OVERLAP_BYTES = 64  # more than twice the longest sign, so that none is missed between two chunks
+
+_SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
+_SIGNS_BY_BOM = {
+    b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
+    b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
+}
+# A letter may be written as an escape in a quoted string. Go's JSON writes \u003c, \u003e and \u0026 for < > & everywhere,
+# which are no letters.
+_ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
+
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+# Without it, opening a pipe that replaced a file meanwhile waits for a writer forever.
+_NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
+
+_FILE_TYPES = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a directory"),
+)
+_FAILURES = {
+    errno.ENOENT: "No such file or directory.",
+    errno.ENOTDIR: "No such file: a part of the path before it is not a directory.",
+    errno.EACCES: "Permission denied.",
+    errno.EPERM: "Permission denied.",
+    errno.ELOOP: "Symbolic link that refers back to itself.",
+    errno.ENAMETOOLONG: "The name is longer than this system allows.",
+}
+
+
+class Unreadable(NamedTuple):
+    """An input that was not read. The run continues with the others and ends with exit code 2."""
+
+    reason: str
+    """Sentences for people, without the name of the file."""
+
+
+def read_file(file: FoundFile) -> bytes | Unreadable:
+    """Return the bytes of a file, or why it cannot be read.
+
+    Regular files only: a pipe, a socket or a device is refused unless it is standard input (`-`, `/dev/stdin`) or another
+    stream that the shell has opened (`/dev/fd/63`, from `<(helm template .)`).
+
+    A file of more than `MAX_FILE_BYTES` is only searched for signs of APF objects. Without one the result is empty.
+    """
+    if file.problem:
+        return Unreadable(file.problem)
+    try:
+        if file.path == "-":
+            # Not descriptor 0: if standard input was closed, that number may belong to another file by now.
+            buffer = getattr(sys.stdin, "buffer", None)
+            # read1 returns what is there, so that Ctrl-C works between two chunks.
+            return (
+                _read_stream(buffer.read1)
+                if buffer
+                else Unreadable("Standard input is closed. Connect it to a pipe or a file.")
+            )
+        if is_stream(file.path):
+            with open(file.path, "rb", buffering=0) as stream:
+                return _read_stream(stream.read)
+        mode = os.stat(file.path).st_mode  # before opening, because opening some devices has effects
+        if not stat.S_ISREG(mode):
+            return _refuse_type(mode)
+        descriptor = os.open(file.path, _OPEN_FLAGS | _NON_BLOCKING)
+        try:
+            return _read_regular(descriptor)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:
+        return Unreadable(describe_failure(file.path, error))
+
+
+def is_stream(path: str) -> bool:
+    """Whether a path is a stream that the shell has opened."""
+    return path == "/dev/stdin" or path.startswith(("/dev/fd/", "/proc/self/fd/"))
+
+
+def may_hold_apf(data: bytes) -> bool:
+    """Whether a text may contain an APF object, from its raw bytes; if not, it need not be parsed.
+
+    Searches for the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark, which is what Kubernetes' YAML
+    parser reads. A letter that is written as an escape is a sign, too.
+    """
+    return _has_sign(data, _SIGNS_BY_BOM.get(data[:2], _SIGNS))
+
+
+def describe_failure(path: str, error: OSError | ValueError) -> str:
+    """Return a sentence for an error of the operating system."""
+    if not isinstance(error, OSError):
+        return "No file can have this name."
+    if error.errno == errno.ENOENT and os.path.islink(path):
+        return "Symbolic link to something that does not exist."
+    return _FAILURES.get(error.errno or 0, f"The system cannot read it: {error.strerror or error}.")
+
+
+def _has_sign(data: bytes, signs: tuple[bytes, ...]) -> bool:
+    first, second, third = signs
+    return (
+        first in data or second in data or third in data or (b"\\" in data and _ESCAPED_LETTER.search(data) is not None)
+    )
+
+
+def _read_regular(descriptor: int) -> bytes | Unreadable:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return _refuse_type(status.st_mode)
+    size = status.st_size
+    if size > MAX_FILE_BYTES:
+        return _search(descriptor, size)
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    # The file has grown, a network file system answers in pieces, or it is a file of /proc, whose size is 0.
+    chunks = [data]
+    length = len(data)
+    while data and length <= MAX_FILE_BYTES:
+        data = os.read(descriptor, _CHUNK_BYTES)
+        chunks.append(data)
+        length += len(data)
+    return b"".join(chunks) if length <= MAX_FILE_BYTES else _refuse_size(length)
+
+
+def _search(descriptor: int, size: int) -> bytes | Unreadable:
+    """Return nothing if a large file has no sign of an APF object, or refuse it. Keeps only a chunk of it in memory."""
+    if size > MAX_SEARCHED_BYTES:
+        return _refuse_size(size)
+    data = b""
+    signs: tuple[bytes, ...] | None = None
+    for _ in range(size // _CHUNK_BYTES + 1):
+        chunk = os.read(descriptor, _CHUNK_BYTES)
+        if not chunk:
+            break
+        signs = signs or _SIGNS_BY_BOM.get(chunk[:2], _SIGNS)
+        data = data[-_OVERLAP_BYTES:] + chunk
+        if _has_sign(data, signs):
+            return _refuse_size(size)
+    return b""
+
+
+def _read_stream(read_some: Callable[[int], bytes | None]) -> bytes | Unreadable:
+    chunks: list[bytes] = []
+    length = 0
+    while chunk := read_some(_CHUNK_BYTES):
+        chunks.append(chunk)
+        length += len(chunk)
+        if length > MAX_FILE_BYTES:
+            return Unreadable(f"More than {MAX_FILE_BYTES >> 20} MiB in one stream. Pass the objects in smaller parts.")
+    return b"".join(chunks)
+
+
+def _refuse_size(size: int) -> Unreadable:
+    return Unreadable(
+        f"The file has {size / 1_000_000:.0f} MB, but apflint reads at most {MAX_FILE_BYTES >> 20} MiB. Split it, or use"
+        " --exclude."
+    )
+
+
+def _refuse_type(mode: int) -> Unreadable:
+    kind = next((name for is_type, name in _FILE_TYPES if is_type(mode)), "not a regular file")
+    return Unreadable(f"This is {kind}. To read the output of a command, pipe it to `-`.")
