@@ -136,11 +136,11 @@ class Effective:
         from apflint.evaluate.configuration import build_configuration
 
         objects = [manifest.object for manifest in (*self.workspace.context, *self.workspace.manifests)]
-        user = builtin.WorkspaceObjects(
+        user = builtin.TypedObjects(
             tuple(found for found in objects if isinstance(found, FlowSchema)),
             (*(found for found in objects if isinstance(found, PriorityLevelConfiguration)), *more_levels),
         )
-        return build_configuration(user, builtin.workspace_objects(self.release), defaults=self.assumptions.defaults)
+        return build_configuration(user, builtin.load_objects(self.release), defaults=self.assumptions.defaults)
 
     @cached_property
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:

@@ -1,9 +1,8 @@
 """FlowSchema and PriorityLevelConfiguration as typed, defaulted, frozen values.
 
-Names are Kubernetes' own (`k8s.io/api/flowcontrol/v1/types.go`), in Python's spelling. What the API versions call
-differently (assured or nominal concurrency shares) is one field here; what they default differently is done here, as
-the servers do it (`pkg/apis/flowcontrol/*/defaults.go`). Comparing two specs with `==` is the server's semantic
-equality: an absent list and an empty one are the same.
+Names are those of `k8s.io/api/flowcontrol/v1/types.go`. Fields with different names in API versions (assured and nominal
+concurrency shares) are one field here, and defaults are applied as by the servers (`pkg/apis/flowcontrol/*/defaults.go`).
+Comparing two specs with `==` is the server's semantic equality: an absent list equals an empty one.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
-"""Annotation with which 0 and absent shares stay 0 in v1beta3 (Kubernetes 1.30 and later; 1.29 then rejects the level)."""
-
+"""Annotation that keeps 0 and absent shares 0 in v1beta3 (from Kubernetes 1.30 on; 1.29 then rejects the level)."""
 SUBJECT_FIELDS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
 """The field of a subject that its kind selects."""
 
@@ -39,7 +37,7 @@ class OwnerReference(NamedTuple):
 
 
 class ObjectMeta(NamedTuple):
-    """The part of `metadata` that a server looks at when it creates an object."""
+    """The part of `metadata` that a server validates when it creates an object."""
 
     name: str
     generate_name: str
@@ -50,14 +48,14 @@ class ObjectMeta(NamedTuple):
 
 
 class ServiceAccountSubject(NamedTuple):
-    """A service account, or with the name `*` all of a namespace."""
+    """A service account, or all of a namespace if the name is `*`."""
 
     namespace: str
     name: str
 
 
 class Subject(NamedTuple):
-    """Who: `kind` says which of the other three counts. A member that is absent is None, an empty name is ""."""
+    """A user, group or service account, as `kind` selects. An absent field is None, an empty name is ""."""
 
     kind: str
     user: str | None
@@ -66,7 +64,7 @@ class Subject(NamedTuple):
 
 
 class ResourcePolicyRule(NamedTuple):
-    """Which resource requests."""
+    """An entry of `resourceRules`."""
 
     verbs: tuple[str, ...]
     api_groups: tuple[str, ...]
@@ -76,14 +74,14 @@ class ResourcePolicyRule(NamedTuple):
 
 
 class NonResourcePolicyRule(NamedTuple):
-    """Which requests that are not for a resource."""
+    """An entry of `nonResourceRules`."""
 
     verbs: tuple[str, ...]
     non_resource_urls: tuple[str, ...]
 
 
 class PolicyRulesWithSubjects(NamedTuple):
-    """`spec.rules[]`: matches a request that one of the subjects makes and one of the rules covers."""
+    """`spec.rules[]`: matches a request of one of the subjects that one of the entries covers."""
 
     subjects: tuple[Subject, ...]
     resource_rules: tuple[ResourcePolicyRule, ...]
@@ -91,7 +89,7 @@ class PolicyRulesWithSubjects(NamedTuple):
 
 
 class FlowSchemaSpec(NamedTuple):
-    """`spec` of a FlowSchema. `distinguisher_method` is the type, or None where there is no such field."""
+    """`spec` of a FlowSchema. `distinguisher_method` is its type, or None if the field is absent."""
 
     priority_level_configuration: str
     matching_precedence: int
@@ -100,7 +98,7 @@ class FlowSchemaSpec(NamedTuple):
 
 
 class FlowSchema(NamedTuple):
-    """A FlowSchema; `document` is where it was written."""
+    """A FlowSchema and its manifest."""
 
     metadata: ObjectMeta
     spec: FlowSchemaSpec
@@ -113,7 +111,7 @@ class FlowSchema(NamedTuple):
 
 
 class QueuingConfiguration(NamedTuple):
-    """`queuing`: `queues` is the deck of shuffle sharding, `hand_size` the hand."""
+    """`queuing`."""
 
     queues: int
     hand_size: int
@@ -121,14 +119,14 @@ class QueuingConfiguration(NamedTuple):
 
 
 class LimitResponse(NamedTuple):
-    """What happens to a request that finds no seat."""
+    """What happens to a request if no seat is free: `Queue` or `Reject`."""
 
     type: str
     queuing: QueuingConfiguration | None
 
 
 class LimitedPriorityLevelConfiguration(NamedTuple):
-    """`spec.limited`. `shares` are assured shares up to v1beta2, nominal ones from v1beta3."""
+    """`spec.limited`. `shares` are assured shares until v1beta2, and nominal shares from v1beta3 on."""
 
     shares: int
     limit_response: LimitResponse
@@ -152,7 +150,7 @@ class PriorityLevelConfigurationSpec(NamedTuple):
 
 
 class PriorityLevelConfiguration(NamedTuple):
-    """A PriorityLevelConfiguration; `document` is where it was written."""
+    """A PriorityLevelConfiguration and its manifest."""
 
     metadata: ObjectMeta
     spec: PriorityLevelConfigurationSpec
@@ -164,77 +162,77 @@ class PriorityLevelConfiguration(NamedTuple):
         return self.metadata.name
 
 
-def flow_schema(value: Mapping[str, object], document: Document) -> FlowSchema:
-    """The FlowSchema in a decoded manifest that has passed the schema (unknown fields are passed over)."""
+def build_flow_schema(value: Mapping[str, object], document: Document) -> FlowSchema:
+    """Build a FlowSchema from a decoded manifest that its schema accepts. Unknown fields are ignored."""
     spec: Any = value.get("spec") or {}
     method = spec.get("distinguisherMethod")
     return FlowSchema(
-        metadata=_metadata(value.get("metadata") or {}),
+        metadata=_build_metadata(value.get("metadata") or {}),
         spec=FlowSchemaSpec(
             priority_level_configuration=(spec.get("priorityLevelConfiguration") or {}).get("name") or "",
             matching_precedence=spec.get("matchingPrecedence") or 1000,
             distinguisher_method=None if method is None else method.get("type") or "",
-            rules=tuple(_rule(rule or {}) for rule in spec.get("rules") or ()),
+            rules=tuple(_build_rule(rule or {}) for rule in spec.get("rules") or ()),
         ),
         document=document,
     )
 
 
-def priority_level(value: Mapping[str, object], document: Document, release: Release) -> PriorityLevelConfiguration:
-    """The PriorityLevelConfiguration in a decoded manifest that has passed the schema, defaulted as `release` does."""
-    metadata = _metadata(value.get("metadata") or {})
+def build_priority_level(
+    value: Mapping[str, object], document: Document, release: Release
+) -> PriorityLevelConfiguration:
+    """Build a PriorityLevelConfiguration from a decoded manifest that its schema accepts, with the release's defaults."""
+    metadata = _build_metadata(value.get("metadata") or {})
     spec: Any = value.get("spec") or {}
     version = document.version
-    # The versions before v1beta2 were gone when the field came: in them it is an unknown one, of whatever type.
+    # API versions before v1beta2 were removed before the field was added, so it is unknown in them.
     has_exempt_field = release.has_exempt_field and version not in ("v1alpha1", "v1beta1")
     limited, exempt = spec.get("limited"), spec.get("exempt") if has_exempt_field else None
-    keep_zero = release.keeps_zero_shares(version, annotated=PRESERVE_ZERO in metadata.annotations)
+    keeps_zero = release.keeps_zero_shares(version, annotated=PRESERVE_ZERO in metadata.annotations)
     return PriorityLevelConfiguration(
         metadata=metadata,
         spec=PriorityLevelConfigurationSpec(
             type=spec.get("type") or "",
-            limited=None if limited is None else _limited(limited, release, version, keep_zero=keep_zero),
-            exempt=None if exempt is None else _exempt(exempt),
+            limited=None if limited is None else _build_limited(limited, release, version, keeps_zero=keeps_zero),
+            exempt=None
+            if exempt is None
+            else ExemptPriorityLevelConfiguration(
+                shares=exempt.get("nominalConcurrencyShares") or 0,
+                lendable_percent=exempt.get("lendablePercent") or 0,
+            ),
         ),
         document=document,
     )
 
 
 def shares_field(version: str) -> str:
-    """The name of the shares of a limited level in an API version."""
+    """Return the name of the shares of a limited level in an API version."""
     return "assuredConcurrencyShares" if version in ("v1alpha1", "v1beta1", "v1beta2") else "nominalConcurrencyShares"
 
 
-def _texts(value: list[Any] | None) -> tuple[str, ...]:
-    # A null item of a list of strings is decoded to "" (encoding/json leaves the zero value).
-    return _shared(tuple([item or "" for item in value])) if value else ()
+def _strings(value: list[Any] | None) -> tuple[str, ...]:
+    # A null item of a list of strings is decoded to "": encoding/json leaves the zero value.
+    return _intern(tuple([item or "" for item in value])) if value else ()
 
 
 @lru_cache(maxsize=1024)
-def _shared(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The same verbs, groups and resources come again and again: they are kept once."""
-    return texts
+def _intern(strings: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the same tuple for equal lists of verbs, groups and resources, which occur in thousands of rules."""
+    return strings
 
 
-def _metadata(value: Any) -> ObjectMeta:
+def _build_metadata(value: Any) -> ObjectMeta:
     return ObjectMeta(
         name=value.get("name") or "",
         generate_name=value.get("generateName") or "",
-        labels=_words(value.get("labels")),
-        annotations=_words(value.get("annotations")),
-        finalizers=_texts(value.get("finalizers")),
-        owner_references=tuple(_owner(owner or {}) for owner in value.get("ownerReferences") or ()),
+        labels={key: text or "" for key, text in (value.get("labels") or {}).items()},
+        annotations={key: text or "" for key, text in (value.get("annotations") or {}).items()},
+        finalizers=_strings(value.get("finalizers")),
+        owner_references=tuple(_build_owner(owner or {}) for owner in value.get("ownerReferences") or ()),
     )
 
 
-def _words(value: dict[str, Any] | None) -> dict[str, str]:
-    return {key: text or "" for key, text in value.items()} if value else _NO_WORDS
-
-
-_NO_WORDS: dict[str, str] = {}
-
-
-def _owner(value: dict[str, Any]) -> OwnerReference:
+def _build_owner(value: dict[str, Any]) -> OwnerReference:
     return OwnerReference(
         api_version=value.get("apiVersion") or "",
         kind=value.get("kind") or "",
@@ -244,18 +242,18 @@ def _owner(value: dict[str, Any]) -> OwnerReference:
     )
 
 
-def _rule(value: dict[str, Any]) -> PolicyRulesWithSubjects:
+def _build_rule(value: dict[str, Any]) -> PolicyRulesWithSubjects:
     return PolicyRulesWithSubjects(
-        subjects=tuple(_subject(subject or {}) for subject in value.get("subjects") or ()),
-        resource_rules=tuple(_resource_rule(rule or {}) for rule in value.get("resourceRules") or ()),
+        subjects=tuple(_build_subject(subject or {}) for subject in value.get("subjects") or ()),
+        resource_rules=tuple(_build_resource_rule(entry or {}) for entry in value.get("resourceRules") or ()),
         non_resource_rules=tuple(
-            NonResourcePolicyRule(_texts((rule or {}).get("verbs")), _texts((rule or {}).get("nonResourceURLs")))
-            for rule in value.get("nonResourceRules") or ()
+            NonResourcePolicyRule(_strings((entry or {}).get("verbs")), _strings((entry or {}).get("nonResourceURLs")))
+            for entry in value.get("nonResourceRules") or ()
         ),
     )
 
 
-def _subject(value: dict[str, Any]) -> Subject:
+def _build_subject(value: dict[str, Any]) -> Subject:
     user, group, account = value.get("user"), value.get("group"), value.get("serviceAccount")
     return Subject(
         kind=value.get("kind") or "",
@@ -267,48 +265,37 @@ def _subject(value: dict[str, Any]) -> Subject:
     )
 
 
-def _resource_rule(value: dict[str, Any]) -> ResourcePolicyRule:
+def _build_resource_rule(value: dict[str, Any]) -> ResourcePolicyRule:
     return ResourcePolicyRule(
-        verbs=_texts(value.get("verbs")),
-        api_groups=_texts(value.get("apiGroups")),
-        resources=_texts(value.get("resources")),
+        verbs=_strings(value.get("verbs")),
+        api_groups=_strings(value.get("apiGroups")),
+        resources=_strings(value.get("resources")),
         cluster_scope=bool(value.get("clusterScope")),
-        namespaces=_texts(value.get("namespaces")),
+        namespaces=_strings(value.get("namespaces")),
     )
 
 
-def _limited(
-    value: dict[str, Any], release: Release, version: str, *, keep_zero: bool
+def _build_limited(
+    value: dict[str, Any], release: Release, version: str, *, keeps_zero: bool
 ) -> LimitedPriorityLevelConfiguration:
     shares = value.get(shares_field(version))
+    if shares is None:  # in v1 the field is a pointer, so absent is 30 and 0 is 0
+        shares = 0 if keeps_zero and version != "v1" else 30
     response = value.get("limitResponse") or {}
     queuing = response.get("queuing")
-    has_borrowing = release.has_borrowing and version != "v1alpha1"  # which was gone when the fields came
+    has_borrowing = release.has_borrowing and version != "v1alpha1"  # removed before the fields were added
     return LimitedPriorityLevelConfiguration(
-        shares=_shares(shares, version, keep_zero=keep_zero),
-        limit_response=LimitResponse(response.get("type") or "", None if queuing is None else _queuing(queuing)),
+        shares=shares if shares or keeps_zero else 30,
+        limit_response=LimitResponse(
+            response.get("type") or "",
+            None
+            if queuing is None
+            else QueuingConfiguration(
+                queues=queuing.get("queues") or 64,
+                hand_size=queuing.get("handSize") or 8,
+                queue_length_limit=queuing.get("queueLengthLimit") or 50,
+            ),
+        ),
         lendable_percent=(value.get("lendablePercent") or 0) if has_borrowing else 0,
         borrowing_limit_percent=value.get("borrowingLimitPercent") if has_borrowing else None,
-    )
-
-
-def _shares(shares: int | None, version: str, *, keep_zero: bool) -> int:
-    """Shares after defaulting: v1 has a pointer, so absent is 30 and 0 is 0; before that both are 30, unless kept."""
-    if shares is None:
-        return 0 if keep_zero and version != "v1" else 30
-    return shares if shares or keep_zero else 30
-
-
-def _queuing(value: dict[str, Any]) -> QueuingConfiguration:
-    return QueuingConfiguration(
-        queues=value.get("queues") or 64,
-        hand_size=value.get("handSize") or 8,
-        queue_length_limit=value.get("queueLengthLimit") or 50,
-    )
-
-
-def _exempt(value: dict[str, Any]) -> ExemptPriorityLevelConfiguration:
-    return ExemptPriorityLevelConfiguration(
-        shares=value.get("nominalConcurrencyShares") or 0,
-        lendable_percent=value.get("lendablePercent") or 0,
     )

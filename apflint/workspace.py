@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from apflint.location import Place
-from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
+from apflint.model import FlowSchema, PriorityLevelConfiguration, build_flow_schema, build_priority_level
 from apflint.record import NamedTuple
 from apflint.releases import api_version
 from apflint.schema import Violation, find_violations
@@ -126,5 +126,5 @@ def _manifest(document: Document, release: Release) -> Manifest:
     if any(violation.what != "unknown" for violation in found) or document.not_finite:
         return Manifest(document, found, None)
     if document.kind == "FlowSchema":
-        return Manifest(document, found, flow_schema(value, document))
-    return Manifest(document, found, priority_level(value, document, release))
+        return Manifest(document, found, build_flow_schema(value, document))
+    return Manifest(document, found, build_priority_level(value, document, release))

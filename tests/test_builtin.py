@@ -39,7 +39,7 @@ LIKE = {
 
 
 def _specs(name: str, version: str) -> dict[tuple[str, str], dict[str, Any]]:
-    values = builtin.manifest(parse_release(name), version)
+    values = builtin.build_manifests(parse_release(name), version)
     return {(value["kind"], value["metadata"]["name"]): value["spec"] for value in values}
 
 
@@ -60,8 +60,8 @@ def test_every_release_is_held_against_something() -> None:
 @EVERY_RELEASE
 @pytest.mark.parametrize("version", VERSIONS)
 def test_objects_and_manifests_are_the_same_objects(target: Release, version: str) -> None:
-    values = builtin.manifest(target, version)
-    assert [(entry.kind, entry.name) for entry in builtin.objects(target)] == [
+    values = builtin.build_manifests(target, version)
+    assert [(entry.kind, entry.name) for entry in builtin.list_objects(target)] == [
         (value["kind"], value["metadata"]["name"]) for value in values
     ]
     assert {value["apiVersion"] for value in values} == {f"flowcontrol.apiserver.k8s.io/{version}"}
@@ -69,21 +69,23 @@ def test_objects_and_manifests_are_the_same_objects(target: Release, version: st
 
 @EVERY_RELEASE
 def test_laws_of_the_objects(target: Release) -> None:
-    found = builtin.objects(target)
+    found = builtin.list_objects(target)
     assert len(set(found)) == len(found)
     mandatory = {(entry.kind, entry.name) for entry in found if entry.role == "mandatory"}
     kinds: tuple[Kind, Kind] = ("FlowSchema", "PriorityLevelConfiguration")
     assert mandatory == {(kind, name) for kind in kinds for name in builtin.MANDATORY}
     for kind in kinds:
-        assert builtin.names(target, kind) - builtin.suggested_names(target, kind) == set(builtin.MANDATORY)
-    levels = builtin.names(target, "PriorityLevelConfiguration")
-    specs: list[Any] = [value["spec"] for value in builtin.manifest(target, "v1") if value["kind"] == "FlowSchema"]
+        assert builtin.list_names(target, kind) - builtin.list_suggested_names(target, kind) == set(builtin.MANDATORY)
+    levels = builtin.list_names(target, "PriorityLevelConfiguration")
+    specs: list[Any] = [
+        value["spec"] for value in builtin.build_manifests(target, "v1") if value["kind"] == "FlowSchema"
+    ]
     assert {spec["priorityLevelConfiguration"]["name"] for spec in specs} <= levels, "none dangles"
 
 
 @EVERY_RELEASE
 def test_fields_that_a_release_lacks_are_left_out(target: Release) -> None:
-    text = json.dumps(builtin.manifest(target, "v1beta2"))
+    text = json.dumps(builtin.build_manifests(target, "v1beta2"))
     assert ("lendablePercent" in text) == target.has_borrowing
     assert ('"exempt": {' in text) == target.has_exempt_field
     assert (builtin.AUTOUPDATE in text) == target.maintains_objects
@@ -96,7 +98,7 @@ def test_data_files_say_which_releases_they_are_for_and_where_they_are_from() ->
         data = json.loads(file.read_text(encoding="utf-8"))
         assert data["releases"][0] == file.stem
         for name in data["releases"]:
-            assert builtin.source(parse_release(name)) == data["source"]
+            assert builtin.describe_source(parse_release(name)) == data["source"]
         seen += data["releases"]
     assert seen == [r.name for r in RELEASES]
 
@@ -108,21 +110,21 @@ def test_every_data_file_differs_from_the_one_before() -> None:
 
 
 def test_a_manifest_is_the_callers_own() -> None:
-    first = builtin.manifest(RELEASES[-1], "v1")
+    first = builtin.build_manifests(RELEASES[-1], "v1")
     first[0]["spec"].clear()
     first[0]["metadata"]["name"] = "other"
-    assert builtin.manifest(RELEASES[-1], "v1")[0]["spec"]
-    assert builtin.objects(RELEASES[-1])[0].name == "catch-all"
+    assert builtin.build_manifests(RELEASES[-1], "v1")[0]["spec"]
+    assert builtin.list_objects(RELEASES[-1])[0].name == "catch-all"
 
 
 def test_a_version_that_never_was() -> None:
-    with pytest.raises(ValueError, match='no API version "v2"'):
-        builtin.manifest(RELEASES[-1], "v2")
+    with pytest.raises(ValueError, match="has no version v2"):
+        builtin.build_manifests(RELEASES[-1], "v2")
 
 
 def test_lifetimes() -> None:
     def names(kind: Kind, name: str) -> tuple[str, str] | None:
-        life = builtin.lifetime(kind, name)
+        life = builtin.find_lifetime(kind, name)
         return life and (life[0].name, life[1].name)
 
     assert names("FlowSchema", "endpoint-controller") == ("1.24", "1.33")
@@ -135,13 +137,13 @@ def test_lifetimes() -> None:
 
 @EVERY_RELEASE
 def test_typed_objects(target: Release) -> None:
-    typed = builtin.workspace_objects(target)
-    expected = builtin.objects(target)
+    typed = builtin.load_objects(target)
+    expected = builtin.list_objects(target)
     assert [schema.name for schema in typed.flow_schemas] == [e.name for e in expected if e.kind == "FlowSchema"]
     assert [level.name for level in typed.priority_levels] == [e.name for e in expected if e.kind != "FlowSchema"]
     keys = [(s.spec.matching_precedence, s.name) for s in typed.flow_schemas]
     assert keys == sorted(keys), "matching order"
-    for value in builtin.manifest(target, "v1"):
+    for value in builtin.build_manifests(target, "v1"):
         if value["kind"] == "PriorityLevelConfiguration":
             (level,) = (level for level in typed.priority_levels if level.name == value["metadata"]["name"])
             limited: Any = value["spec"].get("limited")
@@ -152,7 +154,7 @@ def test_typed_objects(target: Release) -> None:
 
 
 def test_documents_of_typed_objects_have_places() -> None:
-    typed = builtin.workspace_objects(parse_release("1.36"))
+    typed = builtin.load_objects(parse_release("1.36"))
     schemas = [(item.name, item.document) for item in typed.flow_schemas]
     for name, document in schemas + [(item.name, item.document) for item in typed.priority_levels]:
         assert builtin.is_built_in(document)
@@ -163,7 +165,7 @@ def test_documents_of_typed_objects_have_places() -> None:
 
 
 def test_typed_catch_all_is_what_kubernetes_says() -> None:
-    typed = builtin.workspace_objects(parse_release("1.36"))
+    typed = builtin.load_objects(parse_release("1.36"))
     spec = typed.flow_schemas[-1].spec
     assert (spec.priority_level_configuration, spec.matching_precedence) == ("catch-all", 10000)
     assert [subject.group for subject in spec.rules[0].subjects] == ["system:unauthenticated", "system:authenticated"]

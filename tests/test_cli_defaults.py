@@ -21,13 +21,17 @@ EVERY_RELEASE = pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name
 def test_yaml_reads_back_as_the_manifest(target: Release) -> None:
     # PyYAML reads YAML 1.1, as Kubernetes does.
     values = list(yaml.safe_load_all(run(target.name)))
-    assert values == builtin.manifest(target, target.newest_version)
+    assert values == builtin.build_manifests(target, target.newest_version)
 
 
 @EVERY_RELEASE
 def test_json_is_a_list_of_the_manifest(target: Release) -> None:
     answer = json.loads(run(target.name, output="json"))
-    assert answer == {"kind": "List", "apiVersion": "v1", "items": builtin.manifest(target, target.newest_version)}
+    assert answer == {
+        "kind": "List",
+        "apiVersion": "v1",
+        "items": builtin.build_manifests(target, target.newest_version),
+    }
 
 
 def test_the_default_is_the_newest_release() -> None:
@@ -42,7 +46,7 @@ def test_the_comments_name_release_source_and_role() -> None:
     assert "Kubernetes 1.36" in head
     assert "kube-apiserver 1.36.2" in head.replace("\n# ", " ")
     documents = body.split("---\n")
-    roles = [entry.role for entry in builtin.objects(parse_release("1.36"))]
+    roles = [entry.role for entry in builtin.list_objects(parse_release("1.36"))]
     assert [document.splitlines()[0] for document in documents] == [f"# {role}" for role in roles]
     assert 'apf.kubernetes.io/autoupdate-spec: "true"' in text
     assert max(map(len, text.splitlines())) <= 120
@@ -79,9 +83,11 @@ def test_a_release_does_not_differ_from_itself(target: Release) -> None:
 def test_a_difference_says_all_that_changes(old: Release, new: Release) -> None:
     version = new.newest_version
     specs: dict[Any, Any] = {
-        e: v["spec"] for e, v in zip(builtin.objects(old), builtin.manifest(old, version), strict=True)
+        e: v["spec"] for e, v in zip(builtin.list_objects(old), builtin.build_manifests(old, version), strict=True)
     }
-    wanted = {e: v["spec"] for e, v in zip(builtin.objects(new), builtin.manifest(new, version), strict=True)}
+    wanted = {
+        e: v["spec"] for e, v in zip(builtin.list_objects(new), builtin.build_manifests(new, version), strict=True)
+    }
     for change in changes(old, new):
         if change.what == "removed":
             del specs[change.entry]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apflint.evaluate import shards
 from apflint.evaluate.limits import Limits, compute_limits
-from apflint.model import flow_schema, priority_level
+from apflint.model import build_flow_schema, build_priority_level
 from apflint.output import limits as limits_text
 from apflint.output import shards as shards_text
 from apflint.output.console import Painter, count_cells
@@ -45,9 +45,11 @@ def _limits(kubernetes: str = "1.36", total: int = 600, **changed: Any) -> Limit
         if "limited" in spec:
             field = "nominalConcurrencyShares" if version in ("v1", "v1beta3") else "assuredConcurrencyShares"
             spec["limited"][field] = spec["limited"].pop("shares")
-        levels.append(priority_level({"metadata": {"name": name}, "spec": spec}, document, target))
+        levels.append(build_priority_level({"metadata": {"name": name}, "spec": spec}, document, target))
     schemas = [
-        flow_schema({"metadata": {"name": name}, "spec": {"priorityLevelConfiguration": {"name": level}}}, document)
+        build_flow_schema(
+            {"metadata": {"name": name}, "spec": {"priorityLevelConfiguration": {"name": level}}}, document
+        )
         for name, level in {
             "exempt": "exempt",
             "batch": "workload-low",

@@ -25,7 +25,7 @@ from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
 from apflint.fix import Nest
 from apflint.load import load
-from apflint.model import flow_schema, priority_level
+from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def test_what_the_server_accepts_means_the_same_after_safe_fixes(random: Random)
 
 def _meaning(document: Document) -> Any:
     if document.kind == "FlowSchema":
-        return _sets(flow_schema(document.value, document).spec)
-    return priority_level(document.value, document, NEWEST).spec
+        return _sets(build_flow_schema(document.value, document).spec)
+    return build_priority_level(document.value, document, NEWEST).spec
 
 
 def _sets(value: Any) -> Any:

@@ -17,7 +17,7 @@ from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.finding import Cause
 from apflint.fixes.suggestions import find_intended
 from apflint.load import load
-from apflint.model import flow_schema, priority_level
+from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import NEWEST, parse_release
 
 if TYPE_CHECKING:
@@ -649,9 +649,9 @@ def _specs(data: bytes, rejected: set[str]) -> list[Any]:
         if document.kind not in rejected:
             level_of = document.kind == "PriorityLevelConfiguration"
             typed = (
-                priority_level(document.value, document, parse_release("1.31"))
+                build_priority_level(document.value, document, parse_release("1.31"))
                 if level_of
-                else flow_schema(document.value, document)
+                else build_flow_schema(document.value, document)
             )
             specs.append(typed.spec)
     return specs

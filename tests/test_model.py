@@ -23,8 +23,8 @@ from apflint.model import (
     ResourcePolicyRule,
     ServiceAccountSubject,
     Subject,
-    flow_schema,
-    priority_level,
+    build_flow_schema,
+    build_priority_level,
 )
 from apflint.releases import API_VERSIONS, RELEASES, parse_release
 from apflint.schema import find_violations
@@ -41,25 +41,27 @@ def written_in(version: str) -> Document:
 
 
 def level(spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1") -> PriorityLevelConfigurationSpec:
-    return priority_level({"spec": spec}, written_in(version), parse_release(kubernetes)).spec
+    return build_priority_level({"spec": spec}, written_in(version), parse_release(kubernetes)).spec
 
 
 @pytest.mark.parametrize("value", [{}, {"metadata": None, "spec": None}, {"metadata": {}, "spec": {"rules": None}}])
 def test_a_flow_schema_that_says_nothing(value: dict[str, Any]) -> None:
     document = written_in("v1")
     # defaults.go: 1000 is the one default of a FlowSchema. All else is Go's zero value.
-    assert flow_schema(value, document) == FlowSchema(NOTHING, FlowSchemaSpec("", 1000, None, ()), document)
+    assert build_flow_schema(value, document) == FlowSchema(NOTHING, FlowSchemaSpec("", 1000, None, ()), document)
 
 
 def test_precedence_0_is_the_default() -> None:
     # The field has `omitempty` and is no pointer: 0 is the same as absent. The smallest that counts is 1.
-    given = [flow_schema({"spec": {"matchingPrecedence": at}}, written_in("v1")).spec for at in (0, None, 1, 10000)]
+    given = [
+        build_flow_schema({"spec": {"matchingPrecedence": at}}, written_in("v1")).spec for at in (0, None, 1, 10000)
+    ]
     assert [spec.matching_precedence for spec in given] == [1000, 1000, 1, 10000]
 
 
 def test_a_method_without_a_type_is_there_all_the_same() -> None:
     methods = [{}, {"type": None}, {"type": "ByUser"}, None]
-    specs = [flow_schema({"spec": {"distinguisherMethod": each}}, written_in("v1")).spec for each in methods]
+    specs = [build_flow_schema({"spec": {"distinguisherMethod": each}}, written_in("v1")).spec for each in methods]
     assert [spec.distinguisher_method for spec in specs] == ["", "", "ByUser", None]
 
 
@@ -73,7 +75,7 @@ def test_metadata_is_taken_as_it_is_and_null_is_empty() -> None:
         "finalizers": ["example.com/f", None],
         "ownerReferences": [owner, {}, None],
     }
-    assert flow_schema({"metadata": metadata}, written_in("v1")).metadata == ObjectMeta(
+    assert build_flow_schema({"metadata": metadata}, written_in("v1")).metadata == ObjectMeta(
         name="a",
         generate_name="a-",
         labels={"app": "x", "none": ""},
@@ -100,7 +102,7 @@ def test_rules_of_which_every_part_is_given() -> None:
         ],
         "nonResourceRules": [{"verbs": ["post"], "nonResourceURLs": ["/x"]}],
     }
-    assert flow_schema({"spec": {"rules": [rule]}}, written_in("v1")).spec.rules == (
+    assert build_flow_schema({"spec": {"rules": [rule]}}, written_in("v1")).spec.rules == (
         PolicyRulesWithSubjects(
             (
                 Subject("User", "u", None, None),
@@ -116,7 +118,7 @@ def test_rules_of_which_every_part_is_given() -> None:
 def test_rules_of_which_every_part_is_empty() -> None:
     subjects: list[Any] = [None, {}, {"kind": "User", "user": {}}, {"group": {}}, {"serviceAccount": {}}]
     rule = {"subjects": subjects, "resourceRules": [None, {"verbs": [None]}], "nonResourceRules": [None, {}]}
-    assert flow_schema({"spec": {"rules": [None, rule]}}, written_in("v1")).spec.rules == (
+    assert build_flow_schema({"spec": {"rules": [None, rule]}}, written_in("v1")).spec.rules == (
         PolicyRulesWithSubjects((), (), ()),
         PolicyRulesWithSubjects(
             (
@@ -134,7 +136,7 @@ def test_rules_of_which_every_part_is_empty() -> None:
 
 def test_a_level_that_says_nothing() -> None:
     document = written_in("v1")
-    assert priority_level({}, document, parse_release("1.36")) == PriorityLevelConfiguration(
+    assert build_priority_level({}, document, parse_release("1.36")) == PriorityLevelConfiguration(
         NOTHING, PriorityLevelConfigurationSpec("", None, None), document
     )
     assert level({"limited": {}, "exempt": {}}) == PriorityLevelConfigurationSpec(

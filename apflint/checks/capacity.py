@@ -130,7 +130,7 @@ def seats_taken(effective: Effective) -> Iterator[Problem]:
 def _new_levels(effective: Effective) -> Iterator[Problem]:
     """Compare the configuration with and without each new level."""
     total = effective.assumptions.server_concurrency
-    known = builtin.names(effective.release, "PriorityLevelConfiguration")
+    known = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     known |= {manifest.document.name for manifest in effective.workspace.context}
     limits = {level.name: level for level in effective.limits.levels}
     losses_by_shares: dict[int, list[SeatChange]] = {}
@@ -203,7 +203,7 @@ def _default_shares(effective: Effective) -> dict[str, int]:
     """Return the shares of the built-in levels of the release, by name."""
     from apflint.evaluate.limits import get_shares
 
-    levels = builtin.workspace_objects(effective.release).priority_levels
+    levels = builtin.load_objects(effective.release).priority_levels
     return {level.name: get_shares(level, effective.release) for level in levels}
 
 
@@ -219,7 +219,7 @@ def _default_seats(effective: Effective) -> dict[str, int]:
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     """Compare the configuration with one in which the built-in levels have the shares of the release. At most one problem."""
-    built_in = builtin.names(effective.release, "PriorityLevelConfiguration")
+    built_in = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     candidates = {level.name: level for level in effective.own_priority_levels if level.name in built_in}
     if not candidates:
         return
@@ -296,7 +296,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
             continue
         if any(
             released.name == level.name and queuing_of(released) == queuing
-            for released in builtin.workspace_objects(effective.release).priority_levels
+            for released in builtin.load_objects(effective.release).priority_levels
         ):
             continue
         schemas = _schemas_by_level(effective).get(level.name, [])

@@ -76,7 +76,7 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
 
 def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
     """APF204."""
-    built_in = builtin.names(workspace.release, "PriorityLevelConfiguration")
+    built_in = builtin.list_names(workspace.release, "PriorityLevelConfiguration")
     for schema in workspace.flow_schemas:
         place = Place(schema.document, ("spec", "priorityLevelConfiguration", "name"))
         name = schema.spec.priority_level_configuration

@@ -34,7 +34,7 @@ def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
     """APF215."""
     for schema in workspace.flow_schemas:
         if schema.name in builtin.MANDATORY:
-            fixed = builtin.workspace_objects(workspace.release).flow_schemas
+            fixed = builtin.load_objects(workspace.release).flow_schemas
             required = next(other.spec for other in fixed if other.name == schema.name)
             if schema.spec != required:
                 yield _reject_changes(schema.document, schema.spec, required, "write a FlowSchema with another name")
@@ -44,7 +44,7 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
     """APF311."""
     for level in workspace.priority_levels:
         if level.name in builtin.MANDATORY:
-            fixed = builtin.workspace_objects(workspace.release).priority_levels
+            fixed = builtin.load_objects(workspace.release).priority_levels
             spec, required = level.spec, next(other.spec for other in fixed if other.name == level.name)
             notes: tuple[str, ...] = ()
             if level.name == "exempt":
@@ -121,7 +121,7 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
         return
     for item in effective.workspace.objects():
         document = item.document
-        if item.name not in builtin.suggested_names(release, document.kind):
+        if item.name not in builtin.list_suggested_names(release, document.kind):
             continue
         value = item.metadata.annotations.get(builtin.AUTOUPDATE)
         # With any value but a true one, the server keeps the changed spec (shouldUpdateSpec). Without the annotation,
@@ -144,7 +144,7 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
         document = item.document
         if not is_deleted_by_server(release, document):
             continue
-        lifetime = builtin.lifetime(document.kind, item.name)
+        lifetime = builtin.find_lifetime(document.kind, item.name)
         notes = [
             f"The annotation {builtin.AUTOUPDATE} marks objects that the server maintains.",
             f"Kubernetes {release.name} has no built-in object of this name.",
@@ -171,7 +171,7 @@ def is_deleted_by_server(release: Release, document: Document) -> bool:
         and isinstance(value, str)
         and value in _TRUE
         and bool(document.name)
-        and document.name not in builtin.names(release, document.kind)
+        and document.name not in builtin.list_names(release, document.kind)
     )
 
 

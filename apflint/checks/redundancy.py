@@ -166,7 +166,7 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
     """Return whether another FlowSchema treats requests alike, so that this one may be redundant."""
     level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
-    if level is None or schema.name in builtin.names(effective.release, "FlowSchema"):
+    if level is None or schema.name in builtin.list_names(effective.release, "FlowSchema"):
         return False
     flows = _flows_matter(effective, schema)
     # With another method, requests would share a flow with those that the other FlowSchema matches now.

@@ -41,7 +41,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
             continue
         if name in effective.configuration.unusable or name in written:
             continue  # the level has findings of its own
-        lifetime = builtin.lifetime("PriorityLevelConfiguration", name)
+        lifetime = builtin.find_lifetime("PriorityLevelConfiguration", name)
         candidates = _candidates(effective, name)
         question = did_you_mean(name, candidates, 2)
         is_certain = effective.assumptions.complete or is_dangling_on_server(schema)
@@ -118,7 +118,7 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF403."""
     referenced = {schema.spec.priority_level_configuration for schema in effective.configuration.order}
     referenced |= {_reference(manifest) for manifest in _manifests(effective) if manifest.document.kind == "FlowSchema"}
-    built_in = builtin.names(effective.release, "PriorityLevelConfiguration")
+    built_in = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     unused = [level for level in effective.priority_levels if level.name not in {"", *referenced, *built_in}]
     seats = {level.name: level.nominal for level in effective.limits.levels} if unused else {}
     total = effective.assumptions.server_concurrency
@@ -147,7 +147,7 @@ def _reference(manifest: Manifest) -> str:
 
 def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
     """APF406."""
-    built_in = builtin.names(effective.release, "PriorityLevelConfiguration")
+    built_in = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     levels: dict[tuple[str, str], PriorityLevelConfiguration] = {}
     for level in effective.priority_levels:
         if level.name not in built_in:

@@ -106,10 +106,10 @@ def _level_of(schema: FlowSchema) -> str:
 
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
     """Return the user's FlowSchemas that come early enough, and whose subjects may include a system user. Needs no proof."""
-    names = builtin.protected_flow_schemas(effective.release)
+    names = builtin.list_protected_flow_schemas(effective.release)
     # A context may move a protected FlowSchema.
     context = effective.workspace.context
-    order = effective.without_own.order if context else builtin.workspace_objects(effective.release).flow_schemas
+    order = effective.without_own.order if context else builtin.load_objects(effective.release).flow_schemas
     last = max((matching_order(schema) for schema in order if schema.name in names), default=(0, ""))
     early = {schema.document for schema in effective.own_flow_schemas if matching_order(schema) < last}
     return [
@@ -124,7 +124,7 @@ def _find_candidates(effective: Effective) -> list[FlowSchema]:
 
 def _protected(effective: Effective) -> list[FlowSchema]:
     """Return the protected FlowSchemas as they are without those of the user, in matching order."""
-    names = builtin.protected_flow_schemas(effective.release)
+    names = builtin.list_protected_flow_schemas(effective.release)
     return [schema for schema in effective.without_own.order if schema.name in names]
 
 
@@ -134,8 +134,8 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 
     passages, protected = effective.passages, _protected(effective)
     # The protected FlowSchemas as released: a redefinition may name users that are not the system's.
-    names = builtin.protected_flow_schemas(effective.release)
-    released = builtin.workspace_objects(effective.release).flow_schemas
+    names = builtin.list_protected_flow_schemas(effective.release)
+    released = builtin.load_objects(effective.release).flow_schemas
     users = find_system_users(effective.assumed.order, (schema for schema in released if schema.name in names))
     users_of: dict[Pair, tuple[str, ...]] = {}
     for schema in candidates:
@@ -184,7 +184,7 @@ def _describe_level(effective: Effective, name: str) -> _Level:
     return _Level(
         name,
         effective.limits.level(name),
-        name in builtin.names(effective.release, "PriorityLevelConfiguration"),
+        name in builtin.list_names(effective.release, "PriorityLevelConfiguration"),
         None if point is None else effective.passages.witness(point).command,
     )
 
@@ -273,7 +273,7 @@ def documents_to_widen(effective: Effective) -> frozenset[Document]:
 
 @once
 def _narrowed_problems(effective: Effective) -> tuple[Problem, ...]:
-    suggested = builtin.suggested_names(effective.release, "FlowSchema")
+    suggested = builtin.list_suggested_names(effective.release, "FlowSchema")
     redefined = [schema for schema in effective.own_flow_schemas if schema.name in suggested]
     if not redefined:
         return ()
@@ -306,7 +306,7 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
         Place(schema.document, _NAME),
         f"redefined FlowSchema {quote(schema.name)} loses requests to the FlowSchema {quote(target.name)}",
         related=tuple(Elsewhere(place, "lacks clusterScope: true") for place in places),
-        severity=None if schema.name in builtin.protected_flow_schemas(effective.release) else "info",
+        severity=None if schema.name in builtin.list_protected_flow_schemas(effective.release) else "info",
         fix=set_fields(places, "clusterScope", True, "set clusterScope: true") if places else None,
         notes=(
             f"The request of the example goes to the priority level {after} instead of {before}.",

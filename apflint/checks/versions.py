@@ -136,7 +136,7 @@ def default_object_gone(effective: Effective) -> Iterator[Problem]:
     for manifest in effective.workspace.manifests:
         document = manifest.document
         if builtin.is_retired(release, document.kind, document.name):
-            lifetime = builtin.lifetime(document.kind, document.name)
+            lifetime = builtin.find_lifetime(document.kind, document.name)
             last = lifetime[1].name if lifetime else ""
             yield Problem(
                 Place(document, ("metadata", "name")),

@@ -13,7 +13,7 @@ from apflint.edit.operations import changed_value
 from apflint.fix import Insert, Operation, Remove, Rename, Set
 from apflint.load.document import GROUP, Document
 from apflint.location import field_path
-from apflint.model import PRESERVE_ZERO, flow_schema, priority_level, shares_field
+from apflint.model import PRESERVE_ZERO, build_flow_schema, build_priority_level, shares_field
 from apflint.releases import API_VERSIONS, PRESERVE_ZERO_MINOR, RELEASES
 from apflint.schema import find_violations
 
@@ -64,8 +64,8 @@ def plan_migration(document: Document, target: Target) -> Plan:
 def stored_spec(document: Document, release: Release) -> FlowSchemaSpec | PriorityLevelConfigurationSpec:
     """Return the spec with all defaults, as a server of the release stores it."""
     if document.kind == "FlowSchema":
-        return flow_schema(document.value, document).spec
-    return priority_level(document.value, document, release).spec
+        return build_flow_schema(document.value, document).spec
+    return build_priority_level(document.value, document, release).spec
 
 
 def source_release(version: str, target: Release) -> Release:
@@ -160,7 +160,7 @@ def _convert_shares(document: Document, target: Target, notes: list[Note]) -> tu
 
 
 def _effective_shares(document: Document, release: Release) -> int:
-    limited = priority_level(document.value, document, release).spec.limited
+    limited = build_priority_level(document.value, document, release).spec.limited
     return limited.shares if limited is not None else _DEFAULT_SHARES
 
 

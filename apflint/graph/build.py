@@ -120,7 +120,7 @@ def _state(schema: FlowSchema, positions: Mapping[Document, int], unreachable: U
 def _origin(found: FlowSchema | PriorityLevelConfiguration, effective: Effective) -> Origin:
     kind = found.document.kind
     if found.document in effective.own_documents:
-        return "changed" if found.name in builtin.names(effective.release, kind) else "own"
+        return "changed" if found.name in builtin.list_names(effective.release, kind) else "own"
     is_imagined = (kind, found.name) in effective.configuration.imagined
     return "imagined" if is_imagined and builtin.is_built_in(found.document) else "built-in"
 

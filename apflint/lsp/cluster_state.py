@@ -31,12 +31,12 @@ class ClusterState(NamedTuple):
         if self.effective is not None:
             own = {level.name for level in self.effective.priority_levels if level.name}
             own |= set(self.effective.configuration.levels)
-        built_in = builtin.names(self.release, "PriorityLevelConfiguration")
+        built_in = builtin.list_names(self.release, "PriorityLevelConfiguration")
         return [*sorted(own - built_in), *sorted(own & built_in | built_in)]
 
     def describe_level(self, name: str) -> str:
         """Describe a priority level in Markdown: its type, seats, queues and FlowSchemas, and whether it is built in."""
-        is_built_in = name in builtin.names(self.release, "PriorityLevelConfiguration")
+        is_built_in = name in builtin.list_names(self.release, "PriorityLevelConfiguration")
         origin = f"Every API server of Kubernetes {self.release.name} creates it automatically." if is_built_in else ""
         limits = self.effective.limits.level(name) if self.effective is not None else None
         if limits is None:

@@ -34,7 +34,7 @@ class Change(NamedTuple):
     """What becomes of one built-in object; `fields` where it is changed."""
 
     what: Literal["added", "removed", "changed"]
-    entry: builtin.BuiltIn
+    entry: builtin.BuiltInObject
     spec: Mapping[str, object]
     """The new spec, or of a removed object the old one."""
     fields: tuple[FieldChange, ...]
@@ -72,8 +72,8 @@ def run(
 def changes(old: Release, new: Release) -> list[Change]:
     """How the built-in objects of `new` differ from those of `old`: removed, added, changed; fields as `new` calls them."""
     version = new.newest_version
-    before = dict(zip(builtin.objects(old), builtin.manifest(old, version), strict=True))
-    after = dict(zip(builtin.objects(new), builtin.manifest(new, version), strict=True))
+    before = dict(zip(builtin.list_objects(old), builtin.build_manifests(old, version), strict=True))
+    after = dict(zip(builtin.list_objects(new), builtin.build_manifests(new, version), strict=True))
     removed = [Change("removed", key, value["spec"], ()) for key, value in before.items() if key not in after]
     added = [Change("added", key, value["spec"], ()) for key, value in after.items() if key not in before]
     changed = [
@@ -136,7 +136,7 @@ def _version(text: str, target: Release) -> str:
 
 def _json(target: Release, version: str) -> str:
 
-    items = builtin.manifest(target, version)
+    items = builtin.build_manifests(target, version)
     return to_json({"kind": "List", "apiVersion": "v1", "items": items}, 2)
 
 
@@ -154,7 +154,7 @@ def _yaml(target: Release, version: str) -> str:
     for sentence in _header(target, version):
         for line in textwrap.wrap(sentence, 116, break_on_hyphens=False, break_long_words=False):
             out.write(f"# {line}\n")
-    pairs = zip(builtin.objects(target), builtin.manifest(target, version), strict=True)
+    pairs = zip(builtin.list_objects(target), builtin.build_manifests(target, version), strict=True)
     for number, (entry, value) in enumerate(pairs):
         out.write(f"{'---' if number else ''}\n# {entry.role}\n")
         annotations = value["metadata"].get("annotations", {})
@@ -177,7 +177,7 @@ def _header(target: Release, version: str) -> list[str]:
     elif version not in target.served:
         instead = target.newest_version
         lines.append(f"{target.name} no longer serves {version}. To apply these objects there, take {instead}.")
-    return [*lines, f"Source: {builtin.source(target)}"]
+    return [*lines, f"Source: {builtin.describe_source(target)}"]
 
 
 def _diff_json(old: Release, new: Release) -> str:
@@ -216,7 +216,9 @@ def _diff_text(old: Release, new: Release) -> str:
     if not found:
         lines.append("The built-in objects are the same.")
     else:
-        same = len(set(builtin.objects(old)) & set(builtin.objects(new))) - sum(c.what == "changed" for c in found)
+        same = len(set(builtin.list_objects(old)) & set(builtin.list_objects(new))) - sum(
+            c.what == "changed" for c in found
+        )
         lines += ["", f"{same} other built-in objects stay as they are.", *_consequences(old, new, found)]
     return "\n".join([*lines, _served(old, new)]) + "\n"
 

@@ -21,7 +21,7 @@ def _of_every_release() -> list[Any]:
 @pytest.mark.parametrize("target", _of_every_release())
 @pytest.mark.parametrize("assumptions", [OPEN, COMPLETE], ids=["open", "closed"])
 def test_exact_copies_of_the_built_in_objects_have_no_findings(target: Release, assumptions: Assumptions) -> None:
-    copies = builtin.manifest(target, target.newest_version)
+    copies = builtin.build_manifests(target, target.newest_version)
     assert copies
     told = [
         found
@@ -33,7 +33,7 @@ def test_exact_copies_of_the_built_in_objects_have_no_findings(target: Release, 
 
 @pytest.mark.parametrize("target", _of_every_release())
 def test_copies_without_annotations_have_none_either(target: Release) -> None:
-    copies = builtin.manifest(target, target.newest_version)
+    copies = builtin.build_manifests(target, target.newest_version)
     for copy in copies:
         copy["metadata"].pop("annotations", None)
     assert [found for found in findings(*copies, kubernetes=target.name) if found.rule not in _VERSIONS] == []
@@ -53,7 +53,7 @@ def test_a_server_with_its_own_objects_only_has_no_findings(target: Release) -> 
 def test_the_objects_of_the_release_before_are_gone_or_the_same() -> None:
     """The objects of 1.33 checked for 1.34: the two FlowSchemas that it dropped."""
     leftovers = ["endpoint-controller", "workload-leader-election"]
-    objects = builtin.manifest(parse_release("1.33"), "v1")
+    objects = builtin.build_manifests(parse_release("1.33"), "v1")
     found = findings(*objects, kubernetes="1.34")
     reported = [(finding.rule, finding.object.name) for finding in found if finding.object]
     # Their annotation makes the server delete them, which says more than that the release has none.

@@ -58,13 +58,13 @@ def test_recorded_dump_of_an_untouched_server_has_no_findings() -> None:
 
 @pytest.mark.parametrize("target", RELEASES, ids=lambda release: release.name)
 def test_dump_of_an_untouched_server_of_each_release_has_no_findings(target: Release) -> None:
-    objects = builtin.manifest(target, SERVED.get(target.name, "v1"))
+    objects = builtin.build_manifests(target, SERVED.get(target.name, "v1"))
     assert not reported(returned(*map(dict, objects)), target.name)
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta3"])
 def test_dump_in_a_deprecated_version_is_what_the_server_chose(version: str) -> None:
-    objects = builtin.manifest(RELEASES[10], version)
+    objects = builtin.build_manifests(RELEASES[10], version)
     assert RELEASES[10].name == "1.28"
     assert not reported(returned(*map(dict, objects)), "1.28")
 
@@ -144,7 +144,7 @@ def test_check_and_fix_reports_no_covered_findings(tmp_path: Path, capsys: pytes
 @pytest.mark.parametrize("kubernetes", ["1.18", "1.19"])
 def test_version_that_a_server_serves_on_request_only_is_one_note(kubernetes: str) -> None:
     target = next(release for release in RELEASES if release.name == kubernetes)
-    stored = {"apiVersion": "v1", "kind": "List", "items": builtin.manifest(target, "v1alpha1")}
+    stored = {"apiVersion": "v1", "kind": "List", "items": builtin.build_manifests(target, "v1alpha1")}
     (finding,) = reported(stored, kubernetes)
     assert (finding.rule, finding.severity) == ("APF701", "info")
     assert finding.span.line == 6

@@ -133,7 +133,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
     schemas = drawn(random.Random(seed))
     workspace = effective(*schemas, kubernetes=kubernetes)
     before, after = Classifier(workspace.without_own), Classifier(workspace.assumed)
-    protected = builtin.protected_flow_schemas(parse_release(kubernetes))
+    protected = builtin.list_protected_flow_schemas(parse_release(kubernetes))
     expected = set()
     for name in USERS:
         asker = UserInfo(name, effective_groups(name, ())[0])
@@ -217,8 +217,8 @@ def test_service_accounts_of_kube_system_are_protected() -> None:
 
 @pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
 def test_all_suggested_flow_schemas_but_two_are_protected(each: Release) -> None:
-    suggested = builtin.suggested_names(each, "FlowSchema")
-    assert suggested - builtin.protected_flow_schemas(each) == {"service-accounts", "global-default"}
+    suggested = builtin.list_suggested_names(each, "FlowSchema")
+    assert suggested - builtin.list_protected_flow_schemas(each) == {"service-accounts", "global-default"}
 
 
 @pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
@@ -226,12 +226,12 @@ def test_everybody_first_captures_from_all_protected_ones(each: Release) -> None
     mine = flow_schema("mine", "workload-low", 2, subjects=[user("*")], resources=[ALL], paths=[PATHS])
     mine["apiVersion"] = f"flowcontrol.apiserver.k8s.io/{each.newest_version}"
     (found,) = findings(mine, only="APF507", kubernetes=each.name)
-    assert set(proofs(found)) == builtin.protected_flow_schemas(each)
+    assert set(proofs(found)) == builtin.list_protected_flow_schemas(each)
 
 
 @pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
 def test_the_built_in_objects_are_fine(each: Release) -> None:
-    manifests = builtin.manifest(each, each.newest_version)
+    manifests = builtin.build_manifests(each, each.newest_version)
     assert not findings(*manifests, only="APF5", kubernetes=each.name)
 
 
@@ -338,7 +338,7 @@ def test_a_retired_built_in_flow_schema_is_left_to_another_rule() -> None:
 
 
 def test_a_protected_flow_schema_of_the_cluster_may_come_later_than_the_built_in_one() -> None:
-    later = next(each for each in builtin.manifest(NEWEST, "v1") if each["metadata"]["name"] == "system-nodes")
+    later = next(each for each in builtin.build_manifests(NEWEST, "v1") if each["metadata"]["name"] == "system-nodes")
     moved = {**later, "spec": {**later["spec"], "matchingPrecedence": 3000}}
     mine = flow_schema("mine", "workload-low", 2000, subjects=[group("system:nodes")])
     assert not findings(mine, only="APF507")
@@ -436,7 +436,7 @@ def test_a_changed_protected_one_does_not_hide_a_capture(precedence: int) -> Non
 
 def built_in(name: str, release: Release = NEWEST) -> dict[str, Any]:
     """A manifest of a built-in FlowSchema, to be changed."""
-    manifests = builtin.manifest(release, release.newest_version)
+    manifests = builtin.build_manifests(release, release.newest_version)
     found = next(each for each in manifests if (each["kind"], each["metadata"]["name"]) == ("FlowSchema", name))
     return copy.deepcopy({**found})
 
@@ -474,7 +474,7 @@ def test_a_forgotten_cluster_scope_is_one_finding_with_a_fix() -> None:
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
 def test_every_built_in_flow_schema_that_has_cluster_scope(release: Release) -> None:
-    for name in builtin.suggested_names(release, "FlowSchema"):
+    for name in builtin.list_suggested_names(release, "FlowSchema"):
         changed = without_cluster_scope(name, release)
         has_scope = changed["spec"] != built_in(name, release)["spec"]
         if (name, release.name) == ("global-default", "1.18"):  # which only service accounts match: it loses nothing

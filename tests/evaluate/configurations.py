@@ -15,12 +15,12 @@ from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import request_info
 from apflint.load.document import Document
 from apflint.load.source import Source
-from apflint.model import FlowSchema, PriorityLevelConfiguration, flow_schema, priority_level
+from apflint.model import FlowSchema, PriorityLevelConfiguration, build_flow_schema, build_priority_level
 from apflint.releases import parse_release
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/oracle-classify"
 RELEASE = parse_release("1.36")
-BUILT_IN = builtin.workspace_objects(RELEASE)
+BUILT_IN = builtin.load_objects(RELEASE)
 
 
 class Objects(NamedTuple):
@@ -45,9 +45,9 @@ def objects(values: list[dict[str, Any]]) -> Objects:
         }
         document = Document(Source("test.json", json.dumps(manifest)), manifest, lambda: None)
         if value["kind"] == "FlowSchema":
-            schemas.append(flow_schema(manifest, document))
+            schemas.append(build_flow_schema(manifest, document))
         else:
-            levels.append(priority_level(manifest, document, RELEASE))
+            levels.append(build_priority_level(manifest, document, RELEASE))
     return Objects(tuple(schemas), tuple(levels))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from apflint.model import priority_level
+from apflint.model import build_priority_level
 from apflint.releases import parse_release
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def reject_level(shares: int = 10, **more: Any) -> PriorityLevelConfiguration:
 
 
 def _limited_level(limited: dict[str, Any]) -> PriorityLevelConfiguration:
-    return priority_level(
+    return build_priority_level(
         {"metadata": {"name": "a"}, "spec": {"type": "Limited", "limited": limited}}, DOCUMENT, RELEASE
     )
 
 
-EXEMPT_LEVEL = priority_level({"metadata": {"name": "exempt"}, "spec": {"type": "Exempt"}}, DOCUMENT, RELEASE)
+EXEMPT_LEVEL = build_priority_level({"metadata": {"name": "exempt"}, "spec": {"type": "Exempt"}}, DOCUMENT, RELEASE)

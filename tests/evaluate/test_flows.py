@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.evaluate.flows import Flow, describe_flow, find_flow
-from apflint.model import flow_schema, priority_level
+from apflint.model import build_flow_schema, build_priority_level
 from apflint.output.explain import flow_json
 
 from .levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
@@ -23,7 +23,7 @@ def _schema(method: str | None) -> FlowSchema:
     spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": "a"}}
     if method is not None:
         spec["distinguisherMethod"] = {"type": method}
-    return flow_schema({"metadata": {"name": "global-default"}, "spec": spec}, DOCUMENT)
+    return build_flow_schema({"metadata": {"name": "global-default"}, "spec": spec}, DOCUMENT)
 
 
 def test_flow_is_the_recorded_one() -> None:
@@ -81,11 +81,11 @@ def test_flows_are_those_of_the_server_in_the_whole_recording(shared: Path) -> N
         row = json.loads(line)
         if not row["flow_schema"] or "%" in row["url"]:  # URLs are decoded elsewhere
             continue
-        schema = flow_schema(objects[row["config"]]["FlowSchema", row["flow_schema"]], DOCUMENT)
+        schema = build_flow_schema(objects[row["config"]]["FlowSchema", row["flow_schema"]], DOCUMENT)
         level = objects[row["config"]]["PriorityLevelConfiguration", row["priority_level"]]
         parts = [*row["url"].partition("?")[0].split("/"), ""]
         namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts else ""
-        mine = flow_json(find_flow(schema, priority_level(level, DOCUMENT, RELEASE), row["user"], namespace))
+        mine = flow_json(find_flow(schema, build_priority_level(level, DOCUMENT, RELEASE), row["user"], namespace))
         theirs = (row["flow_distinguisher"], row["hash"], row["hand"])
         assert (mine["distinguisher"], mine["hash"], mine["hand"]) == theirs, row["id"]
         compared += 1

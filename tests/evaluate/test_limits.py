@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apflint.evaluate import limits
 from apflint.evaluate.allocation import Allocation, AllocationItem, allocate
-from apflint.model import flow_schema, priority_level
+from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import SERVER_CONCURRENCY, parse_release
 from apflint.settings import Settings
 
@@ -37,12 +37,14 @@ def _document(version: str) -> Document:
 def limited_level(
     name: str, spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1"
 ) -> PriorityLevelConfiguration:
-    return priority_level({"metadata": {"name": name}, "spec": spec}, _document(version), parse_release(kubernetes))
+    return build_priority_level(
+        {"metadata": {"name": name}, "spec": spec}, _document(version), parse_release(kubernetes)
+    )
 
 
 def _schema(name: str, level: str) -> FlowSchema:
     spec = {"priorityLevelConfiguration": {"name": level}}
-    return flow_schema({"metadata": {"name": name}, "spec": spec}, _document("v1"))
+    return build_flow_schema({"metadata": {"name": name}, "spec": spec}, _document("v1"))
 
 
 def queue_settings(shares: int, **more: Any) -> dict[str, Any]:

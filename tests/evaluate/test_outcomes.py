@@ -10,7 +10,7 @@ from apflint.evaluate import limits
 from apflint.evaluate.deadline import Deadline
 from apflint.evaluate.outcomes import describe_starvation, explain_unclassified, list_outcomes
 from apflint.evaluate.requestinfo import request_info
-from apflint.model import priority_level
+from apflint.model import build_priority_level
 from apflint.releases import parse_release
 
 from .levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
@@ -24,7 +24,7 @@ def _limits(level: PriorityLevelConfiguration, others: int = 10) -> limits.Level
         "type": "Limited",
         "limited": {"nominalConcurrencyShares": others, "lendablePercent": 50, "limitResponse": {"type": "Reject"}},
     }
-    levels = [level, priority_level({"metadata": {"name": "other"}, "spec": other}, DOCUMENT, RELEASE)]
+    levels = [level, build_priority_level({"metadata": {"name": "other"}, "spec": other}, DOCUMENT, RELEASE)]
     return limits.compute_limits(levels, (), 100, RELEASE).levels[0]
 
 

@@ -486,7 +486,7 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     with pytest.raises(ValueError, match=r'^"service-accounts" is reachable$'):
         Analysis(config).shadows(Part(service_accounts))
     # One that is equal is as good as one that is the same: it may come from another reading of the files.
-    again = build_configuration(Objects(), builtin.workspace_objects.__wrapped__(RELEASE))
+    again = build_configuration(Objects(), builtin.load_objects.__wrapped__(RELEASE))
     assert again.order[0].document is not config.order[0].document
     assert Analysis(again).reachable(service_accounts) == Analysis(config).reachable(service_accounts)
 
@@ -585,7 +585,7 @@ def test_what_takes_everything_together_is_told_in_its_order() -> None:
 
 @pytest.mark.parametrize("name", [each.name for each in RELEASES])
 def test_what_is_unreachable_among_the_defaults(name: str) -> None:
-    config = build_configuration(Objects(), builtin.workspace_objects(parse_release(name)))
+    config = build_configuration(Objects(), builtin.load_objects(parse_release(name)))
     dead: list[Any] = [("global-default" if name == "1.18" else "catch-all", ("metadata", "name"))]
     if int(name[2:]) < 34:
         # Rule 1 for the leases of controllers takes service accounts of kube-system, which system-leader-election has taken.
@@ -697,7 +697,7 @@ def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
         "from apflint.proofs.pair import Comparison;"
         "from apflint.evaluate.configuration import build_configuration; from apflint.releases import NEWEST;"
         "from tests.evaluate.configurations import Objects;"
-        "config = build_configuration(Objects(), builtin.workspace_objects(NEWEST));"
+        "config = build_configuration(Objects(), builtin.load_objects(NEWEST));"
         "analysis = Analysis(config);"
         "assert not list(analysis.unreachable(config.order[:-1]));"
         "assert analysis.ties(config.order[5:7], lambda *_: True, Budget(1, 1)).example is None;"

@@ -222,7 +222,7 @@ class _ProposalWriter:
         return {entry.text for entry in self.point.entries if entry.path[:-1] == siblings and entry.text is not None}
 
     def _propose_levels(self) -> Iterator[Proposal]:
-        built_in = builtin.names(self.cluster.release, "PriorityLevelConfiguration")
+        built_in = builtin.list_names(self.cluster.release, "PriorityLevelConfiguration")
         for name in self.cluster.level_names():
             detail = "built in" if name in built_in else "priority level"
             yield self._proposal(name, "level", detail, self.cluster.describe_level(name), self._write_scalar(name))
