@@ -8,19 +8,18 @@ from apflint.checks import rules_of
 from apflint.effective import Assumptions, Effective
 from apflint.engine import Options, load_inputs, report
 from apflint.errors import UserError
-from apflint.inputs import discovery, reading
-from apflint.inputs.patches import Patches
-from apflint.load.source import STDIN
+from apflint.inputs.discovery import discover_files, is_dangling
+from apflint.inputs.selection import read_files
 from apflint.releases import parse_release
 from apflint.settings import resolve_settings
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from apflint.finding import Finding
+    from apflint.finding import Finding, Skipped
+    from apflint.inputs.discovery import FoundFile
     from apflint.load import Loaded
-    from apflint.settings.patterns import Patterns
 
     Warn = Callable[[str], object]
     """Receives warnings about manifests that are not used as they are written."""
@@ -51,8 +50,16 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
     kubernetes = parse_release(options.kubernetes) if options.kubernetes is not None else None
     command_line = {"kubernetes": kubernetes, "server_concurrency": options.server_concurrency}
     settings = resolve_settings(command_line, options.config, isolated=options.isolated)
-    patches: list[str] = []
-    loaded = load_inputs(_read_files(paths, settings.exclude, patches, warn))
+    named = tuple(paths)
+
+    def report_error(file: FoundFile, reason: str) -> None:
+        if file.path in named or not is_dangling(file.path):
+            raise UserError(f"{file.name}: {reason}")
+        warn(f"{file.name}: {reason} It is not used")
+
+    patches: list[Skipped] = []
+    files = read_files(discover_files(named, settings.exclude), report_error, patches)
+    loaded = load_inputs(file.content for file in files if file.may_hold_apf)
     if patches:
         warn("patches among the manifests are not used: build the kustomization first")
     assumptions = Assumptions(server_concurrency=settings.server_concurrency, defaults=options.defaults)
@@ -67,24 +74,6 @@ def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effect
         return read_cluster((name,), options, warn)
     kubernetes = parse_release(name.removeprefix(BUILT_IN_PREFIX)).name
     return read_cluster((), options._replace(kubernetes=kubernetes, defaults=True), warn)
-
-
-def _read_files(paths: Iterable[str], exclude: Patterns, patches: list[str], warn: Warn) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and bytes of the files that may contain objects; the names of patches are appended to `patches`."""
-    known, named = Patches(), tuple(paths)
-    for file in discovery.discover_files(named, exclude):
-        data = reading.read_file(file)
-        if isinstance(data, reading.Unreadable):
-            if file.path not in named and discovery.is_dangling(file.path):
-                warn(f"{file.name}: {data.reason} It is not used")
-                continue
-            raise UserError(f"{file.name}: {data.reason}")
-        if not reading.may_hold_apf(data):
-            continue
-        if file.name != STDIN and file.path in known:
-            patches.append(file.name)
-        else:
-            yield file.name, data
 
 
 def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -> None:

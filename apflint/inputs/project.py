@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_PROJECT_FILES
@@ -51,18 +52,12 @@ def _key(finding: Finding) -> tuple[object, ...]:
 
 def _other_files(root: str, checked: Sequence[InputFile], selection: Selection) -> list[tuple[str, bytes]] | None:
     """Return the manifests of the project that were not named, or None if there are too many files."""
-    from apflint.inputs import discovery, reading
-    from apflint.inputs.patches import Patches
+    from apflint.inputs.discovery import discover_files  # most runs of a hook have no such finding
+    from apflint.inputs.selection import read_files
 
+    found = list(islice(discover_files((os.path.relpath(root),), selection.exclude), MAX_PROJECT_FILES + 1))
+    if len(found) > MAX_PROJECT_FILES:
+        return None
     named = {os.path.realpath(file.path) for file in checked}
-    others: list[tuple[str, bytes]] = []
-    patches = Patches()
-    for number, file in enumerate(discovery.discover_files((os.path.relpath(root),), selection.exclude)):
-        if number == MAX_PROJECT_FILES:
-            return None
-        if file.problem or os.path.realpath(file.path) in named:
-            continue
-        data = reading.read_file(file)
-        if not isinstance(data, reading.Unreadable) and reading.may_hold_apf(data) and file.path not in patches:
-            others.append((file.name, data))
-    return others
+    others = (file for file in found if not file.problem and os.path.realpath(file.path) not in named)
+    return [file.content for file in read_files(others, lambda _file, _reason: None, []) if file.may_hold_apf]

@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from apflint.finding import Skipped
-from apflint.inputs import discovery, reading
+from apflint.inputs.discovery import discover_files
+from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
 from apflint.load.source import STDIN
 from apflint.record import NamedTuple
 from apflint.settings.patterns import Patterns
@@ -67,27 +68,34 @@ def read_selection(
     Messages about unreadable files are appended to `errors`, files that are left out to `skipped`. `track` wraps the files,
     to show the progress.
     """
-    found = list(discovery.discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
+    found = list(discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
     if selection.baseline is not None:
         found = [file for file in found if not _is_same_file(selection.baseline, file.path)]
     if selection.context:
         found = _without_context(found, selection, skipped)
+    for file in read_files(track(found), lambda file, reason: errors.append(f"{file.name}: {reason}"), skipped):
+        yield file._replace(name=selection.stdin_filename) if file.name == STDIN and selection.stdin_filename else file
+
+
+def read_files(
+    found: Iterable[FoundFile], report_error: Callable[[FoundFile, str], object], skipped: list[Skipped]
+) -> Iterator[InputFile]:
+    """Yield the files that can be read. The names of patches are appended to `skipped`."""
     patches = None
-    for file in track(found):
-        data = reading.read_file(file)
-        if isinstance(data, reading.Unreadable):
-            errors.append(f"{file.name}: {data.reason}")
+    for file in found:
+        data = read_file(file)
+        if isinstance(data, Unreadable):
+            report_error(file, data.reason)
             continue
-        name = selection.stdin_filename or STDIN if file.name == STDIN else file.name
-        may_hold_apf = reading.may_hold_apf(data)
-        if may_hold_apf and file.name != STDIN:
+        is_manifest = may_hold_apf(data)
+        if is_manifest and file.name != STDIN:
             from apflint.inputs.patches import REASON, Patches  # most files of a repository do not contain APF objects
 
             patches = patches or Patches()
             if file.path in patches:
-                skipped.append(Skipped(name, REASON))
-                may_hold_apf = False
-        yield InputFile(name, file.path, data, may_hold_apf)
+                skipped.append(Skipped(file.name, REASON))
+                is_manifest = False
+        yield InputFile(file.name, file.path, data, is_manifest)
 
 
 def read_context(selection: Selection, errors: list[str]) -> Iterator[InputFile]:
@@ -97,9 +105,7 @@ def read_context(selection: Selection, errors: list[str]) -> Iterator[InputFile]
 
 def _without_context(found: list[FoundFile], selection: Selection, skipped: list[Skipped]) -> list[FoundFile]:
     context = {
-        os.path.realpath(file.path)
-        for file in discovery.discover_files(selection.context, selection.exclude)
-        if not file.problem
+        os.path.realpath(file.path) for file in discover_files(selection.context, selection.exclude) if not file.problem
     }
     kept: list[FoundFile] = []
     for file in found:
