@@ -112,7 +112,7 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
                 )
             else:
                 effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
-            # 0 meant 30 shares under the old name and means none under the new one: only the author knows the intention.
+            # 0 is 30 shares under the old name and none under the new one: only the author knows the intention.
             fix = rename_field(document, violation.path, name, safe=violation.got != 0)
             yield _reject_field(document, violation, release, message, (effect,), f"rename it to {quote(name)}", fix)
 

@@ -164,7 +164,7 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
 
 
 def is_deleted_by_server(release: Release, document: Document) -> bool:
-    """Whether the server treats an object as an outdated one of its own."""
+    """Whether the server treats an object as one that it created and that is outdated."""
     value = document.at(*_ANNOTATION)
     return (
         release.maintains_objects

@@ -40,7 +40,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
         if not name or check_dns_subdomain(name) or name in effective.configuration.levels:
             continue
         if name in effective.configuration.unusable or name in written:
-            continue  # the level has findings of its own
+            continue  # the level has its own findings
         lifetime = builtin.find_lifetime("PriorityLevelConfiguration", name)
         candidates = _candidates(effective, name)
         question = did_you_mean(name, candidates, 2)
