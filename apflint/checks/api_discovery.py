@@ -27,7 +27,7 @@ _OPENAPI = ("/openapi/v2", "/openapi/v3")
 
 
 class _Capture(NamedTuple):
-    """A discovery request of an unnamed client that goes to a FlowSchema of the user."""
+    """A discovery request that goes to a FlowSchema of the user."""
 
     schema: FlowSchema
     matched_by: MatchedBy
@@ -52,26 +52,19 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
         captures = [
             capture
             for capture in all_captures
-            if capture.schema.document is schema.document and _is_smaller(level, capture.usual_level)
+            if capture.schema.document is schema.document
+            and (capture.usual_level.type == "Exempt" or level.nominal < capture.usual_level.nominal)
         ]
         if any(capture.path in _ROOTS for capture in captures):
             yield _problem(schema, level, captures)
-
-
-def _is_smaller(level: LevelLimits, usual: LevelLimits) -> bool:
-    return usual.type == "Exempt" or level.nominal < usual.nominal
 
 
 def _problem(schema: FlowSchema, level: LevelLimits, captures: list[_Capture]) -> Problem:
     first = captures[0]
     paths = join_words(dict.fromkeys(capture.path for capture in captures), "and")
     clients = join_words(dict.fromkeys(capture.clients for capture in captures), "and")
-    usual = join_words(
-        dict.fromkeys(
-            f"{quote(capture.usual_level.name)} ({describe_seats(capture.usual_level)})" for capture in captures
-        ),
-        "and",
-    )
+    usual = {capture.usual_level.name: describe_seats(capture.usual_level) for capture in captures}
+    usual_levels = join_words((f"{quote(name)} ({seats})" for name, seats in usual.items()), "and")
     matched_by = first.matched_by
     path = ("spec", "rules", matched_by.rule, "nonResourceRules", matched_by.non_resource_rule or 0)
     return Problem(
@@ -79,7 +72,7 @@ def _problem(schema: FlowSchema, level: LevelLimits, captures: list[_Capture]) -
         f"FlowSchema captures API discovery (GET {paths}) of all {clients}",
         notes=(
             f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
-            f"Discovery usually goes to {usual}.",
+            f"Discovery usually goes to {usual_levels}.",
             "If no seat is free, the server answers 429, and kubectl and starting controllers find no resources.",
         ),
         help="list only the intended paths, or use a priority level with queues",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.model import FlowSchema, NonResourcePolicyRule, ResourcePolicyRule
+    from apflint.model import FlowSchema
     from apflint.proofs.ties import Budget
 
 _PRECEDENCE: Path = ("spec", "matchingPrecedence")
@@ -67,31 +67,26 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> P
     def is_harmless(first: FlowSchema, second: FlowSchema) -> bool:
         if not (first.document in own or second.document in own) or not is_treated_alike(first, second):
             return False
-        return _unordered_rules(first) != _unordered_rules(second)  # a copy is redundant, not tied (APF516)
+        return _unordered(first.spec.rules) != _unordered(second.spec.rules)  # a copy is redundant, not tied (APF516)
 
     ties = effective.proofs.ties(group, is_harmful, budget)
-    harmful = ties.example is not None
-    if not harmful and not ties.not_compared:
+    harmful = ties.example
+    if harmful is None and not ties.not_compared:
         ties = effective.proofs.ties(group, is_harmless, budget)
     if ties.example is None and not ties.not_compared:
         return None
     notes: list[str] = []
     schemas = ties.tied if ties.example is not None else group
-    message, example, advice = _describe_shared(schemas, own), None, None
-    assumed: tuple[FlowSchema, ...] = ()
-    if ties.example is not None:
-        first, second, witness = ties.example
-        message += " and match some of the same requests"
-        example = witness.command
-    if not harmful and ties.example is not None:
-        notes.append("They have the same priority level and distinguisherMethod, so the order hardly matters.")
-    elif ties.example is not None:
+    advice: str | None = None
+    if harmful is not None:
+        first, second, _ = harmful
         is_built_in = any(builtin.is_built_in(schema.document) for schema in schemas)
         advice = "use another matchingPrecedence" if is_built_in else "give each FlowSchema its own matchingPrecedence"
         notes.append(
             f"The server orders them by name, so {quote(first.name)} captures requests that {quote(second.name)} matches, too."
         )
-        assumed = (first, second)
+    elif ties.example is not None:
+        notes.append("They have the same priority level and distinguisherMethod, so the order hardly matters.")
     if ties.not_compared:
         pairs = len(group) * (len(group) - 1) // 2
         unknown = ", so it is unknown whether any request matches two of them" if ties.example is None else ""
@@ -101,33 +96,25 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> P
     others += [schema for schema in schemas if schema.document not in own and not builtin.is_built_in(schema.document)]
     return Problem(
         Place(first_own.document, _PRECEDENCE),
-        message,
+        _describe_shared(schemas, own) + (" and match some of the same requests" if ties.example is not None else ""),
         related=tuple(
             Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence")
             for schema in others[:_MAX_RELATED]
         ),
-        severity=None if harmful else "info",
+        severity=None if harmful is not None else "info",
         involves=object_keys(schemas),
-        notes=(*notes, *note_assumed_levels(effective, assumed)),
+        notes=(*notes, *note_assumed_levels(effective, harmful[:2] if harmful is not None else ())),
         help=advice,
-        example=example,
+        example=ties.example[2].command if ties.example is not None else None,
     )
 
 
-def _unordered_rules(schema: FlowSchema) -> frozenset[object]:
-    """Return the rules of a FlowSchema without the order of their lists, which has no effect."""
-    return frozenset(
-        (
-            frozenset(rule.subjects),
-            frozenset(map(_unordered, rule.resource_rules)),
-            frozenset(map(_unordered, rule.non_resource_rules)),
-        )
-        for rule in schema.spec.rules
-    )
-
-
-def _unordered(rule: ResourcePolicyRule | NonResourcePolicyRule) -> tuple[object, ...]:
-    return tuple(frozenset(value) if isinstance(value, tuple) else value for value in rule)
+def _unordered(value: object) -> object:
+    """Return a value without the order of its lists, which has no effect in rules."""
+    if not isinstance(value, tuple):
+        return value
+    items = map(_unordered, value)
+    return tuple(items) if hasattr(value, "_fields") else frozenset(items)
 
 
 def _describe_shared(schemas: Sequence[FlowSchema], own: Collection[Document]) -> str:

@@ -115,24 +115,20 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
     for schema in effective.own_flow_schemas:
         if not _has_peers(effective, schema):
             continue
-        if _count_parts(schema) > MAX_REDUNDANCY_PARTS:
-            not_analyzed.append(schema)
+        is_small = _count_parts(schema) <= MAX_REDUNDANCY_PARTS
+        if is_small and _shows_effect(effective, schema):
             continue
-        if _shows_effect(effective, schema):
-            continue
-        if proofs >= MAX_REDUNDANCY_PROOFS:
-            not_analyzed.append(schema)
-            continue
-        proofs += 1
-        before, after = _configurations(effective, schema, removed)
-        size = sum(map(_count_parts, before.order))
-        if proof_parts + size > MAX_REDUNDANCY_PROOF_PARTS:
-            not_analyzed.append(schema)
-            continue
-        proof_parts += size
-        if successors := _find_successors(effective, schema, before, after):
-            removed.add(schema.document)
-            yield _redundant(effective, schema, successors)
+        if is_small and proofs < MAX_REDUNDANCY_PROOFS:
+            proofs += 1
+            before, after = _configurations(effective, schema, removed)
+            size = sum(map(_count_parts, before.order))
+            if proof_parts + size <= MAX_REDUNDANCY_PROOF_PARTS:
+                proof_parts += size
+                if successors := _find_successors(effective, schema, before, after):
+                    removed.add(schema.document)
+                    yield _redundant(effective, schema, successors)
+                continue
+        not_analyzed.append(schema)
     if not_analyzed:
         count = len(not_analyzed)
         yield Problem(
