@@ -177,7 +177,7 @@ def test_colour_changes_no_text() -> None:
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 132])
 def test_nothing_sticks_out_of_a_terminal(width: int) -> None:
     old, new = _limits(), _limits(total=400, starved=None)
-    rows = shards.documented_table()
+    rows = shards.compute_documented_table()
     texts = [
         shards_text.render_rows(rows, width=width),
         shards_text.render_hand("global-default", "alice", 128, 6, width=width),
@@ -262,7 +262,7 @@ def test_a_hand() -> None:
 
 
 def test_rows() -> None:
-    rows = [shards.sharding(8, 64), shards.sharding(11, 64)]
+    rows = [shards.compute_sharding(8, 64), shards.compute_sharding(11, 64)]
     found = json.loads(json.dumps(shards_text.rows_json(rows)))["rows"]
     assert found[0] == {
         "handSize": 8,
@@ -278,7 +278,7 @@ def test_rows() -> None:
         "   8      64    48   2.259e-10    0.0004887        0.3594\n"
     )
     assert text.endswith(
-        "The API server refuses this: a hand of 11 from 64 queues needs 66 bits of hash, and there are 60."
+        "The API server refuses this: a hand of 11 from 64 queues needs 66 bits of hash, more than 60."
         " The largest hand from 64 queues is 10. The most queues for a hand of 11 are 43.\n"
     )
 

@@ -64,7 +64,7 @@ def _queuing_levels(effective: Effective) -> Iterator[tuple[PriorityLevelConfigu
         queuing = limited.limit_response.queuing
         if limited.limit_response.type != "Queue" or queuing is None:
             continue
-        if shards.admitted(queuing.queues, queuing.hand_size):
+        if shards.is_admitted(queuing.queues, queuing.hand_size):
             yield level, queuing
 
 
@@ -325,7 +325,7 @@ def _weak_isolation(
 ) -> Problem:
     """Return the problem of queues that `busy` flows can fill. `flows` is the number of flows, or None if it has no bound."""
     clients = "four busy flows" if busy == _BUSY_FLOWS else f"{busy} of the {flows} flows of this level"
-    better = shards.recommend(_MAX_RISK / 10, busy, max(queuing.queues, 64))
+    better = shards.recommend_pairs(_MAX_RISK / 10, busy, max(queuing.queues, 64))
     return Problem(
         Place(level.document, _QUEUING, key=True),
         f"{clients} fill all queues of another one with a probability of {_percent(_measure_risk(queuing, busy))}",

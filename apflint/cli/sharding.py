@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli.terminal import style
-from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, documented_table, sharding
+from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
 from apflint.output import shards as tables
 from apflint.output.console import Painter
 from apflint.output.json_text import to_json
@@ -57,9 +57,9 @@ def run(asked: Asked, output: str, color: str) -> int:
             lambda: tables.render_recommendation(*wish, width=width, paint=paint),
         )
     if asked.hand_size is None and asked.queues is None:
-        rows = documented_table(elephants)
+        rows = compute_documented_table(elephants)
     else:
-        rows = (sharding(*_pair(asked), elephants),)
+        rows = (compute_sharding(*_pair(asked), elephants),)
     return _print(output, lambda: tables.rows_json(rows), lambda: tables.render_rows(rows, width=width, paint=paint))
 
 

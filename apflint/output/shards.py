@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint.evaluate.shards import MAX_ENTROPY_BITS, best, deal, flow_hash, largest_deck, largest_hand, recommend
+from apflint.evaluate.shards import (
+    MAX_ENTROPY_BITS,
+    deal,
+    find_safest_pair,
+    flow_hash,
+    largest_deck,
+    largest_hand,
+    recommend_pairs,
+)
 from apflint.output.console import Painter, wrap
 from apflint.output.sanitize import sanitize
 from apflint.output.table import Cell, Column, table
@@ -137,13 +145,13 @@ def recommendation_json(probability: float, elephants: int, max_queues: int = 10
 
     `best` is what comes closest when there are none, otherwise null.
     """
-    rows = recommend(probability, elephants, max_queues)
+    rows = recommend_pairs(probability, elephants, max_queues)
     return {
         "probability": probability,
         "elephants": elephants,
         "maxQueues": max_queues,
         **rows_json(rows),
-        "best": None if rows else _row_json(best(elephants, max_queues)),
+        "best": None if rows else _row_json(find_safest_pair(elephants, max_queues)),
     }
 
 
@@ -156,12 +164,12 @@ def render_recommendation(
     paint: Painter | None = None,
 ) -> str:
     """The same for people, ending in a newline."""
-    rows = recommend(probability, elephants, max_queues)
+    rows = recommend_pairs(probability, elephants, max_queues)
     wish = f"a probability of at most {probability:g} that {pluralize(elephants, 'elephant')} squish a mouse"
     if elephants == 1:
         wish = wish.replace("squish", "squishes")
     if not rows:
-        closest = best(elephants, max_queues)
+        closest = find_safest_pair(elephants, max_queues)
         return (
             "\n".join(
                 wrap(

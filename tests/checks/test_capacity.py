@@ -137,7 +137,7 @@ def test_isolation_is_what_shards_says(queues: int, hand: int) -> None:
         better = re.search(r"queues (\d+) and handSize (\d+), which reduce", full_text(found))
         assert better is not None
         assert shards.squish_probability(int(better[2]), int(better[1]), 4) <= 0.01
-        assert shards.admitted(int(better[1]), int(better[2]))
+        assert shards.is_admitted(int(better[1]), int(better[2]))
 
 
 @pytest.mark.parametrize(
