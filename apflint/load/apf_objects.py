@@ -360,10 +360,7 @@ def _find_near_miss(
         message = f"apiVersion `{shorten(api_version)}` does not exist: {kind} belongs to the group {GROUP}"
         intended = f"{GROUP}/{version}" if "/" in api_version or version != GROUP else f"{GROUP}/v1"
     elif has_apf_spec:
-        message = (
-            f"apiVersion `{shorten(api_version)}` is another group than {GROUP}, so API Priority and Fairness ignores this"
-            f" {kind}"
-        )
+        message = f"the spec belongs to the group {GROUP}, but apiVersion is `{shorten(api_version)}`"
         intended = f"{GROUP}/{version if _VERSION.fullmatch(version) else 'v1'}"
     else:
         return None

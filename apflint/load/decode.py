@@ -163,7 +163,7 @@ class _Decoder:
         self.aliased += 1
         if self.aliased > 100 and self.decoded > 1000 and self.aliased / self.decoded > _allowed_ratio(self.decoded):
             raise DecodeError(
-                f"aliases expand this document to more than {self.decoded:,} values, and kube-apiserver rejects it",
+                f"aliases expand this document to more than {self.decoded:,} values",
                 node,
                 "server",
             )
