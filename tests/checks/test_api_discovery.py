@@ -28,7 +28,7 @@ def capturing(*subjects: dict[str, Any], precedence: int = 5000, **path: list[st
         (group("system:serviceaccounts"), "all service accounts"),
     ],
 )
-def test_discovery_of_nearly_everybody(
+def test_capture_of_discovery_of_all_clients_is_reported(
     subject: dict[str, Any], clients: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = capturing(subject)
@@ -64,15 +64,15 @@ def test_discovery_of_nearly_everybody(
         "open",
     ],
 )
-def test_discovery_that_is_not_in_danger(objects: tuple[dict[str, Any], ...]) -> None:
+def test_harmless_capture_of_discovery_is_not_reported(objects: tuple[dict[str, Any], ...]) -> None:
     assert not findings(*objects, only="APF515")
 
 
-def test_discovery_that_an_earlier_flow_schema_serves() -> None:
+def test_discovery_of_an_earlier_flow_schema_is_not_captured() -> None:
     earlier = flow_schema("earlier", "workload-low", 4000, subjects=[user("*")], paths=[PATHS])
     assert not findings(earlier, capturing(user("*")), SMALL, only="APF515")
 
 
-def test_a_partial_capture_names_what_it_captures() -> None:
+def test_partial_capture_names_its_paths() -> None:
     (found,) = findings(capturing(user("*"), nonResourceURLs=["/apis/*", "/apis"]), SMALL, only="APF515")
     assert "(GET /apis) of all users" in found.message

@@ -22,7 +22,9 @@ SHADOWED = flow_schema("agent", precedence=1000, subjects=[service_account("kube
         ("APF501", SHADOWED, "warning", "error"),
     ],
 )
-def test_a_closed_world_is_severer(rule: str, manifest: dict[str, Any], opened: str, closed: str) -> None:
+def test_complete_configuration_raises_the_severity(
+    rule: str, manifest: dict[str, Any], opened: str, closed: str
+) -> None:
     in_open = findings(manifest, only=rule)
     in_closed = findings(manifest, only=rule, assumptions=COMPLETE)
     assert [found.severity for found in in_open] == [opened] == [catalogue.read_rule(rule).severity]
@@ -30,12 +32,12 @@ def test_a_closed_world_is_severer(rule: str, manifest: dict[str, Any], opened: 
 
 
 @pytest.mark.parametrize(("rule", "manifest"), [("APF401", DANGLING), ("APF403", UNUSED)])
-def test_only_an_open_world_asks_for_context(rule: str, manifest: dict[str, Any]) -> None:
+def test_context_is_suggested_unless_the_configuration_is_complete(rule: str, manifest: dict[str, Any]) -> None:
     assert "--context" in str(findings(manifest, only=rule)[0].help)
     assert "--context" not in str(findings(manifest, only=rule, assumptions=COMPLETE)[0].help)
 
 
-def test_other_rules_are_the_same_in_both_worlds() -> None:
+def test_complete_configuration_has_the_same_other_findings() -> None:
     objects = (
         priority_level("jail", 0, borrowingLimitPercent=0),
         flow_schema("a", "jail", subjects=[group("sso:dev")], by="ByUser"),
@@ -48,17 +50,17 @@ def test_other_rules_are_the_same_in_both_worlds() -> None:
     assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(rule_ids(told))
 
 
-def test_a_level_of_the_context_is_there() -> None:
+def test_level_of_the_context_exists() -> None:
     assert rule_ids(findings(DANGLING, only="APF401")) == ["APF401"]
     assert findings(DANGLING, context=(UNUSED,)) == []
 
 
-def test_a_flow_schema_of_the_context_uses_a_level() -> None:
+def test_flow_schema_of_the_context_references_a_level() -> None:
     assert rule_ids(findings(UNUSED, only="APF403")) == ["APF403"]
     assert not findings(UNUSED, context=(DANGLING,), only="APF403")
 
 
-def test_the_context_has_no_findings() -> None:
+def test_context_has_no_findings() -> None:
     context = (
         flow_schema("a", "nowhere", None),
         flow_schema("b", "catch-all", 9000, subjects=[group("system:authenticated")], by="ByUser"),
@@ -70,7 +72,7 @@ def test_the_context_has_no_findings() -> None:
     assert findings(flow_schema("mine", subjects=[service_account("prod", "deployer")]), context=context) == []
 
 
-def test_mistakes_that_the_server_refuses_are_told_by_its_own_rules() -> None:
+def test_rejected_values_have_no_findings_of_analyses() -> None:
     deck = priority_level("deck", 10, {"queues": 128, "handSize": 12, "queueLengthLimit": 50})
     exempt = {**priority_level("mine"), "spec": {"type": "Exempt"}}
     rbac = flow_schema("rbac", subjects=[{"kind": "User", "name": "alice"}])
@@ -87,7 +89,7 @@ def test_assured_shares_under_v1beta3() -> None:
     assert "APF703" in rule_ids(findings(manifest, kubernetes="1.31"))
 
 
-def test_objects_of_other_groups_are_not_ours() -> None:
+def test_objects_of_other_api_groups_are_not_checked() -> None:
     foreign = {
         "apiVersion": "flows.example.com/v1",
         "kind": "FlowSchema",

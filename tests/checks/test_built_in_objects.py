@@ -20,7 +20,7 @@ def _of_every_release() -> list[Any]:
 
 @pytest.mark.parametrize("target", _of_every_release())
 @pytest.mark.parametrize("assumptions", [OPEN, COMPLETE], ids=["open", "closed"])
-def test_exact_copies_of_the_built_in_objects_have_no_findings(target: Release, assumptions: Assumptions) -> None:
+def test_copies_of_built_in_objects_have_no_findings(target: Release, assumptions: Assumptions) -> None:
     copies = builtin.build_manifests(target, target.newest_version)
     assert copies
     told = [
@@ -32,7 +32,7 @@ def test_exact_copies_of_the_built_in_objects_have_no_findings(target: Release, 
 
 
 @pytest.mark.parametrize("target", _of_every_release())
-def test_copies_without_annotations_have_none_either(target: Release) -> None:
+def test_copies_without_annotations_have_no_findings(target: Release) -> None:
     copies = builtin.build_manifests(target, target.newest_version)
     for copy in copies:
         copy["metadata"].pop("annotations", None)
@@ -46,11 +46,11 @@ _VERSIONS = ("APF701", "APF702")
 
 
 @pytest.mark.parametrize("target", _of_every_release())
-def test_a_server_with_its_own_objects_only_has_no_findings(target: Release) -> None:
+def test_server_without_manifests_has_no_findings(target: Release) -> None:
     assert findings(kubernetes=target.name, assumptions=COMPLETE) == []
 
 
-def test_the_objects_of_the_release_before_are_gone_or_the_same() -> None:
+def test_objects_that_a_release_dropped_are_reported() -> None:
     """The objects of 1.33 checked for 1.34: the two FlowSchemas that it dropped."""
     leftovers = ["endpoint-controller", "workload-leader-election"]
     objects = builtin.build_manifests(parse_release("1.33"), "v1")
@@ -66,5 +66,5 @@ def test_the_objects_of_the_release_before_are_gone_or_the_same() -> None:
     assert {finding.severity for finding in found} == {"warning"}
 
 
-def test_an_object_of_a_later_release_is_like_any_other() -> None:
+def test_object_of_a_later_release_is_not_reported() -> None:
     assert not findings(flow_schema("system-node-high", version="v1beta1"), kubernetes="1.21", only="APF705")

@@ -53,12 +53,14 @@ ALICE, BOB, CAROL, DAVE, ERIN = map(user, ("alice", "bob", "carol", "dave", "eri
         ([ALICE], "ByNamespace", ["warning"]),
     ],
 )
-def test_levels_that_few_flows_reach(subjects: list[dict[str, Any]], by: str | None, severities: list[str]) -> None:
+def test_isolation_matters_from_three_flows(
+    subjects: list[dict[str, Any]], by: str | None, severities: list[str]
+) -> None:
     reported = findings(WEAK, flow_schema("ci", "batch", subjects=subjects, by=by), only="APF605")
     assert [finding.severity for finding in reported] == severities
 
 
-def test_message_names_as_many_busy_flows_as_there_can_be() -> None:
+def test_message_states_the_number_of_busy_flows() -> None:
     schema = flow_schema("ci", "batch", subjects=[ALICE, BOB, CAROL], by="ByUser")
     (finding,) = findings(WEAK, schema, only="APF605")
     risk = shards.squish_probability(4, 8, 2)
@@ -76,7 +78,9 @@ def test_flows_of_several_flow_schemas_add_up() -> None:
 
 
 @pytest.mark.parametrize(("assumptions", "severities"), [(OPEN, ["info"]), (COMPLETE, [])])
-def test_level_without_flow_schemas(assumptions: Assumptions, severities: list[str]) -> None:
+def test_isolation_of_a_level_without_flow_schemas_is_uncertain(
+    assumptions: Assumptions, severities: list[str]
+) -> None:
     assert [finding.severity for finding in findings(WEAK, only="APF605", assumptions=assumptions)] == severities
 
 
@@ -103,7 +107,7 @@ def _typed(manifest: dict[str, Any]) -> FlowSchema:
     return schema
 
 
-def test_a_jail_with_zero_shares() -> None:
+def test_level_with_zero_shares_is_not_a_block() -> None:
     told = findings(
         priority_level("jail", 0, lendablePercent=0, borrowingLimitPercent=0),
         flow_schema(
@@ -125,7 +129,7 @@ def test_a_jail_with_zero_shares() -> None:
     ("queues", "hand"),
     [(2, 1), (4, 4), (8, 2), (16, 4), (32, 2), (50, 3), (64, 1), (64, 6), (128, 6), (100, 8), (398, 1), (399, 1)],
 )
-def test_isolation_is_what_shards_says(queues: int, hand: int) -> None:
+def test_isolation_agrees_with_shards(queues: int, hand: int) -> None:
     objects = (
         priority_level("batch", 10, {"queues": queues, "handSize": hand, "queueLengthLimit": 50}),
         flow_schema("ci", "batch", subjects=[group("ci")], by="ByUser"),
@@ -143,7 +147,7 @@ def test_isolation_is_what_shards_says(queues: int, hand: int) -> None:
 @pytest.mark.parametrize(
     ("shares", "total", "nominal"), [(1, 600, 3), (1, 400, 2), (1, 200, 1), (2, 200, 2), (3, 200, 3)]
 )
-def test_single_seats_are_what_limits_says(shares: int, total: int, nominal: int) -> None:
+def test_single_seats_agree_with_limits(shares: int, total: int, nominal: int) -> None:
     assumptions = Assumptions(server_concurrency=total)
     objects = (priority_level("batch", shares), flow_schema("ci", "batch"))
     limits = effective(*objects, assumptions=assumptions).limits.level("batch")
@@ -157,7 +161,7 @@ def test_single_seats_are_what_limits_says(shares: int, total: int, nominal: int
 @pytest.mark.parametrize(
     ("queues", "length", "found"), [(1000, 100, 0), (1000, 101, 1), (1, 100_000, 0), (1, 100_001, 1)]
 )
-def test_oversized_queues_begin_above_100000(queues: int, length: int, found: int) -> None:
+def test_queues_above_100000_requests_are_oversized(queues: int, length: int, found: int) -> None:
     objects = (
         priority_level("batch", 10, {"queues": queues, "handSize": min(queues, 6), "queueLengthLimit": length}),
         flow_schema("ci", "batch"),
@@ -169,7 +173,7 @@ def test_oversized_queues_begin_above_100000(queues: int, length: int, found: in
 
 @pytest.mark.parametrize("percent", [50, 51, 100, 101])
 @pytest.mark.parametrize("name", ["leader-election", "node-high", "system", "workload-low"])
-def test_critical_levels_lend_half_at_most(name: str, percent: int) -> None:
+def test_critical_level_may_lend_half_of_its_seats(name: str, percent: int) -> None:
     told = findings(priority_level(name, lendablePercent=percent), only="APF604")
     assert len(told) == (50 < percent <= 100 and name != "workload-low")
 
@@ -185,20 +189,22 @@ def test_critical_levels_lend_half_at_most(name: str, percent: int) -> None:
         ({}, {"queues": 64, "handSize": 6}, "until the level borrows seats"),
     ],
 )
-def test_what_a_level_without_shares_does(limited: dict[str, Any], queuing: dict[str, int] | None, words: str) -> None:
+def test_note_states_what_happens_with_zero_shares(
+    limited: dict[str, Any], queuing: dict[str, int] | None, words: str
+) -> None:
     objects = (priority_level("jail", 0, queuing, **limited), flow_schema("ci", "jail"))
     (found,) = findings(*objects, only="APF602")
     assert words in full_text(found)
 
 
-def test_zero_shares_are_refused_before_they_are_a_jail() -> None:
+def test_zero_shares_are_rejected_before_1_30() -> None:
     assert rule_ids(
         findings(priority_level("jail", 0), flow_schema("ci", "jail"), kubernetes="1.29", only="APF304")
     ) == ["APF304"]
     assert not findings(priority_level("jail", 0), flow_schema("ci", "jail"), kubernetes="1.29", only="APF602")
 
 
-def test_a_single_seat_is_shown_at_the_shares_as_the_version_calls_them() -> None:
+def test_single_seat_points_at_the_shares_of_the_api_version() -> None:
     for version, field in (("v1beta2", "assuredConcurrencyShares"), ("v1beta3", "nominalConcurrencyShares")):
         ours = priority_level("x", 1, version=version)
         limited = ours["spec"]["limited"]
@@ -207,7 +213,7 @@ def test_a_single_seat_is_shown_at_the_shares_as_the_version_calls_them() -> Non
         assert found.field == f"spec.limited.{field}"
 
 
-def test_weak_isolation_is_told_wherever_the_level_stands() -> None:
+def test_weak_isolation_is_reported_for_every_level() -> None:
     weak, good = {"queues": 2, "handSize": 1}, {"queues": 128, "handSize": 6}
     as_built_in = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}
     queues = {"a": weak, "b": {"queues": 1, "handSize": 1}, "c": good, "leader-election": as_built_in, "d": weak}
@@ -217,14 +223,14 @@ def test_weak_isolation_is_told_wherever_the_level_stands() -> None:
     assert [found.object.name for found in told if found.object] == ["a", "d"]
 
 
-def test_weak_isolation_is_shown_at_the_word_queuing() -> None:
+def test_weak_isolation_points_at_the_key_queuing() -> None:
     ours = priority_level("x", 10, {"queues": 4, "handSize": 2, "queueLengthLimit": 5})
     text = json.dumps(ours)
     (found,) = findings(ours, only="APF605")
     assert text[found.span.column - 1 : found.span.end_column - 1] == '"queuing"'
 
 
-def test_only_the_level_of_that_name_may_be_as_weak_as_the_built_in_one() -> None:
+def test_only_a_built_in_level_may_keep_its_built_in_queues() -> None:
     queuing = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}  # of leader-election
     assert findings(priority_level("x", 10, queuing), only="APF605")
     assert not findings(priority_level("leader-election", 11, queuing), only="APF605")
@@ -375,7 +381,7 @@ def test_seats_are_those_of_the_limits(shares: int, total: int) -> None:
     assert {name: seats for name, (_, seats) in stated.items()} == {name: now[name] for name in stated}
 
 
-def test_what_a_level_of_the_context_takes_is_not_new() -> None:
+def test_level_of_the_context_is_not_new() -> None:
     context = (priority_level("theirs", 55),)
     alone, beside = (
         full_text(findings(priority_level("mine", 45), context=seen, only="APF603")[0]) for seen in ((), context)
@@ -386,7 +392,7 @@ def test_what_a_level_of_the_context_takes_is_not_new() -> None:
 
 
 @pytest.mark.parametrize(("shares", "total"), [(3, 600), (10, 600), (30, 600), (100, 600), (5, 60), (400, 599)])
-def test_seats_taken_are_what_limits_says(shares: int, total: int) -> None:
+def test_lost_seats_agree_with_limits(shares: int, total: int) -> None:
     assumptions = Assumptions(server_concurrency=total)
     objects = (priority_level("batch", shares), flow_schema("ci", "batch"))
     (found,) = findings(*objects, only="APF603", assumptions=assumptions)
@@ -408,7 +414,7 @@ def test_seats_taken_are_what_limits_says(shares: int, total: int) -> None:
     assert found.severity == ("warning" if any(now < 0.75 * then for then, now in losses.values()) else "info")
 
 
-def test_of_many_levels_that_lose_seats_those_that_lose_most_are_named() -> None:
+def test_levels_that_lose_most_are_named() -> None:
     many = [priority_level(f"level-{number:02}", 30) for number in range(20)]
     told = findings(*many, priority_level("new", 300), only="APF603", assumptions=Assumptions(server_concurrency=600))
     new = next(found for found in told if found.object is not None and found.object.name == "new")
@@ -426,7 +432,7 @@ def test_of_many_levels_that_lose_seats_those_that_lose_most_are_named() -> None
     assert "level-03 " not in like_others
 
 
-def test_a_level_that_takes_seats_from_nobody_is_not_told() -> None:
+def test_level_that_takes_no_seats_is_not_reported() -> None:
     assert not findings(priority_level("x", 1), only="APF603", assumptions=Assumptions(server_concurrency=1))
     told = findings(
         priority_level("a", 0), priority_level("workload-low", 100), priority_level("b", 300), only="APF603"

@@ -35,7 +35,7 @@ def test_flows_by_namespace(entries: list[dict[str, Any]], where: str | None) ->
         assert not findings(flow_schema("mine", resources=entries, subjects=subjects, by="ByUser"), only="APF511")
 
 
-def test_paths_are_in_no_namespace() -> None:
+def test_non_resource_requests_have_no_namespace() -> None:
     paths = [{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}]
     both = flow_schema("mine", resources=[READS | {"namespaces": ["ci"]}], paths=paths, by="ByNamespace")
     both["spec"]["rules"][0]["subjects"].append(DEPLOYER)
@@ -45,19 +45,19 @@ def test_paths_are_in_no_namespace() -> None:
     assert "no request has a namespace" in found.message
 
 
-def test_a_single_client_is_a_single_flow_by_any_method() -> None:
+def test_single_client_in_one_namespace_is_not_reported() -> None:
     entries = [READS | {"namespaces": ["ci"]}]
     assert not findings(flow_schema("mine", resources=entries, by="ByNamespace"), only="APF511")
 
 
-def test_a_distinguisher_that_makes_no_difference_is_shown_at_its_field() -> None:
+def test_idle_distinguisher_points_at_its_key() -> None:
     ours = flow_schema("a", "exempt", by="ByUser")
     text = json.dumps(ours)
     (found,) = findings(ours, only="APF511")
     assert text[found.span.column - 1 : found.span.end_column - 1] == '"distinguisherMethod"'
 
 
-def test_why_a_distinguisher_is_idle() -> None:
+def test_reason_for_an_idle_distinguisher() -> None:
     (found,) = findings(flow_schema("a", "exempt", by="ByUser"), only="APF511")
     assert (
         found.message

@@ -29,7 +29,7 @@ def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
         (group("sso:admins"), None),
     ],
 )
-def test_clients_that_list_the_cluster(subject: dict[str, Any], client: str | None) -> None:
+def test_exempt_clients_that_list_the_cluster_are_reported(subject: dict[str, Any], client: str | None) -> None:
     reported = findings(exempt(subject), only="APF601")
     assert [finding.severity for finding in reported] == (["info"] if client else [])
     assert all(finding.message.endswith(f"by {client}") for finding in reported)
@@ -47,11 +47,11 @@ def test_clients_that_list_the_cluster(subject: dict[str, Any], client: str | No
         ({"apiGroups": ["authorization.k8s.io"]}, False),
     ],
 )
-def test_requests_that_list_the_cluster(rule: dict[str, Any], reported: bool) -> None:
+def test_only_lists_of_all_resources_are_reported(rule: dict[str, Any], reported: bool) -> None:
     assert bool(findings(exempt(service_account("dash", "console"), **rule), only="APF601")) is reported
 
 
-def test_other_levels_limit_lists() -> None:
+def test_lists_at_limited_levels_are_not_reported() -> None:
     limited = flow_schema(
         "dashboard", "workload-high", 950, subjects=[service_account("dash", "console")], resources=[LISTS]
     )
@@ -67,17 +67,17 @@ def test_several_service_accounts_are_one_finding() -> None:
     ]
 
 
-def test_everybody_is_not_a_client_that_lists() -> None:
+def test_broad_group_is_not_reported_as_a_client_that_lists() -> None:
     (finding,) = findings(exempt(group("system:authenticated")), only="APF601")
     assert finding.severity == "warning"
 
 
-def test_exempt_nodes_are_led_to_a_level_for_nodes() -> None:
+def test_help_for_nodes_names_a_level_for_nodes() -> None:
     (finding,) = findings(exempt(group("system:nodes")), only="APF601")
     assert finding.help == 'use the priority level "system", or a separate limited one'
 
 
-def test_broad_exemptions_come_with_advice() -> None:
+def test_broad_exemption_has_a_help() -> None:
     (finding,) = findings(exempt(group("system:authenticated")), only="APF601")
     assert finding.help == "name the few clients that need the exemption, or use a limited priority level"
 

@@ -34,20 +34,20 @@ def with_rules(schema: dict[str, Any], *others: dict[str, Any]) -> dict[str, Any
 
 
 @pytest.mark.parametrize("entries", [[CLUSTER, NAMESPACED], [NAMESPACED, CLUSTER]])
-def test_two_entries_that_cover_everything_together_are_complete(entries: list[dict[str, Any]]) -> None:
+def test_resource_rules_that_complement_each_other_are_not_reported(entries: list[dict[str, Any]]) -> None:
     both = flow_schema("both", "global-default", resources=entries, paths=[PATHS])
     assert not fields("APF505", both)
     assert not fields("APF513", both)
 
 
-def test_two_rules_of_the_same_subjects_are_complete_together() -> None:
+def test_rules_of_the_same_subjects_may_complement_each_other() -> None:
     one, other = (flow_schema("both", "global-default", resources=[entry]) for entry in (NAMESPACED, CLUSTER))
     for schema in (with_rules(one, other), with_rules(other, one)):
         assert not fields("APF505", schema)
         assert not fields("APF513", schema)
 
 
-def test_a_rule_of_other_subjects_is_no_help() -> None:
+def test_rules_of_other_subjects_do_not_complement_each_other() -> None:
     one = flow_schema("both", "global-default", resources=[NAMESPACED])
     other = flow_schema("both", "global-default", resources=[CLUSTER], subjects=[service_account("ci", "other")])
     assert fields("APF505", with_rules(one, other)) == [f"{FIRST}.namespaces"]
@@ -63,14 +63,14 @@ def test_a_rule_of_other_subjects_is_no_help() -> None:
         ("workload-high", 2100, True),
     ],
 )
-def test_what_another_flow_schema_captures(taker: str, precedence: int, reported: bool) -> None:
+def test_only_requests_of_later_flow_schemas_are_missed(taker: str, precedence: int, reported: bool) -> None:
     """Only what a later FlowSchema takes to another level is missed: before an earlier one, the advice would change nothing."""
     mine = flow_schema("mine", "global-default", 2000, resources=[NAMESPACED])
     other = flow_schema("other", taker, precedence, subjects=[group("system:serviceaccounts")], resources=[CLUSTER])
     assert fields("APF505", mine, other) == [f"{FIRST}.namespaces"] * reported
 
 
-def test_requests_that_a_later_flow_schema_of_the_same_subject_is_for_are_left_out_on_purpose() -> None:
+def test_requests_for_a_later_flow_schema_of_the_same_subject_are_not_missed() -> None:
     spaces = flow_schema("spaces", "global-default", 2000, resources=[NAMESPACED])
     cluster = flow_schema("cluster", "workload-high", 2100, resources=[CLUSTER])
     rest = flow_schema("cluster", "workload-high", 2100, resources=[BOTH])
@@ -82,7 +82,7 @@ def test_requests_that_a_later_flow_schema_of_the_same_subject_is_for_are_left_o
     assert len(findings(cluster, rest, only="APF513")) == 1
 
 
-def test_what_goes_to_the_same_level_anyway_is_not_missed() -> None:
+def test_requests_that_reach_the_same_level_are_not_missed() -> None:
     """The built-in FlowSchema service-accounts sends all requests of service accounts to workload-low."""
     assert not fields("APF505", flow_schema("mine", "workload-low", resources=[NAMESPACED]))
     assert not fields("APF513", flow_schema("mine", "workload-low", resources=[CLUSTER]))
@@ -90,7 +90,7 @@ def test_what_goes_to_the_same_level_anyway_is_not_missed() -> None:
     assert fields("APF505", flow_schema("mine", "workload-low", resources=[NAMESPACED], subjects=[user("alice")]))
 
 
-def test_of_everybody_service_accounts_are_tried_as_well() -> None:
+def test_service_accounts_are_tried_for_all_users() -> None:
     """Others go to global-default anyway."""
     everybody = flow_schema(
         "all", "global-default", resources=[NAMESPACED], subjects=[group("system:authenticated")], by="ByUser"
@@ -99,7 +99,7 @@ def test_of_everybody_service_accounts_are_tried_as_well() -> None:
     assert '"workload-low"' in full_text(found)
 
 
-def test_one_mistake_is_one_finding() -> None:
+def test_missed_cluster_scope_is_one_finding_with_one_fix() -> None:
     entries: list[dict[str, Any]] = [
         READS | {"verbs": ["get"], "namespaces": ["*"]},
         READS | {"namespaces": ["*"]},
@@ -116,7 +116,7 @@ def test_one_mistake_is_one_finding() -> None:
     assert [(type(each), each.path[4]) for each in found.fix.operations] == [(Insert, 1), (Insert, 3)]
 
 
-def test_one_mistake_is_one_finding_of_the_reverse() -> None:
+def test_missed_namespaces_are_one_finding_with_one_fix() -> None:
     entries: list[dict[str, Any]] = [
         READS | {"clusterScope": True},
         READS | {"clusterScope": True, "verbs": ["list"]},
@@ -145,19 +145,19 @@ def test_one_mistake_is_one_finding_of_the_reverse() -> None:
         ({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}, False),  # APF506
     ],
 )
-def test_entries_that_seem_to_be_for_requests_in_namespaces(entry: dict[str, Any], reported: bool) -> None:
+def test_resource_rules_intended_for_namespaces_are_reported(entry: dict[str, Any], reported: bool) -> None:
     mine = flow_schema("mine", "global-default", resources=[CLUSTER | entry])
     assert fields("APF513", mine) == [f"{FIRST}.clusterScope"] * reported
 
 
-def test_namespaces_by_name_leave_the_others_out_on_purpose() -> None:
+def test_named_namespaces_exclude_others_on_purpose() -> None:
     some = NAMESPACED | {"namespaces": ["ci", "cd"]}
     assert not fields("APF513", flow_schema("mine", "global-default", resources=[CLUSTER, some]))
     events = some | {"resources": ["events"], "apiGroups": [""]}
     assert fields("APF513", flow_schema("mine", "global-default", resources=[CLUSTER, events]))
 
 
-def test_other_paths_in_another_rule_of_the_same_subjects() -> None:
+def test_non_resource_rules_may_be_in_another_rule() -> None:
     resources = flow_schema("mine", "global-default", resources=[BOTH])
     paths = flow_schema("mine", "global-default", paths=[PATHS])
     assert fields("APF508", resources) == ["spec.rules[0].resourceRules"]
@@ -169,17 +169,17 @@ def test_other_paths_in_another_rule_of_the_same_subjects() -> None:
     assert len(found.related) == 1
 
 
-def test_an_exemption_should_not_be_widened() -> None:
+def test_exemption_misses_no_paths() -> None:
     assert not fields("APF508", flow_schema("mine", "exempt", resources=[BOTH]))
 
 
-def test_levels_that_are_elsewhere() -> None:
+def test_level_that_is_defined_elsewhere_can_miss_requests() -> None:
     assert fields("APF505", flow_schema("mine", "elsewhere", resources=[NAMESPACED]))
     jail = priority_level("jail")
     assert fields("APF505", jail, flow_schema("mine", "jail", resources=[NAMESPACED]))
 
 
-def test_a_flow_schema_that_a_later_one_of_its_name_replaces_has_no_finding() -> None:
+def test_replaced_flow_schema_has_no_finding() -> None:
     wrong, right = (flow_schema("mine", "global-default", resources=[entry]) for entry in (NAMESPACED, BOTH))
     assert not fields("APF505", wrong, right)
     assert fields("APF505", right, wrong)
@@ -197,7 +197,7 @@ def test_a_flow_schema_that_a_later_one_of_its_name_replaces_has_no_finding() ->
         ("APF513", flow_schema("mine", resources=[READS | {"clusterScope": True}], subjects=[user("bob")])),
     ],
 )
-def test_the_request_that_is_shown_goes_to_the_other_level(
+def test_example_goes_to_the_other_level(
     rule: str, schema: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (found,) = findings(schema, only=rule)
@@ -207,7 +207,7 @@ def test_the_request_that_is_shown_goes_to_the_other_level(
     assert f'FlowSchema "{answer["flowSchema"]}"' in full_text(found)
 
 
-def test_a_controller_that_lists_without_cluster_scope() -> None:
+def test_controller_that_lists_without_cluster_scope_is_reported() -> None:
     lists = {"verbs": ["list", "watch"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
     writes = {
         "verbs": ["create", "delete"],

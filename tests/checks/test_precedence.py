@@ -57,7 +57,7 @@ def test_ties_with_the_built_in_probes_are_reported() -> None:
     assert "--as alice --as-group staff" in full_text(found)
 
 
-def test_a_tie_of_ordinary_users_is_reported_although_one_flow_schema_names_a_system_user() -> None:
+def test_tie_with_a_system_user_among_subjects_is_reported() -> None:
     mixed = flow_schema("first", precedence=1000, subjects=[user("system:apiserver"), group("red")], paths=[VERSION])
     team = flow_schema("second", "workload-high", 1000, subjects=[group("blue")], paths=[VERSION])
     (found,) = ties(mixed, team)
@@ -81,7 +81,7 @@ def crowd(count: int, *, apart: bool = False, level: str = "") -> list[dict[str,
 
 
 @pytest.mark.parametrize("count", [2, 4, 5, 30, 400])
-def test_one_finding_for_all_ties_of_a_precedence(count: int) -> None:
+def test_ties_of_one_precedence_are_one_finding(count: int) -> None:
     (found,) = ties(*crowd(count))
     assert found.object is not None
     assert (found.object.name, found.severity) == ("crowd-0000", "warning")
@@ -94,7 +94,7 @@ def test_one_finding_for_all_ties_of_a_precedence(count: int) -> None:
     assert "not compared" not in full_text(found)
 
 
-def test_a_finding_for_each_precedence() -> None:
+def test_each_precedence_has_a_finding() -> None:
     others = [{**each, "metadata": {"name": f"other-{at}"}} for at, each in enumerate(crowd(3))]
     for each in others:
         each["spec"]["matchingPrecedence"] = 3000
@@ -112,7 +112,7 @@ def test_only_tied_flow_schemas_are_in_a_finding() -> None:
     assert len(found.related) == 1
 
 
-def test_flow_schemas_that_are_tied_with_the_same_one_only_are_all_in_the_finding() -> None:
+def test_all_flow_schemas_tied_with_one_are_in_the_finding() -> None:
     """No request matches two of the narrow ones; the wide one comes after them."""
     narrow = [flow_schema(f"a-{name}", subjects=[user(name)], resources=[SECRETS]) for name in ("bob", "carol", "eve")]
     wide = flow_schema("wide", "workload-high", subjects=[user(each) for each in ("bob", "carol", "eve", "alice")])
@@ -155,20 +155,20 @@ def test_thousands_of_flow_schemas_of_one_precedence_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 10])
-def test_ties_within_a_level_are_information(count: int) -> None:
+def test_ties_within_a_level_are_info(count: int) -> None:
     (found,) = ties(*crowd(count, level="workload-low"))
     assert found.severity == "info"
     assert "so the order hardly matters" in full_text(found)
 
 
-def test_another_distinguisher_is_another_treatment() -> None:
+def test_tie_with_another_distinguisher_is_a_warning() -> None:
     first, second = crowd(2, level="workload-low")
     second["spec"]["distinguisherMethod"] = {"type": "ByNamespace"}
     (found,) = ties(first, second)
     assert found.severity == "warning"
 
 
-def test_harmless_members_are_no_part_of_a_harmful_tie() -> None:
+def test_harmless_ties_are_not_part_of_a_harmful_tie() -> None:
     alike = crowd(3, level="workload-low")
     for at, each in enumerate(alike):
         each["spec"]["rules"][0]["subjects"] = [group("all"), user(f"u{at}")]
@@ -180,13 +180,13 @@ def test_harmless_members_are_no_part_of_a_harmful_tie() -> None:
     )
 
 
-def test_a_copy_of_a_built_in_flow_schema_is_no_tie() -> None:
+def test_copy_of_a_built_in_flow_schema_is_not_tied() -> None:
     spec = next(each for each in effective().configuration.order if each.name == "probes").document.value["spec"]
     copy = {**flow_schema("a-copy"), "spec": spec}
     assert not ties(copy)
 
 
-def test_a_copy_with_its_lists_in_another_order_is_no_tie() -> None:
+def test_copy_with_reordered_lists_is_not_tied() -> None:
     def probes(*urls: str) -> dict[str, Any]:
         everybody = [group("system:authenticated"), group("system:unauthenticated")]
         paths = [{"verbs": ["get"], "nonResourceURLs": [*urls]}]
@@ -198,7 +198,7 @@ def test_a_copy_with_its_lists_in_another_order_is_no_tie() -> None:
     assert tie.severity == "info"
 
 
-def test_a_finding_about_a_built_in_flow_schema_is_at_the_object_of_the_user() -> None:
+def test_tie_with_a_built_in_flow_schema_points_at_the_users() -> None:
     mine = [flow_schema(name, "exempt", 9000, subjects=[service_account("ci", name)]) for name in ("a", "b")]
     (found,) = ties(*mine)
     assert found.object is not None
@@ -210,7 +210,7 @@ def test_a_finding_about_a_built_in_flow_schema_is_at_the_object_of_the_user() -
 GET_ALL = {**ALL, "verbs": ["get"]}
 
 
-def test_a_tie_with_the_context() -> None:
+def test_tie_with_the_context_is_reported() -> None:
     (found,) = findings(
         flow_schema("zebra"), context=(flow_schema("ape", "workload-high", resources=[GET_ALL]),), only="APF503"
     )
@@ -218,19 +218,19 @@ def test_a_tie_with_the_context() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [("ape", "zebra"), ("a10", "a2"), ("a-2", "a10"), ("a.b", "ab")])
-def test_the_name_that_wins_a_tie_is_the_one_that_the_server_takes(first: str, second: str) -> None:
+def test_first_name_by_bytes_captures_the_requests(first: str, second: str) -> None:
     (found,) = findings(flow_schema(second), flow_schema(first, "workload-high", resources=[GET_ALL]), only="APF503")
     assert f'"{first}" captures requests that "{second}" matches, too' in full_text(found)
     order = [schema.name for schema in effective(flow_schema(second), flow_schema(first)).configuration.order]
     assert order.index(first) < order.index(second)
 
 
-def test_no_tie_where_no_request_matches_both() -> None:
+def test_flow_schemas_without_common_requests_are_not_tied() -> None:
     assert not findings(flow_schema("a"), flow_schema("b", subjects=[service_account("ci", "deployer")]), only="APF503")
     assert not findings(flow_schema("a"), flow_schema("b", paths=[PATHS]), only="APF503")
 
 
-def test_a_tie_with_system_traffic_is_told_whichever_of_its_requests_the_solver_comes_upon() -> None:
+def test_tie_with_system_traffic_is_reported_for_every_witness() -> None:
     """The solver's request may be of a node that asks for a path as nobody does; others are such as the system makes."""
     node = flow_schema("ops", precedence=500, subjects=[user("system:node:n")], resources=[ALL])
     (found,) = findings(node, only="APF503")
@@ -248,7 +248,7 @@ def test_a_tie_with_system_traffic_is_told_whichever_of_its_requests_the_solver_
     assert any('"system-nodes"' in found.message for found in findings(both, only="APF503"))
 
 
-def test_the_witness_of_a_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_a_tie_goes_to_the_first_flow_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     objects = (flow_schema("zebra"), flow_schema("ape", "workload-high", resources=[GET_ALL]))
     (found,) = findings(*objects, only="APF503")
     assert explain(found.example, tmp_path, capsys, *objects)["flowSchema"] == "ape"
@@ -257,7 +257,7 @@ def test_the_witness_of_a_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("name", "first"), [("queue-visibility", "queue-visibility"), ("visibility", "service-accounts")]
 )
-def test_a_flow_schema_at_the_precedence_of_service_accounts(name: str, first: str) -> None:
+def test_precedence_of_service_accounts_is_tied(name: str, first: str) -> None:
     mine = flow_schema(
         name,
         "global-default",
@@ -275,7 +275,7 @@ def test_a_flow_schema_at_the_precedence_of_service_accounts(name: str, first: s
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_user_of_the_system_in_a_group_of_somebody_makes_no_tie(order: int) -> None:
+def test_system_user_in_another_group_is_not_tied(order: int) -> None:
     for own in (group("system:nodes"), user("system:kube-scheduler"), service_account("kube-system", "x")):
         first, second = (own, group("dev"))[::order]
         objects = (

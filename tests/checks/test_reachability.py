@@ -54,7 +54,7 @@ def about(found: list[Finding], name: str) -> list[Finding]:
 # What captures the requests.
 
 
-def test_after_the_first_hundred_findings_the_captors_are_not_named() -> None:
+def test_captors_are_named_in_the_first_hundred_findings() -> None:
     found = findings(FIRST, *shadowed(MAX_EXPLAINED_SHADOWS + 3), only="APF501")
     messages = [finding.message for finding in found]
     assert (
@@ -66,7 +66,7 @@ def test_after_the_first_hundred_findings_the_captors_are_not_named() -> None:
 
 
 @pytest.mark.parametrize(("assumptions", "severity"), [(OPEN, "warning"), (COMPLETE, "error")])
-def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_schema(
+def test_impossible_value_hides_no_unreachable_flow_schema_beyond_the_bound(
     assumptions: Assumptions, severity: str
 ) -> None:
     first = flow_schema("first", "workload-high", 1000, subjects=[user("*")], resources=[ALL])
@@ -81,7 +81,7 @@ def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_flow_
     assert rule_ids(about(found, "nothing")) == ["APF504"]
 
 
-def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_rule() -> None:
+def test_impossible_value_hides_no_unreachable_rule_beyond_the_bound() -> None:
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
     rules = [
         rule,
@@ -93,7 +93,7 @@ def test_beyond_the_first_hundred_an_impossible_entry_hides_no_unreachable_rule(
     assert found[-1].field == f"spec.rules[{MAX_EXPLAINED_SHADOWS + 1}]"
 
 
-def test_many_flow_schemas_that_partition_the_requests_are_bounded() -> None:
+def test_partition_of_requests_among_many_flow_schemas_is_bounded() -> None:
     def cell(at: int) -> dict[str, Any]:
         number = [at // 100, at // 10 % 10, at % 10]
         values = {key: [f"{key}-{part}"] for key, part in zip(CELL, number, strict=True)}
@@ -143,12 +143,12 @@ CELL = ("apiGroups", "resources", "namespaces")
         ),
     ],
 )
-def test_what_to_do_about_an_unreachable_flow_schema(mine: dict[str, Any], advice: str) -> None:
+def test_help_for_an_unreachable_flow_schema(mine: dict[str, Any], advice: str) -> None:
     (found,) = findings(mine, only="APF501")
     assert advice in full_text(found)
 
 
-def test_a_flow_schema_before_all_that_capture_its_requests_is_reachable() -> None:
+def test_flow_schema_with_the_suggested_precedence_is_reachable() -> None:
     reads = flow_schema("reads", "global-default", 1100, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
     changes = flow_schema("changes", precedence=1200, resources=[{**ALL, "verbs": ["create"]}])
     both = [{**READ_PODS, "verbs": ["get", "create"]}]
@@ -170,12 +170,12 @@ EARLY = {**POOR_STYLE, "spec": {**POOR_STYLE["spec"], "matchingPrecedence": 880}
 EXPLAINED = {"APF503", "APF505", "APF508", "APF509", "APF510", "APF511"}
 
 
-def test_an_unreachable_flow_schema_has_no_findings_about_the_treatment_of_its_requests() -> None:
+def test_unreachable_flow_schema_has_no_findings_about_its_requests() -> None:
     assert rule_ids(findings(POOR_STYLE)) == ["APF501"]
     assert {*rule_ids(findings(EARLY))} & EXPLAINED  # a reachable one has
 
 
-def test_an_unreachable_flow_schema_is_in_no_tie() -> None:
+def test_unreachable_flow_schema_is_not_tied() -> None:
     teams = [
         flow_schema(name, level, subjects=[user("alice")], resources=[ALL], paths=[PATHS])
         for name, level in (("a", "workload-low"), ("b", "workload-high"))
@@ -183,7 +183,7 @@ def test_an_unreachable_flow_schema_is_in_no_tie() -> None:
     assert rule_ids(findings(*teams, only="APF50")) == ["APF501"]
 
 
-def test_without_apf501_an_unreachable_flow_schema_keeps_its_findings() -> None:
+def test_unreachable_flow_schema_keeps_its_findings_without_apf501() -> None:
     inputs = [("mine.json", json.dumps(POOR_STYLE).encode())]
     selected = check(inputs, Options(rules=("APF509",))).findings
     assert [found.rule for found in selected] == ["APF509"]
@@ -208,7 +208,7 @@ def test_flow_schemas_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPat
 DANGLING = flow_schema("ci", "batch")
 
 
-def test_a_flow_schema_of_the_context_shadows() -> None:
+def test_flow_schema_of_the_context_captures_requests() -> None:
     earlier = flow_schema("everything", precedence=1500, resources=[ALL], paths=[PATHS])
     assert findings(flow_schema("mine")) == []
     (found,) = findings(flow_schema("mine"), context=(earlier,))
@@ -217,13 +217,13 @@ def test_a_flow_schema_of_the_context_shadows() -> None:
     assert [(other.file, other.span.line) for other in found.related] == [("context-0.json", 1)]
 
 
-def test_a_level_elsewhere_is_taken_to_be_there_in_the_open_world_only() -> None:
+def test_missing_level_is_assumed_unless_the_configuration_is_complete() -> None:
     everything = flow_schema("everything", "elsewhere", 1500, resources=[ALL], paths=[PATHS])
     assert rule_ids(findings(everything, flow_schema("mine"))) == ["APF401", "APF501"]
     assert rule_ids(findings(everything, flow_schema("mine"), assumptions=COMPLETE)) == ["APF401"]
 
 
-def test_what_the_server_rejects_shadows_nothing_and_is_not_shadowed() -> None:
+def test_rejected_flow_schema_captures_nothing_and_is_not_unreachable() -> None:
     everything = flow_schema("everything", precedence=1500, resources=[ALL], paths=[PATHS])
     assert rule_ids(findings(everything, flow_schema("mine"))) == ["APF501"]
     everything["spec"]["distinguisherMethod"] = {"type": "ByVibes"}
@@ -232,7 +232,7 @@ def test_what_the_server_rejects_shadows_nothing_and_is_not_shadowed() -> None:
     assert rule_ids(findings(late)) == ["APF201"]
 
 
-def test_why_nothing_reaches_a_flow_schema_that_nobody_shadows() -> None:
+def test_reason_for_a_flow_schema_that_matches_nothing() -> None:
     empty = flow_schema("mine")
     empty["spec"]["rules"] = []
     (found,) = findings(empty, only="APF501")
@@ -246,7 +246,7 @@ def test_why_nothing_reaches_a_flow_schema_that_nobody_shadows() -> None:
     assert rule_ids(findings(never, only="APF50")) == ["APF504"]
 
 
-def test_all_that_shadow_are_named() -> None:
+def test_all_captors_are_named() -> None:
     reads = flow_schema("reads", precedence=1100, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
     changes = flow_schema("changes", precedence=1200, resources=[{**ALL, "verbs": ["create", "update", "patch"]}])
     other = flow_schema(
@@ -263,7 +263,7 @@ def test_all_that_shadow_are_named() -> None:
     assert [related.file for related in found.related] == ["3.json", "2.json"]
 
 
-def test_everybody_is_more_than_everybody_who_is_authenticated() -> None:
+def test_all_users_are_more_than_authenticated_users() -> None:
     known_to_all = flow_schema("first", "exempt", 50, subjects=[group("system:authenticated")], resources=[ALL])
     for subject, rules in ((group("*"), []), (user("*"), []), (user("alice"), ["APF501"])):
         rest = flow_schema("rest", "exempt", 60, subjects=[subject], resources=[ALL])
@@ -271,7 +271,7 @@ def test_everybody_is_more_than_everybody_who_is_authenticated() -> None:
         assert [found.rule for found in told if found.object and found.object.name == "rest"] == rules
 
 
-def test_a_path_that_two_take_together_below_a_prefix() -> None:
+def test_two_flow_schemas_can_capture_a_path_together() -> None:
     def urls(name: str, at: int, verbs: list[str], url: str) -> dict[str, Any]:
         paths = {"verbs": verbs, "nonResourceURLs": [url]}
         return flow_schema(name, "exempt", at, subjects=[user("alice")], paths=[paths])
@@ -282,7 +282,7 @@ def test_a_path_that_two_take_together_below_a_prefix() -> None:
     assert not findings(reads, writes, urls("rest", 70, ["get", "delete"], "/a"), only="APF501")
 
 
-def test_an_entry_is_dead_by_what_stands_before_it_only() -> None:
+def test_only_earlier_resource_rules_make_one_unreachable() -> None:
     def read(resource: str, *verbs: str) -> dict[str, Any]:
         return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
 
@@ -298,7 +298,7 @@ def test_an_entry_is_dead_by_what_stands_before_it_only() -> None:
     assert [found.field for found in findings(first, mine, only="APF50")] == ["spec.rules[0].resourceRules[1]"]
 
 
-def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
+def test_captors_that_are_not_needed_are_not_named() -> None:
     def taking(name: str, at: int, verbs: str, resources: str, namespaces: str, *users: str) -> dict[str, Any]:
         part = {"verbs": verbs.split(), "apiGroups": [""], "resources": resources.split(), "namespaces": [*namespaces]}
         return flow_schema(name, "exempt", at, subjects=[*map(user, users)], resources=[part])
@@ -316,7 +316,7 @@ def test_what_could_be_spared_is_not_named_among_those_that_shadow() -> None:
     assert takers == {"spare": ["configmaps", "in-a-and-b"], "dead": ["pods-in-c", "configmaps", "in-a-and-b"]}
 
 
-def test_a_dangling_flow_schema_shadows_nothing_and_is_not_shadowed() -> None:
+def test_dangling_flow_schema_captures_nothing_and_is_not_unreachable() -> None:
     everything = flow_schema("everything", "nowhere", 1500, resources=[ALL], paths=[PATHS])
     assert not findings(everything, flow_schema("mine"), only="APF50", assumptions=COMPLETE)
     everything["spec"]["priorityLevelConfiguration"]["name"] = "workload-low"
@@ -325,7 +325,7 @@ def test_a_dangling_flow_schema_shadows_nothing_and_is_not_shadowed() -> None:
 
 
 @pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-high", False)])
-def test_a_rule_that_is_dead_if_a_level_is_elsewhere(level: str, told: bool) -> None:
+def test_note_states_the_assumed_level_of_a_captor(level: str, told: bool) -> None:
     first = flow_schema("first", level, 840, subjects=[user("alice")])
     mine = flow_schema("mine", precedence=850)
     rules = [{"subjects": [user(name)], "resourceRules": [READ_PODS]} for name in ("alice", "bob")]
@@ -333,7 +333,7 @@ def test_a_rule_that_is_dead_if_a_level_is_elsewhere(level: str, told: bool) -> 
     assert ('No file defines the priority level "elsewhere"' in full_text(found)) == told
 
 
-def test_of_very_many_dead_rules_only_the_first_hundred_name_who_comes_first() -> None:
+def test_earlier_parts_are_named_in_the_first_hundred_findings() -> None:
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
     mine = flow_schema("mine", "workload-low", 850)
     found = findings({**mine, "spec": {**mine["spec"], "rules": [rule] * 103}}, only="APF502")
@@ -341,7 +341,7 @@ def test_of_very_many_dead_rules_only_the_first_hundred_name_who_comes_first() -
     assert named == [True] * 100 + [False] * 2
 
 
-def test_beyond_the_first_hundred_nothing_is_claimed_that_was_not_asked() -> None:
+def test_findings_beyond_the_bound_state_assumed_levels() -> None:
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
     nothing = {
         "subjects": [user("alice")],
@@ -355,7 +355,7 @@ def test_beyond_the_first_hundred_nothing_is_claimed_that_was_not_asked() -> Non
     assert 'No file defines the priority level "elsewhere"' in last
 
 
-def test_an_exemption_that_comes_after_the_service_accounts_of_kube_system() -> None:
+def test_exemption_after_service_accounts_of_kube_system_is_unreachable() -> None:
     mine = flow_schema(
         "node-simulator",
         "exempt",
@@ -373,7 +373,7 @@ def test_an_exemption_that_comes_after_the_service_accounts_of_kube_system() -> 
 HEALTH = ["/healthz", "/livez", "/readyz"]
 
 
-def test_health_checks_for_strangers_come_after_probes() -> None:
+def test_health_checks_are_captured_by_probes() -> None:
     get = flow_schema(
         "strangers",
         "global-default",
@@ -387,7 +387,7 @@ def test_health_checks_for_strangers_come_after_probes() -> None:
     assert '"probes" (precedence 2)' in found.message
 
 
-def test_health_checks_for_strangers_with_all_methods_get_what_is_not_get(
+def test_health_checks_with_other_methods_are_not_captured_by_probes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     every = flow_schema(
@@ -406,7 +406,7 @@ def test_health_checks_for_strangers_with_all_methods_get_what_is_not_get(
     assert answers == ["probes", "strangers"]
 
 
-def test_what_another_rule_says_is_not_said_again_and_the_rest_is() -> None:
+def test_parts_reported_by_apf504_are_not_reported_again() -> None:
     """APF504 tells why the first entry matches nothing; the second is told by APF502."""
     never = {**READ_PODS, "verbs": ["get"], "resources": ["pods/exec"], "apiGroups": ["apps/v1"]}
     mine = flow_schema("mine", resources=[READ_PODS, never, READ_PODS])
@@ -415,7 +415,7 @@ def test_what_another_rule_says_is_not_said_again_and_the_rest_is() -> None:
     assert "spec.rules[0].resourceRules[1]" not in told
 
 
-def test_a_rule_of_which_a_part_matches_nothing_and_the_rest_is_taken_is_told() -> None:
+def test_rule_with_a_part_that_matches_nothing_is_reported_if_captured() -> None:
     never = {**READ_PODS, "apiGroups": ["apps/v1"]}
     mine = flow_schema("mine")
     rules = [
@@ -475,7 +475,7 @@ def getting(*urls: str) -> dict[str, Any]:
         ({"resourceRules": [reading("pods/exec"), {**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
     ],
 )
-def test_why_nothing_matches(rule: dict[str, Any], reasons: list[str]) -> None:
+def test_reasons_why_no_request_matches(rule: dict[str, Any], reasons: list[str]) -> None:
     mine, spec = flow_schema("mine"), flow_schema("mine")["spec"]
     dead, alive = {"subjects": [user("alice")], "resourceRules": [READ_PODS], **rule}, spec["rules"][0]
     if "nonResourceRules" in rule and "resourceRules" not in rule:
@@ -490,7 +490,7 @@ def test_why_nothing_matches(rule: dict[str, Any], reasons: list[str]) -> None:
     assert whole.message == found.message.replace("unreachable rule", "unreachable FlowSchema")
 
 
-def test_an_entry_has_reasons_of_its_own() -> None:
+def test_parts_have_separate_reasons() -> None:
     rules = {
         "subjects": [service_account("ci", "runner"), user("system:serviceaccount:ci")],
         "resourceRules": [READ_PODS, reading("pods/exec")],

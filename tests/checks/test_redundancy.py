@@ -68,13 +68,13 @@ def test_methods_that_probes_captures(verbs: list[str], urls: list[str], found: 
         assert '"probes" (precedence 2)' in each.message
 
 
-def test_what_is_before_probes_captures_its_own_requests() -> None:
+def test_flow_schema_before_probes_captures_its_requests() -> None:
     assert findings(health(["*"], HEALTH, 3), only="APF514")
     assert findings(health(["*"], HEALTH, 2), only="APF514")  # "probes" sorts before "strangers"
     assert not findings({**health(["*"], HEALTH, 2), "metadata": {"name": "a"}}, only="APF514")
 
 
-def test_probes_that_the_user_changed_are_no_built_in_ones() -> None:
+def test_redefined_probes_are_not_built_in() -> None:
     narrow = flow_schema(
         "probes", "exempt", 2, subjects=[STRANGERS], paths=[{"verbs": ["get"], "nonResourceURLs": ["/livez"]}]
     )
@@ -121,7 +121,7 @@ def test_flow_schemas_without_effect(schema: dict[str, Any], found: bool) -> Non
     assert redundant(schema) == ["mine"] * found
 
 
-def test_the_message_names_who_gets_the_requests() -> None:
+def test_message_names_the_successor() -> None:
     (found,) = findings(everything("mine"), only="APF516")
     assert found.severity == "info"
     assert found.field == "metadata.name"
@@ -141,7 +141,7 @@ def test_without_several_queues_flows_do_not_matter(queuing: dict[str, int] | No
     assert redundant(priority_level("small", 5, QUEUES), part, late) == []
 
 
-def test_a_flow_schema_that_shields_requests_from_a_third_has_an_effect() -> None:
+def test_flow_schema_that_protects_requests_from_a_third_has_an_effect() -> None:
     """Without it the third captures them."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")])
@@ -151,7 +151,7 @@ def test_a_flow_schema_that_shields_requests_from_a_third_has_an_effect() -> Non
     assert redundant(mine, {**third, "spec": {**third["spec"], "matchingPrecedence": 1000}}) == ["mine"]
 
 
-def test_a_hole_that_only_few_requests_show() -> None:
+def test_gap_that_few_requests_show_is_found() -> None:
     """No request that is tried finds the one resource that goes elsewhere: the solver does."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     hole = {"verbs": ["patch"], "apiGroups": ["x.io"], "resources": ["ys/status"], "namespaces": ["z"]}
@@ -159,14 +159,14 @@ def test_a_hole_that_only_few_requests_show() -> None:
     assert redundant(mine, third) == []
 
 
-def test_a_rest_that_only_few_requests_show() -> None:
+def test_remainder_that_few_requests_show_is_found() -> None:
     verbs = ["get", "list", "watch", "create", "update", "patch", "delete"]
     most = [{**ALL, "verbs": verbs}, {**ALL, "verbs": ["deletecollection"], "clusterScope": False}]
     mine = flow_schema("mine", by="ByUser", resources=most, paths=[PATHS])
     assert redundant(mine) == []
 
 
-def test_findings_can_be_removed_together() -> None:
+def test_redundant_flow_schemas_can_be_removed_together() -> None:
     """Each of the two would take the requests of the other, and both together no one's."""
     first, second = (
         everything(name, at_level, number)
@@ -183,12 +183,12 @@ def test_findings_can_be_removed_together() -> None:
     assert redundant(jail, alone, more) == ["alone"]
 
 
-def test_a_name_of_a_built_in_one_is_not_redundant() -> None:
+def test_flow_schema_with_a_built_in_name_is_not_redundant() -> None:
     """Without the user's, the server has its own again."""
     assert redundant(everything("service-accounts", precedence=8000)) == []
 
 
-def test_the_closed_world_is_the_same() -> None:
+def test_complete_configuration_has_the_same_redundancy() -> None:
     assert rule_ids(findings(everything("mine"), only="APF516", assumptions=COMPLETE)) == ["APF516"]
     assert not findings(everything("mine", "elsewhere"), only="APF516", assumptions=COMPLETE)
 
@@ -239,7 +239,7 @@ def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch
     assert second.message.startswith("2 FlowSchemas are not analyzed for redundancy")
 
 
-def test_a_large_one_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_flow_schema_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof about the user of the first has too many rules, that about the second has few."""
     monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOF_PARTS", 200)
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS], "nonResourceRules": [PATHS]}

@@ -151,7 +151,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["named", "default", "app-1"])
-def test_a_named_account_or_node_hides_nobody(name: str) -> None:
+def test_named_accounts_and_nodes_hide_no_capture(name: str) -> None:
     """A FlowSchema that comes first and names the user that would stand for all changes nothing for the others."""
     for subject in (service_account("kube-system", name), user(f"system:node:{name}"), user("system:node:node-1")):
         first = flow_schema("first", "workload-high", 2, subjects=[subject], resources=[ALL], paths=[PATHS])
@@ -166,7 +166,7 @@ def test_a_named_account_or_node_hides_nobody(name: str) -> None:
 
 
 @pytest.mark.parametrize("precedence", [50, 150])
-def test_a_rule_about_a_team_hides_nothing(precedence: int) -> None:
+def test_rule_for_a_team_hides_no_capture(precedence: int) -> None:
     mine = flow_schema("mine", "workload-low", precedence, subjects=[EVERYBODY], paths=[{**PATHS, "verbs": ["get"]}])
     mine["spec"]["rules"][0]["nonResourceRules"][0]["nonResourceURLs"] = ["/metrics", "/openapi/*"]
     (alone,) = findings(mine, only="APF507")
@@ -176,7 +176,7 @@ def test_a_rule_about_a_team_hides_nothing(precedence: int) -> None:
     assert len(proofs(found)) == 4
 
 
-def test_each_proof_is_what_explain_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_proof_agrees_with_explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = flow_schema("mine", "workload-low", 90, subjects=[EVERYBODY], resources=[ALL], paths=[PATHS])
     (tmp_path / "none").mkdir()
     (found,) = findings(mine, only="APF507")
@@ -222,7 +222,7 @@ def test_all_suggested_flow_schemas_but_two_are_protected(each: Release) -> None
 
 
 @pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
-def test_everybody_first_captures_from_all_protected_ones(each: Release) -> None:
+def test_first_flow_schema_for_all_users_captures_from_all_protected_ones(each: Release) -> None:
     mine = flow_schema("mine", "workload-low", 2, subjects=[user("*")], resources=[ALL], paths=[PATHS])
     mine["apiVersion"] = f"flowcontrol.apiserver.k8s.io/{each.newest_version}"
     (found,) = findings(mine, only="APF507", kubernetes=each.name)
@@ -230,7 +230,7 @@ def test_everybody_first_captures_from_all_protected_ones(each: Release) -> None
 
 
 @pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
-def test_the_built_in_objects_are_fine(each: Release) -> None:
+def test_built_in_objects_capture_nothing(each: Release) -> None:
     manifests = builtin.build_manifests(each, each.newest_version)
     assert not findings(*manifests, only="APF5", kubernetes=each.name)
 
@@ -266,11 +266,11 @@ def severity(*objects: dict[str, Any]) -> str | None:
         (priority_level("leases", 40), "warning"),
     ],
 )
-def test_a_level_for_node_leases_alone(leases: dict[str, Any], expected: str | None) -> None:
+def test_level_for_node_leases_is_compared_with_the_reserved_one(leases: dict[str, Any], expected: str | None) -> None:
     assert severity(leases, LEASES_OF_NODES) == expected
 
 
-def test_a_smaller_level_of_their_own_is_compared_by_all_figures() -> None:
+def test_smaller_dedicated_level_is_described_by_all_figures() -> None:
     (found,) = findings(priority_level("leases", 20, QUEUES), LEASES_OF_NODES, only="APF507")
     assert '"leases" (46 seats, up to ' in full_text(found)
     assert 'instead of "node-high" (91 seats, up to ' in full_text(found)
@@ -279,7 +279,7 @@ def test_a_smaller_level_of_their_own_is_compared_by_all_figures() -> None:
     assert "matchingPrecedence" not in full_text(found)
 
 
-def test_a_level_that_somebody_else_uses_is_not_their_own() -> None:
+def test_shared_level_is_not_dedicated() -> None:
     other = flow_schema("other", "leases", 5000, subjects=[service_account("ci", "*")])
     leases = priority_level("leases", 400, QUEUES)
     assert severity(leases, LEASES_OF_NODES) is None
@@ -290,12 +290,12 @@ def test_a_level_that_somebody_else_uses_is_not_their_own() -> None:
 
 
 @pytest.mark.parametrize("subject", [EVERYBODY, user("system:kube-scheduler"), service_account("kube-system", "*")])
-def test_exempt_requests_do_not_wait(subject: dict[str, Any]) -> None:
+def test_capture_to_exempt_is_not_reported(subject: dict[str, Any]) -> None:
     exempt = flow_schema("mine", "exempt", 50, subjects=[subject], resources=[ALL], paths=[PATHS])
     assert "APF507" not in {found.rule for found in findings(exempt)}
 
 
-def test_the_broad_exemption_is_still_reported() -> None:
+def test_broad_exemption_of_system_traffic_is_reported() -> None:
     exempt = flow_schema("mine", "exempt", 50, subjects=[EVERYBODY], resources=[ALL], paths=[PATHS])
     assert "APF601" in {found.rule for found in findings(exempt)}
 
@@ -311,12 +311,12 @@ def test_the_broad_exemption_is_still_reported() -> None:
         (user("system:kube-scheduler"), "warning"),
     ],
 )
-def test_clients_named_one_by_one_are_meant(subject: dict[str, Any], expected: str) -> None:
+def test_capture_of_named_clients_is_info(subject: dict[str, Any], expected: str) -> None:
     mine = flow_schema("mine", "workload-low", 450, subjects=[subject], resources=[ALL])
     assert severity(mine) == expected
 
 
-def test_custom_resources_keep_no_cluster_alive() -> None:
+def test_capture_of_custom_resources_is_info() -> None:
     custom = {**ALL, "apiGroups": ["scans.example.com"]}
     mine = flow_schema("mine", "workload-low", 800, subjects=[EVERYBODY], resources=[custom])
     assert severity(mine) == "info"
@@ -324,7 +324,7 @@ def test_custom_resources_keep_no_cluster_alive() -> None:
         assert severity(flow_schema("mine", "workload-low", 800, subjects=[EVERYBODY], **more)) == "warning"
 
 
-def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user() -> None:
+def test_capture_of_a_protected_account_is_a_warning() -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[service_account("kube-system", "endpoint-controller")])
     mine["spec"]["rules"][0]["resourceRules"] = [ALL]
     (found,) = findings(mine, only="APF507", kubernetes="1.28")
@@ -332,12 +332,12 @@ def test_accounts_that_a_protected_flow_schema_names_are_not_chosen_by_the_user(
     assert found.severity == "warning"
 
 
-def test_a_retired_built_in_flow_schema_is_left_to_another_rule() -> None:
+def test_retired_flow_schema_is_reported_by_apf705() -> None:
     mine = flow_schema("endpoint-controller", "workload-low", 150, subjects=[service_account("kube-system", "*")])
     assert {found.rule for found in findings(mine) if found.rule in ("APF507", "APF705")} == {"APF705"}
 
 
-def test_a_protected_flow_schema_of_the_cluster_may_come_later_than_the_built_in_one() -> None:
+def test_context_may_move_a_protected_flow_schema() -> None:
     later = next(each for each in builtin.build_manifests(NEWEST, "v1") if each["metadata"]["name"] == "system-nodes")
     moved = {**later, "spec": {**later["spec"], "matchingPrecedence": 3000}}
     mine = flow_schema("mine", "workload-low", 2000, subjects=[group("system:nodes")])
@@ -346,7 +346,7 @@ def test_a_protected_flow_schema_of_the_cluster_may_come_later_than_the_built_in
     assert list(proofs(found)) == ["system-nodes"]
 
 
-def test_users_of_a_redefined_protected_flow_schema_are_no_system_users() -> None:
+def test_users_of_a_redefined_flow_schema_are_not_system_users() -> None:
     """A FlowSchema from elsewhere has the name of a protected one, and is for a service account of a team."""
     redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[service_account("ci", "runner")])
     subjects = [service_account("ci", "runner"), group("system:unauthenticated")]
@@ -369,7 +369,7 @@ def test_users_of_a_redefined_protected_flow_schema_are_no_system_users() -> Non
         ),
     ],
 )
-def test_the_witness_of_a_capture(
+def test_example_of_a_capture_goes_to_the_captor(
     subject: dict[str, Any],
     rule: dict[str, Any],
     protected: str,
@@ -385,37 +385,37 @@ def test_the_witness_of_a_capture(
 
 
 @pytest.mark.parametrize("subject", [user("alice"), group("sso:sre"), service_account("payments", "default")])
-def test_other_clients_are_no_capture_though_nobody_keeps_them_out_of_the_nodes_group(subject: dict[str, Any]) -> None:
+def test_other_clients_in_a_system_group_are_not_captured(subject: dict[str, Any]) -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[subject], resources=[ALL], paths=[PATHS])
     assert not findings(mine, only="APF507")
 
 
 @pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-low", False)])
-def test_a_level_that_is_taken_to_be_elsewhere_is_said(level: str, told: bool) -> None:
+def test_note_states_the_assumed_level(level: str, told: bool) -> None:
     mine = flow_schema("mine", level, 50, subjects=[user("system:kube-scheduler")], resources=[READ_PODS])
     (found,) = findings(mine, only="APF507")
     assert ('No file defines the priority level "elsewhere"' in full_text(found)) == told
 
 
-def test_taking_traffic_to_the_same_level_is_no_capture() -> None:
+def test_capture_to_the_same_level_is_not_reported() -> None:
     mine = flow_schema("mine", "workload-high", 750, subjects=[user("system:kube-scheduler")])
     assert not findings(mine, only="APF507")
 
 
-def test_what_takes_the_place_of_a_protected_flow_schema_is_no_capture() -> None:
+def test_redefined_protected_flow_schema_captures_nothing() -> None:
     """An own object of that name is a change of it; what it lets go is taken by nobody of ours."""
     for name, subject in (("system-nodes", group("system:nodes")), ("probes", user("nobody"))):
         assert not findings(flow_schema(name, "workload-low", 500, subjects=[subject], paths=[PATHS]), only="APF507")
 
 
-def test_each_flow_schema_that_takes_system_traffic_is_told() -> None:
+def test_each_flow_schema_that_captures_system_traffic_is_reported() -> None:
     first = flow_schema("first", "workload-low", 50, subjects=[user("system:kube-scheduler")])
     second = flow_schema("second", "workload-low", 60, subjects=[group("system:nodes")])
     told = findings(first, second, only="APF507")
     assert [found.object.name for found in told if found.object] == ["first", "second"]
 
 
-def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
+def test_flow_schema_for_all_users_captures_all_system_traffic() -> None:
     mine = flow_schema("mine", "workload-low", 50, subjects=[group("system:authenticated")], resources=[ALL])
     (found,) = findings(mine, only="APF507")
     for name in ("kube-scheduler", "kube-controller-manager", "system-nodes", "system-leader-election"):
@@ -423,7 +423,7 @@ def test_a_flow_schema_of_everybody_takes_all_system_traffic() -> None:
 
 
 @pytest.mark.parametrize("precedence", [60, 600])
-def test_a_changed_protected_one_does_not_hide_a_capture(precedence: int) -> None:
+def test_redefined_flow_schema_does_not_hide_a_capture(precedence: int) -> None:
     changed = flow_schema("system-nodes", "workload-low", 500, subjects=[group("system:nodes")], resources=[ALL])
     mine = flow_schema("mine", "workload-low", precedence, subjects=[user("system:kube-scheduler")])
     (found,) = findings(changed, mine, only="APF507")
@@ -449,7 +449,9 @@ def without_cluster_scope(name: str, release: Release = NEWEST) -> dict[str, Any
     return changed
 
 
-def test_a_forgotten_cluster_scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_cluster_scope_of_a_redefinition_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     changed = without_cluster_scope("system-nodes")
     (found,) = findings(changed, only="APF517")
     assert (found.severity, found.field) == ("warning", "metadata.name")
@@ -459,7 +461,7 @@ def test_a_forgotten_cluster_scope(tmp_path: Path, capsys: pytest.CaptureFixture
     assert explain(found.example, tmp_path, capsys, changed)["flowSchema"] == "global-default"
 
 
-def test_a_forgotten_cluster_scope_is_one_finding_with_a_fix() -> None:
+def test_missing_cluster_scope_of_a_redefinition_has_a_fix() -> None:
     (found,) = findings(without_cluster_scope("system-nodes"), only="APF5")
     assert found.rule == "APF517"
     assert [place.message for place in found.related] == ["lacks clusterScope: true"]
@@ -473,7 +475,7 @@ def test_a_forgotten_cluster_scope_is_one_finding_with_a_fix() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
-def test_every_built_in_flow_schema_that_has_cluster_scope(release: Release) -> None:
+def test_every_built_in_flow_schema_needs_its_cluster_scope(release: Release) -> None:
     for name in builtin.list_suggested_names(release, "FlowSchema"):
         changed = without_cluster_scope(name, release)
         has_scope = changed["spec"] != built_in(name, release)["spec"]
@@ -498,13 +500,13 @@ def test_other_ways_to_lose_requests() -> None:
     assert "--as system:kube-controller-manager" in full_text(found)
 
 
-def test_a_redefinition_that_nothing_reaches_is_left_to_another_rule() -> None:
+def test_unreachable_redefinition_is_reported_by_apf501() -> None:
     later = built_in("system-nodes")
     later["spec"]["matchingPrecedence"] = 9950
     assert [found.rule for found in findings(later, only="APF5")] == ["APF501"]
 
 
-def test_requests_that_stay_where_they_are() -> None:
+def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     earlier = built_in("system-nodes")
     earlier["spec"]["matchingPrecedence"] = 450
     more = built_in("system-leader-election")
@@ -515,14 +517,14 @@ def test_requests_that_stay_where_they_are() -> None:
         assert not findings(changed, only="APF517")
 
 
-def test_what_an_earlier_flow_schema_captures_is_not_lost() -> None:
+def test_requests_of_an_earlier_flow_schema_are_not_lost() -> None:
     changed = built_in("system-nodes")
     changed["spec"]["rules"][0]["subjects"] = [group("system:nodes"), user("alice")]
     first = flow_schema("first", "workload-low", 10, subjects=[group("system:nodes")])
     assert not findings(changed, first, only="APF517")
 
 
-def test_a_later_flow_schema_of_the_user_may_get_them() -> None:
+def test_lost_requests_may_go_to_a_later_flow_schema() -> None:
     changed = without_cluster_scope("system-nodes")
     last = flow_schema("last", "workload-low", 9000, subjects=[user("*")])
     last["metadata"]["name"] = "all-others"

@@ -41,7 +41,7 @@ from apflint.fix import Rename, Set
         (service_account("kube-system", "kube-scheduler"), "User", "system:kube-scheduler"),
     ],
 )
-def test_names_that_are_near_to_known_ones(subject: dict[str, Any], kind: str, name: str) -> None:
+def test_misspelled_names_are_reported(subject: dict[str, Any], kind: str, name: str) -> None:
     (found,) = findings(flow_schema("mine", precedence=700, subjects=[subject]), only="APF512")
     assert f'"{name}"' in found.message or found.fix is not None
     assert found.fix is not None
@@ -114,7 +114,7 @@ def test_names_that_are_near_to_known_ones(subject: dict[str, Any], kind: str, n
         service_account("openshift-kube-scheduler", "kube-scheduler"),
     ],
 )
-def test_names_that_clients_have(subject: dict[str, Any]) -> None:
+def test_names_of_clients_are_not_reported(subject: dict[str, Any]) -> None:
     assert not findings(flow_schema("mine", precedence=700, subjects=[subject]), only="APF512")
 
 
@@ -128,7 +128,7 @@ def test_distances(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "distance"), [("ab", "ba", 1), ("nodes", "node", 1), ("nodes", "noeds", 1), ("abc", "ca", 3)]
 )
-def test_a_distance(one: str, other: str, distance: int) -> None:
+def test_distance_of_words(one: str, other: str, distance: int) -> None:
     assert _measure_distance(one, other) == distance
 
 
@@ -142,5 +142,5 @@ def test_a_distance(one: str, other: str, distance: int) -> None:
         ({"kind": "User", "serviceAccount": {"namespace": "kube-system", "name": "kube-scheduler"}}, False),
     ],
 )
-def test_only_the_member_that_goes_with_the_kind_counts(subject: dict[str, Any], told: bool) -> None:
+def test_only_the_member_of_the_kind_counts(subject: dict[str, Any], told: bool) -> None:
     assert bool(findings(flow_schema("a", subjects=[subject]), only="APF512")) is told
