@@ -100,6 +100,7 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
         skipped=tuple(_skipped(loaded)),
         suppressed=suppressed,
         sources={part.source.name: part.source for part in loaded},
+        files_with_objects=frozenset(part.source.name for part in loaded if part.documents),
     )
 
 

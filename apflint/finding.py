@@ -165,6 +165,8 @@ class Report(NamedTuple):
     """The text of each file, by its name."""
     baselined: int = 0
     """Number of findings that the baseline contains."""
+    files_with_objects: frozenset[str] = frozenset()
+    """Names of the files that contain FlowSchemas or PriorityLevelConfigurations."""
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of a severity, including those that are left out."""

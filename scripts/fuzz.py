@@ -56,7 +56,7 @@ class _Output(io.TextIOWrapper):
 
 def run(given: Input) -> tuple[int | str, str, str]:
     """Runs apflint on an input in the current folder: exit status or traceback, standard output, standard error."""
-    from apflint.cli import plain
+    from apflint import cli
 
     for name, data in given.files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def run(given: Input) -> tuple[int | str, str, str]:
     status: int | str
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            status = plain.run(list(given.arguments))
+            status = cli.run(list(given.arguments))
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else f"SystemExit({error.code!r})"
     except BaseException:  # noqa: BLE001  # whatever comes is what is looked for

@@ -114,7 +114,7 @@ class Maker:
 
     def _migrate(self) -> Input:
         version = self.random.choice(("v1", "v1beta3", "v1beta2", "v1beta1", "v1alpha1"))
-        more = [option for option in ("--write", "--accept-changes", "--diff") if self.random.random() < 0.4]
+        more = [option for option in ("--accept-changes", "--diff") if self.random.random() < 0.4]
         files = self._files()
         paths = [*files] if self.random.random() < 0.7 else ["-"]
         return Input(files, self._text(), ("migrate", "--to", version, *more, *paths))

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
-from shell import LEVEL, ROOT, environment, prepare
+from support.shell import LEVEL, ROOT, environment, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -119,7 +119,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert run(["check", "--write-baseline"]) == 2
     assert "--baseline FILE" in capsys.readouterr().err
     assert run([*check_all, "--write-baseline", "--report", "json=x"]) == 2
-    assert "Give one of the two." in capsys.readouterr().err
+    assert "--write-baseline and --report cannot be combined" in capsys.readouterr().err
     assert run([*check_all, "--write-baseline"]) == 0
     assert "2 findings written to known.json" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "known.json"]
@@ -205,7 +205,7 @@ def test_a_run_that_could_not_read_all_writes_no_baseline(
     assert run(write) == 2
     said = capsys.readouterr().err
     assert said.startswith("apflint: a.yaml: ")
-    assert said.endswith("apflint: known.json is not written, because not everything could be read\n")
+    assert said.endswith("apflint: known.json is not written, because some inputs are unreadable\n")
     assert (tmp_path / "known.json").read_text("utf-8") == before
 
 

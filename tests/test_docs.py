@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
-from shell import LEVEL, ROOT, SCHEMA, bash, prepare
+from support.shell import LEVEL, ROOT, SCHEMA, bash, prepare
 
 from apflint.cli.app import run
 from apflint.settings import KEYS, Settings, resolve_settings
@@ -198,8 +198,8 @@ def test_pre_commit_page_has_the_hooks() -> None:
         assert named <= set(table)
 
 
-def test_command_line_page_names_the_statuses_and_the_variables(root: Path) -> None:
-    assert list(rows("command-line", "status")) == ["0", "1", "2", "130"]
+def test_command_line_page_names_the_exit_codes_and_the_variables(root: Path) -> None:
+    assert list(rows("command-line", "code")) == ["0", "1", "2", "130"]
     source = "".join(path.read_text(encoding="utf-8") for path in (root / "apflint").rglob("*.py"))
     for names in rows("command-line", "variable"):
         for name in re.findall(r"\w+", names):

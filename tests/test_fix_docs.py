@@ -7,8 +7,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from shell import ROOT, bash, prepare
 from support.rule_examples import parse_examples
+from support.shell import ROOT, bash, prepare
 
 from apflint import catalogue, engine
 from apflint.releases import NEWEST, parse_release

@@ -61,7 +61,7 @@ def test_an_input_is_known_by_seed_and_number(fuzz: ModuleType) -> None:
 
 
 def test_what_goes_wrong_is_seen(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from apflint.cli import plain
+    from apflint import cli
 
     monkeypatch.chdir(tmp_path)
     given = fuzz.Input({}, b"", ("check", "--isolated", "--format", "json"), "json")
@@ -77,7 +77,7 @@ def test_what_goes_wrong_is_seen(fuzz: ModuleType, tmp_path: Path, monkeypatch: 
         (lambda _: sys.stdout.write("\x1b") - 1, "a raw control character"),
         (lambda _: sys.stderr.write("internal error") * 0, "internal error"),
     ):
-        monkeypatch.setattr(plain, "run", run)
+        monkeypatch.setattr(cli, "run", run)
         assert wrong in fuzz.wrong(given, *fuzz.run(given))
 
 

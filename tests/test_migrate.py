@@ -400,13 +400,13 @@ def test_what_servers_accept_they_accept_migrated(root: Path) -> None:
 # The command.
 
 
-def test_without_write_a_diff_is_printed_and_nothing_written(
+def test_diff_prints_the_edits_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = level("    assuredConcurrencyShares: 5", "v1beta2").replace("    limitResponse: {type: Reject}\n", "")
     (tmp_path / "a.yaml").write_text(text)
-    assert run(["migrate", "--to", "v1"]) == 0
+    assert run(["migrate", "--to", "v1", "--diff"]) == 0
     printed = capsys.readouterr()
     assert printed.out == (
         "--- a/a.yaml\n+++ b/a.yaml\n@@ -1,8 +1,8 @@\n"
@@ -417,12 +417,12 @@ def test_without_write_a_diff_is_printed_and_nothing_written(
     )
     assert printed.err == (
         'a.yaml:1: PriorityLevelConfiguration "nights": v1beta2 -> v1\n'
-        "apflint: 1 object moved to v1 for Kubernetes 1.37; nothing was written, --write does\n"
+        "apflint: 1 object would be moved to v1 for Kubernetes 1.37\n"
     )
     assert (tmp_path / "a.yaml").read_text() == text
 
 
-def test_write_replaces_files_and_leaves_those_with_refusals(
+def test_files_are_replaced_unless_an_object_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -431,15 +431,15 @@ def test_write_replaces_files_and_leaves_those_with_refusals(
     good.chmod(0o600)
     refused = level("", "v1beta2") + "---\n" + level("    x: 1\n", "v1beta2")
     bad.write_text(refused)
-    assert run(["migrate", "-w", "."]) == 1
+    assert run(["migrate", "."]) == 1
     assert good.read_bytes() == b"\xef\xbb\xbf" + level("", "v1").replace("\n", "\r\n").encode()
     assert stat.S_IMODE(good.stat().st_mode) == 0o600
     assert bad.read_text() == refused
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "bad.yaml:17: refused: PriorityLevelConfiguration" in printed.err
-    assert "bad.yaml: not changed, because of what was refused" in printed.err
-    assert run(["migrate", "-w", "--diff", "good.yaml"]) == 0
+    assert "bad.yaml: not changed, because an object was refused" in printed.err
+    assert run(["migrate", "--diff", "good.yaml"]) == 0
     assert capsys.readouterr().out == ""
 
 
@@ -463,10 +463,10 @@ def test_what_cannot_be_read_or_written_is_said_and_the_rest_is_migrated(
     (tmp_path / "c.yaml").write_text(level("", "v1beta2"))
     (tmp_path / "other.yaml").write_text("kind: ConfigMap\n")
     monkeypatch.setattr(os, "access", lambda path, _: "b.yaml" not in str(path))
-    assert run(["migrate", "-w", "."]) == 2
+    assert run(["migrate", "."]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "apflint: a.yaml: This is no text file." in printed.err
+    assert "apflint: a.yaml: not a text file" in printed.err
     assert "apflint: b.yaml: not written: it is read-only" in printed.err
     assert printed.err.endswith("apflint: 1 object moved to v1 for Kubernetes 1.37\n")
     assert [(tmp_path / name).read_text() for name in ("b.yaml", "c.yaml")] == [level("", "v1beta2"), level("", "v1")]
@@ -485,7 +485,7 @@ def test_nothing_to_migrate_is_said(
     ("arguments", "message"),
     [
         (["--range", "1.25..1.36"], "v1beta2 for 1.25 to 1.28"),
-        (["--range", "1.35..1.36", "--kubernetes", "1.36"], "Use one of them"),
+        (["--range", "1.35..1.36", "--kubernetes", "1.36"], "--kubernetes and --range cannot be combined"),
         (["--to", "v9"], "Unknown version"),
         (["nowhere.yaml"], "No such file"),
     ],
@@ -499,7 +499,7 @@ def test_the_settings_of_the_project_hold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def moved(*arguments: str) -> tuple[list[str], str]:
-        run(["migrate", *arguments])
+        run(["migrate", "--diff", *arguments])
         said = capsys.readouterr()
         files = [line.removeprefix("+++ b/") for line in said.out.splitlines() if line.startswith("+++ ")]
         return files, said.err.splitlines()[-1]
@@ -510,16 +510,15 @@ def test_the_settings_of_the_project_hold(
         (tmp_path / f"{name}.yaml").write_text(level("", "v1beta2"))
     both = ["a.yaml", "vendor/b.yaml"]
     (tmp_path / "apflint.toml").write_text('kubernetes = "1.27"\nexclude = ["vendor"]\n')
-    later = "nothing was written, --write does"
-    assert moved() == (["a.yaml"], f"apflint: 1 object moved to v1beta3 for Kubernetes 1.27; {later}")
+    assert moved() == (["a.yaml"], "apflint: 1 object would be moved to v1beta3 for Kubernetes 1.27")
     assert moved("vendor/b.yaml")[0] == ["vendor/b.yaml"]
     assert moved("--force-exclude", *both)[0] == ["a.yaml"]
-    assert moved("--exclude", "a.*") == (both[1:], f"apflint: 1 object moved to v1beta3 for Kubernetes 1.27; {later}")
+    assert moved("--exclude", "a.*") == (both[1:], "apflint: 1 object would be moved to v1beta3 for Kubernetes 1.27")
     for target in (["--to", "v1"], ["--kubernetes", "1.37"], ["--range", "1.36..1.37"]):
         files, summary = moved(*target)
         assert files == ["a.yaml"]
-        assert summary.startswith("apflint: 1 object moved to v1 for Kubernetes 1.3")
-    assert moved("--isolated") == (both, f"apflint: 2 objects moved to v1 for Kubernetes 1.37; {later}")
+        assert summary.startswith("apflint: 1 object would be moved to v1 for Kubernetes 1.3")
+    assert moved("--isolated") == (both, "apflint: 2 objects would be moved to v1 for Kubernetes 1.37")
     (tmp_path / "other.toml").write_text('exclude = ["a.yaml"]\n')
     assert moved("--config", "other.toml")[0] == both[1:]
     (tmp_path / "apflint.toml").write_text('exclud = ["vendor"]\n')

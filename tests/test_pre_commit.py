@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from shell import LEVEL, ROOT, SCHEMA, environment, prepare
+from support.shell import LEVEL, ROOT, SCHEMA, environment, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path

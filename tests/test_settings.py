@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import jsonschema
 import pytest
 from conftest import UNMEASURED
 
 from apflint.cli.app import run
-from apflint.cli.options import CheckFormat, FailOn
+from apflint.cli.check import FindingsFormat, Threshold
 from apflint.output.findings import FORMATS
 from apflint.settings import KEYS, resolve_settings
 from apflint.settings.discovery import find_settings_file
@@ -369,8 +369,8 @@ def test_the_schema_has_the_keys_and_choices(root: Path) -> None:
     properties = _schema(root)["properties"]
     assert properties.keys() == KEYS.keys()
     assert properties["format"]["enum"] == list(FORMATS)
-    assert set(FORMATS) >= {member.value for member in CheckFormat}
-    assert properties["fail-on"]["enum"] == [member.value for member in FailOn]
+    assert set(FORMATS) >= set(get_args(FindingsFormat))
+    assert properties["fail-on"]["enum"] == list(get_args(Threshold))
 
 
 def test_without_a_file_nobody_pays_for_reading_one(project: Path) -> None:

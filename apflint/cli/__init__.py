@@ -1,7 +1,7 @@
-"""The command line: the only part that opens files, prints and exits.
+"""The command line: parses arguments, calls the other packages, prints their results, and exits.
 
-`main` is the entry point of `apflint` and `kubectl apflint`. What a command does is in a module of its own that is
-imported when it runs, because start-up is most of what a hook costs.
+`main` is the entry point of `apflint` and `kubectl apflint`. Each command is a module with its signature, help, examples
+and body, which is imported when the command runs.
 """
 
 from __future__ import annotations
@@ -13,42 +13,53 @@ from typing import Any, NoReturn
 
 
 def main() -> NoReturn:
-    """Runs the command line and exits: 0, 1 for findings, 2 for usage and internal errors, 130 for Ctrl-C."""
+    """Run the command line of this process, and exit with its exit code (`exit_codes`)."""
     try:
         import gc
 
-        # A run is short and leaves hardly any cycles: looking for them at every 700 new objects is 5 % of a small run.
+        # A run is short and creates few cycles: collecting them at every 700 new objects costs 5% of a small run.
         gc.set_threshold(100_000, 20, 20)
         _prepare_streams()
-        from apflint.cli.plain import run
+        exit_code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before the command started
+        exit_code = 130
+    _exit(exit_code)
 
-        status = run(sys.argv[1:])
-    except KeyboardInterrupt:  # before a command began
-        status = 130
-    _exit(status)
+
+def run(arguments: list[str]) -> int:
+    """Run one command line, and return the exit code."""
+    from apflint.cli.fast_path import find_fast_path
+
+    if (command := find_fast_path(arguments)) is not None:
+        from apflint.cli.exit_codes import run_and_report_errors
+
+        return run_and_report_errors(command)
+    from apflint.cli import app
+
+    return app.run(arguments)
 
 
 def _prepare_streams() -> None:
-    """Makes standard output and standard error such that a run ends well whatever they are.
+    """Make standard output and standard error safe to write to.
 
-    A letter that the terminal's encoding lacks is shown as an escape, not as an error. What can no longer be told on
-    standard error (a full disk, a reader that is gone) changes nothing else. Standard output that is closed fails where it
-    is written to, and no other file may get its number.
+    A character that the terminal's encoding lacks becomes an escape. Messages that cannot be written to standard error (a
+    full disk, a closed pipe) are lost without an exception. A closed standard output fails when it is written to, and no
+    other file gets its number.
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        _occupy()
+        _reopen_closed_streams()
     if type(sys.stderr) is io.TextIOWrapper:
         sys.stderr.flush()
-        told = _Told(sys.stderr.fileno(), "w", closefd=False)
+        raw = _LossyFile(sys.stderr.fileno(), "w", closefd=False)
         sys.stderr = io.TextIOWrapper(
-            io.BufferedWriter(told), sys.stderr.encoding, "backslashreplace", line_buffering=True
+            io.BufferedWriter(raw), sys.stderr.encoding, "backslashreplace", line_buffering=True
         )
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-class _Told(io.FileIO):
-    """Standard error: what cannot be written is lost."""
+class _LossyFile(io.FileIO):
+    """A file that loses data that cannot be written."""
 
     def write(self, data: Any) -> int:
         try:
@@ -57,33 +68,33 @@ class _Told(io.FileIO):
             return len(data)
 
 
-def _occupy() -> None:
-    """Opens the standard streams that were closed (`>&-`): to read where we would write, which is refused then."""
+def _reopen_closed_streams() -> None:
+    """Open the standard streams that were closed (`>&-`), in the wrong direction, so that reading and writing fail."""
     for number, flag in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flag)  # it gets the lowest number that is free
+            os.open(os.devnull, flag)  # gets the lowest free number
     if sys.stdout is None:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # it stays open to the end
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the process ends
     if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the end of the process
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the process ends
 
 
-def _exit(status: int) -> NoReturn:
-    """Ends the process without freeing what the run has made, which is a tenth of a small run and a quarter of a large one.
+def _exit(exit_code: int) -> NoReturn:
+    """End the process without freeing its memory, which takes a tenth of a small run and a quarter of a large one.
 
-    mypy ends like this too. Where anybody else has something to do at the end (a thread, a callback) it waits for that.
+    mypy ends like this, too. If threads or exit callbacks exist, wait for them.
     """
     import atexit
 
     threading = sys.modules.get("threading")
     if atexit._ncallbacks() or (threading is not None and threading.active_count() > 1):  # noqa: SLF001  # no other way to know
-        sys.exit(status)
+        sys.exit(exit_code)
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
-            pass  # closed, or a full disk: that was said already, or nobody is there to be told
-    os._exit(status)
+            pass  # closed, or a full disk: already reported, or nobody reads
+    os._exit(exit_code)

@@ -1,147 +1,187 @@
-"""The application: runs one command line, and turns whatever happens into an exit status and a sentence."""
+"""The typer application: finds the module of a command, checks command lines, and turns errors into exit codes."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from collections import Counter
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
 
-from apflint.cli.outcome import failed, said
-from apflint.cli.usage import nonsense, sentence
+from apflint.cli.exit_codes import ExitCode, print_error, run_and_report_errors
+from apflint.cli.fast_path import print_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typer._click import Command, Context, Parameter
 
-    from typer._click.exceptions import UsageError
-    from typer.models import CommandFunctionType, CommandInfo
-
-__all__ = ["app", "print_text", "run", "said", "selectors"]
-
-COMPLETE = "_APFLINT_COMPLETE"
-"""Environment: a shell asks for completions, rather than somebody for a run."""
-
-
-class _Command(TyperCommand):
-    """A command whose help is a manual page, and which takes nothing that makes no sense."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        given = [*args]
-        try:
-            rest = super().parse_args(ctx, args)
-        except Exception as error:
-            if getattr(error, "ctx", ctx) is None:
-                error.ctx = ctx  # type: ignore[attr-defined]  # the parser forgets it where a value is missing
-            raise
-        if not ctx.resilient_parsing and (mistake := nonsense(self, ctx, given)):
-            ctx.fail(mistake)
-        return rest
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        from apflint.cli.manual import write_command
-
-        write_command(self, ctx, formatter)
+COMMANDS = (
+    *("check", "test", "rule", "config"),
+    *("explain", "limits", "shards", "diff", "graph", "defaults"),
+    *("fix", "migrate"),
+    *("lsp", "schema", "completion", "help"),
+)
+"""All commands in the order of `--help`. Each is a module of this package."""
+LINT, ANALYZE, EDIT, INTEGRATE = "Lint", "Analyze", "Edit", "Editors and shells"
+"""Panels of `--help`."""
+COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
+"""Environment variable with which shells request completions. Source: typer."""
+_COMMANDS_WITH_FILES = ("check", "fix", "migrate", "diff", "test", "graph", "limits")
+"""Commands whose arguments are files, which a hook or `xargs` may append."""
+_MAY_BE_EMPTY = ("distinguisher",)
+"""Parameters with a meaning for "": an anonymous flow has an empty distinguisher."""
 
 
 class _Program(TyperGroup):
-    """apflint itself, whose help has its commands by what one wants."""
+    """The apflint program. Imports the module of a command when the command is needed."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        from apflint.cli.manual import write_program
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)
 
-        write_program(self, ctx, formatter)
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002  # typer's signature
+        """Return a command, or None for an unknown name."""
+        if cmd_name in COMMANDS and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _load_command(cmd_name)
+        return self.commands.get(cmd_name)
 
 
-class _Application(typer.Typer):
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        return super().command(name, **{"cls": _Command, **settings})
+def _load_command(name: str) -> Command:
+    module = import_module(f"apflint.cli.{name}").__name__
+    (info,) = [
+        info for info in app.registered_commands if info.callback is not None and info.callback.__module__ == module
+    ]
+    info.cls = _StrictCommand
+    return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=app.rich_markup_mode)
 
 
-app = _Application(
+class _StrictCommand(TyperCommand):
+    """A command that rejects empty values and repeated options, which are mistakes in scripts."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises UsageError for an empty value, and for an option that is given twice."""
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        try:
+            self._reject_repeated_options(ctx, [*args])
+            rest = super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]  # typer's parser omits the context if a value is missing
+            raise
+        self._reject_empty_values(ctx)
+        return rest
+
+    def invoke(self, ctx: Any) -> int:
+        """Run the body of the command, and return the exit code. typer would turn a closed pipe into exit code 1."""
+        return run_and_report_errors(partial(super().invoke, ctx))
+
+    def _reject_empty_values(self, ctx: Context) -> None:
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name or "")
+            is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
+            if is_empty and parameter.name not in _MAY_BE_EMPTY:
+                name = parameter.opts[0] if parameter.param_type_name == "option" else "an argument"
+                ctx.fail(f"{name} is empty. Is a variable not set?")
+
+    def _reject_repeated_options(self, ctx: Context, arguments: list[str]) -> None:
+        _, _, order = self.make_parser(ctx).parse_args(arguments)
+        for parameter, count in Counter(order).items():
+            if count > 1 and _has_one_value(parameter):
+                ctx.fail(f"{parameter.opts[0]} is given {count} times, but accepts one value.")
+
+
+def _has_one_value(parameter: Parameter) -> bool:
+    is_flag = getattr(parameter, "is_flag", False)
+    return parameter.param_type_name == "option" and not parameter.multiple and not is_flag
+
+
+def examples(*lines: tuple[str, str]) -> str:
+    """Return the end of a help page: command lines that can be pasted into a shell, each after its purpose."""
+    return "\n\n".join(("Examples:", *(f"# {purpose}\n{command}" for purpose, command in lines))).replace("[", r"\[")
+
+
+app = typer.Typer(
     name="apflint",
     cls=_Program,
-    add_completion=False,  # `apflint completion` does more, and a run doesn't pay for it
-    rich_markup_mode=None,  # rich costs 25 ms at every start; plain help reads well
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Linter and analyzer for Kubernetes API Priority and Fairness: FlowSchema and PriorityLevelConfiguration.",
+    epilog=examples(
+        ("check the manifests below the current directory", "apflint check"),
+        ("check what Helm renders", "helm template CHART | apflint check -"),
+        ("show what happens to a request", "apflint explain list pods -n team-a --as alice"),
+        ("explain a rule", "apflint rule APF305"),
+    ),
 )
 
 
-def run(arguments: list[str]) -> int:
-    """Runs one command line and returns the exit status."""
-    return said(lambda: _run(arguments))
-
-
-def _run(arguments: list[str]) -> int:
-    try:
-        from apflint.cli import commands  # they register with the application above
-
-        if COMPLETE in os.environ:
-            from apflint.cli.completion import answer
-
-            return answer(os.environ[COMPLETE], arguments)
-        keep_only(commands.ALL, arguments)
-        # Somebody who types the name alone wants help; a script that does so is wrong, and is told by the status.
-        status = app(arguments or ["--help"], prog_name=_program(), standalone_mode=False)
-    except typer.Exit as stop:
-        return int(stop.exit_code)
-    except typer.Abort:
-        return 130
-    except Exception as error:
-        # typer brings its own copy of click, so its usage errors are known by what they have, not by their class.
-        if not hasattr(error, "format_message"):
-            raise
-        problem = sentence(cast("UsageError", error))
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context else "apflint"
-        return failed(f"{problem} Try `{command} --help`.")
-    if not arguments:
-        return 2
-    return status if isinstance(status, int) else 0
-
-
-def keep_only(commands: list[CommandInfo], arguments: list[str]) -> None:
-    """Leaves out the commands that are not asked for: building each takes a millisecond, and a hook has few of them."""
-    asked = arguments[0] if arguments else ""
-    names = {_name(command) for command in commands}
-    app.registered_commands = [command for command in commands if asked not in names or _name(command) == asked]
-
-
-def _name(command: CommandInfo) -> str:
-    return command.name or str(getattr(command.callback, "__name__", ""))
-
-
-def _program() -> str:
-    """`apflint`, or `kubectl apflint` where it runs as kubectl's plugin."""
-    return "kubectl apflint" if os.path.basename(sys.argv[0]).startswith("kubectl-apflint") else "apflint"
-
-
-def _version(value: bool) -> None:
+def _print_version(value: bool) -> None:
     if value:
-        from apflint import __version__
-
-        sys.stdout.write(f"apflint {__version__}\n")
+        print_version()
         raise typer.Exit
 
 
 @app.callback()
-def common(
+def program(
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Options before the command."""
 
 
-def selectors(values: list[str] | None) -> tuple[str, ...]:
-    """Selectors of a repeatable option that also takes commas."""
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+def run(arguments: list[str]) -> int:
+    """Run one command line, and return the exit code."""
+    return run_and_report_errors(lambda: _run(arguments))
 
 
-def print_text(text: str) -> int:
-    """Text on standard output; the exit status that goes with it."""
-    sys.stdout.write(text)
-    return 0
+def _run(arguments: list[str]) -> int:
+    if ambiguous := find_option_named_like_file(arguments):
+        return print_error(
+            f'"{ambiguous}" is an option and also the name of a file here. For the file, write -- before all file'
+            f" names, or ./{ambiguous}. For the option, run apflint in another directory."
+        )
+    is_plugin = os.path.basename(sys.argv[0]).startswith("kubectl-apflint")
+    try:
+        exit_code = app(
+            arguments or ["--help"],
+            prog_name="kubectl apflint" if is_plugin else "apflint",
+            complete_var=COMPLETION_VARIABLE,
+            standalone_mode=False,
+        )
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except Exception as error:
+        # typer has its own copy of click, whose classes are private: usage errors are recognized by their attributes.
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "apflint"
+        message = " ".join(str(error.format_message()).split())
+        return print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} Try `{command} --help`.")
+    if not arguments:
+        return ExitCode.ERROR  # a script that runs `apflint` alone has a mistake
+    return exit_code if isinstance(exit_code, int) else ExitCode.OK
+
+
+def find_option_named_like_file(arguments: list[str]) -> str | None:
+    """Return the first option that is also the name of an existing file, or None.
+
+    pre-commit and `xargs` append the file names of a repository to a command. A file named `--config=x.yaml` would
+    change what is checked, and one named `--report=json=/x` would overwrite another file.
+    """
+    if not arguments or arguments[0] not in _COMMANDS_WITH_FILES:
+        return None
+    for argument in arguments[1:]:
+        if argument == "--":
+            return None
+        if len(argument) > 1 and argument[0] == "-" and "\0" not in argument and os.path.lexists(argument):
+            return argument
+    return None

@@ -1,11 +1,15 @@
-"""`apflint config`: the settings that hold here, and where each comes from."""
+"""`apflint config`."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
+from apflint.cli.app import LINT, app, examples
+from apflint.cli.exit_codes import ExitCode
+from apflint.cli.options import ConfigFile, Format, Isolated
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.releases import Release
@@ -14,17 +18,31 @@ from apflint.settings import KEYS, resolve_settings
 from apflint.settings.patterns import Patterns
 
 
-def show(config: str | None, output: str, *, isolated: bool) -> str:
-    """Return the settings as TOML with the origin of each in a comment, or as JSON. Raises UserError for an invalid file."""
+@app.command(
+    rich_help_panel=LINT,
+    epilog=examples(
+        ("the settings of the current directory", "apflint config"),
+        ("the settings in another file", "apflint config --config ci/apflint.toml"),
+    ),
+)
+def config(config: ConfigFile = None, isolated: Isolated = False, output_format: Format = "text") -> int:
+    """Show the effective settings and their sources.
+
+    Settings come from apflint.toml, .apflint.toml, or the table tool.apflint
+    of pyproject.toml, in the closest directory upwards. Options of the
+    command line take precedence.
+    """
     settings = resolve_settings(config=config, isolated=isolated)
     values = {key: _plain(getattr(settings, field)) for key, field in KEYS.items()}
     origins = {key: settings.origins.get(field, "default") for key, field in KEYS.items()}
-    if output == "json":
+    if output_format == "json":
         keys = {key: {"value": value, "origin": origins[key]} for key, value in values.items()}
-        return to_json({"schema": 1, "file": settings.path, "settings": keys}, 2)
+        sys.stdout.write(to_json({"schema": 1, "file": settings.path, "settings": keys}, 2))
+        return ExitCode.OK
     lines = [f"# settings: {sanitize(settings.path) if settings.path else 'no file'}"]
-    lines += [f"{key} = {_toml(value)}  # {sanitize(origins[key])}" for key, value in values.items()]
-    return sanitize_json("\n".join(lines) + "\n")  # TOML has the same escapes
+    lines += [f"{key} = {_to_toml(value)}  # {sanitize(origins[key])}" for key, value in values.items()]
+    sys.stdout.write(sanitize_json("\n".join(lines) + "\n"))  # TOML has the same escapes
+    return ExitCode.OK
 
 
 def _plain(value: Any) -> Any:
@@ -43,15 +61,9 @@ def _plain(value: Any) -> Any:
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def _toml(value: Any) -> str:
-    """A value in TOML; its strings are those of JSON."""
+def _to_toml(value: Any) -> str:
+    """Return a value in TOML, whose strings are those of JSON."""
     if isinstance(value, dict):
-        return _table(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value)
-
-
-def _table(value: Mapping[str, Any]) -> str:
-    entries = ", ".join(f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items())
-    return f"{{ {entries} }}" if entries else "{}"
+        entries = ", ".join(f"{json.dumps(key)} = {_to_toml(entry)}" for key, entry in value.items())
+        return f"{{ {entries} }}" if entries else "{}"
+    return f"[{', '.join(map(_to_toml, value))}]" if isinstance(value, list) else json.dumps(value)

@@ -1,136 +1,220 @@
-"""`apflint fix`, and `check --fix` and `--diff`: has findings mended, writes or shows what changes, and tells what was done."""
+"""`apflint fix`, and the fixes of `check --fix` and `check --diff`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
 
 from apflint import engine
 from apflint.budgets import MAX_FIXED_FINDINGS
+from apflint.cli.app import EDIT, app, examples
 from apflint.cli.changes import print_bytes, print_diff, say, write
-from apflint.cli.check import requested, show, status, wanted_reports
-from apflint.cli.progress import watched, working
+from apflint.cli.check_run import CheckRun, Output, exit_code_of, note_files_without_objects, print_report
+from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.options import (
+    FIXES,
+    OUTPUT,
+    BaselineFile,
+    ConfigFile,
+    Context,
+    Exclude,
+    ExitZero,
+    ExtendSelect,
+    Filenames,
+    ForceExclude,
+    Ignore,
+    Isolated,
+    Kubernetes,
+    Paths,
+    Select,
+    StdinFilename,
+    UnsafeFixes,
+    manifest_paths,
+    parse_patterns,
+    parse_selectors,
+)
+from apflint.cli.progress import show_progress, track_reading
 from apflint.edit.fixing import apply_fixes
 from apflint.edit.regressions import identity
-from apflint.inputs.selection import read_context, read_selection
+from apflint.errors import UserError
+from apflint.inputs.selection import Selection, read_context, read_selection
+from apflint.settings import resolve_settings
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from apflint.cli.check import Flags, Request
     from apflint.edit.fixing import Refusal
     from apflint.finding import Finding, Report, Skipped
     from apflint.inputs.selection import InputFile
 
 
-class _Outcome(NamedTuple):
-    """What was found in the files as they were, what became of them, and what could not be read or written."""
+@app.command(
+    rich_help_panel=EDIT,
+    epilog=examples(
+        ("preview the edits as a diff", "apflint fix --diff manifests/"),
+        ("edit the files", "apflint fix manifests/"),
+        ("fix the findings of one rule", "apflint fix --select APF101 manifests/"),
+        ("as a filter", "apflint fix - < old.yaml > new.yaml"),
+    ),
+)
+def fix(
+    paths: Paths = None,
+    filename: Filenames = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    stdin_filename: StdinFilename = None,
+    context: Context = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show the edits instead of making them.", rich_help_panel=FIXES)
+    ] = False,
+    unsafe_fixes: UnsafeFixes = False,
+    select: Select = None,
+    extend_select: ExtendSelect = None,
+    ignore: Ignore = None,
+    baseline: BaselineFile = None,
+    kubernetes: Kubernetes = None,
+    exit_zero: ExitZero = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show only refused fixes and errors.", rich_help_panel=OUTPUT)
+    ] = False,
+    config: ConfigFile = None,
+    isolated: Isolated = False,
+) -> int:
+    """Fix findings in the files, preserving comments, quotes and order.
 
+    A safe fix keeps the meaning of an object, or what it plainly should mean.
+    The result is checked again: a fix that does not remove its finding, or
+    leads to another one, is refused. For standard input (-), the result goes
+    to standard output.
+
+    Exits with 1 if a fix is refused, or if --diff shows edits.
+    """
+    settings = resolve_settings(
+        {
+            "select": parse_selectors(select),
+            "extend_select": parse_selectors(extend_select),
+            "ignore": parse_selectors(ignore),
+            "kubernetes": kubernetes,
+            "exclude": parse_patterns(exclude),
+            "context": tuple(context) if context else None,
+        },
+        config,
+        isolated=isolated,
+    )
+    selection = Selection(
+        manifest_paths(paths, filename),
+        settings.exclude,
+        force_exclude,
+        stdin_filename,
+        settings.context,
+        baseline,
+    )
+    outcome = _fix_files(CheckRun(selection, settings.to_options()), diff=diff, unsafe=unsafe_fixes)
+    if not quiet:
+        for finding in sorted(outcome.fixed, key=_order):
+            say(f"{_at(finding)}: {'would fix' if diff else 'fixed'} {finding.rule}: {_title(finding)}")
+        if not force_exclude:
+            note_files_without_objects(outcome.named, outcome.before)
+    for error in outcome.errors:
+        print_note(error)
+    _print_refusals(outcome, diff=diff)
+    if not quiet:
+        _print_summary(outcome, diff=diff, unsafe=unsafe_fixes, findings_shown=False)
+    if outcome.errors:
+        return ExitCode.ERROR
+    is_unfixed = outcome.refused or (diff and outcome.fixed)
+    return ExitCode.FINDINGS if is_unfixed and not exit_zero else ExitCode.OK
+
+
+def fix_and_check(run: CheckRun, output: Output, *, diff: bool, unsafe: bool) -> int:
+    """Run `check --fix` or `check --diff`. The exit code is that of the findings in the files as they are at the end."""
+    if not diff and not {"-", "/dev/stdin"}.isdisjoint(run.selection.paths):
+        raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
+    outcome = _fix_files(run, diff=diff, unsafe=unsafe)
+    if diff:
+        for error in outcome.errors:
+            print_note(error)
+        is_failed = outcome.errors or (run.require_objects and not outcome.before.objects)
+        exit_code = ExitCode.ERROR if is_failed else exit_code_of(outcome.before, output)
+    else:
+        report = engine.limit_findings(outcome.after)
+        exit_code = print_report(
+            report, output._replace(fix_command=""), outcome.errors, require_objects=run.require_objects
+        )
+    _print_refusals(outcome, diff=diff)
+    if not output.quiet:
+        _print_summary(outcome, diff=diff, unsafe=unsafe, findings_shown=not diff)
+    return exit_code
+
+
+class _Outcome(NamedTuple):
     before: Report
-    made: list[Finding]
-    """What was mended and written, or would be."""
+    """The findings in the files before fixing."""
+    fixed: list[Finding]
+    """Findings that were fixed, or would be."""
     refused: tuple[Refusal, ...]
     after: Report
-    """What is found in the files as they are now, or would be."""
-    failures: list[str]
+    """The findings in the files after fixing."""
+    errors: list[str]
+    """Messages about files that cannot be read or written."""
+    named: list[str]
+    """Names of the files that the command line names."""
 
 
-def command(paths: tuple[str, ...], asked: Mapping[str, object], flags: Flags) -> int:
-    """The whole of `apflint fix`; the exit status: 0, 1 where something that can be fixed is not, 2 for failures.
-
-    ValueError, fit to be shown, for what cannot be.
-    """
-    outcome = _mended(requested(paths, asked, flags), flags)
-    if not flags.quiet:
-        for found in sorted(outcome.made, key=_order):
-            say(f"{_at(found)}: {'would fix' if flags.diff else 'fixed'} {found.rule}: {_title(found)}")
-    for failure in outcome.failures:
-        say(f"apflint: {failure}")
-    _tell(outcome, flags)
-    if outcome.failures:
-        return 2
-    return int(bool(outcome.refused) or (flags.diff and bool(outcome.made)))
-
-
-def check(request: Request, flags: Flags) -> int:
-    """`check --fix` and `check --diff`; the exit status is that of what is found in the files as they are at the end."""
-    if flags.fix and flags.diff:
-        raise ValueError("--diff shows what --fix would do. Give one of the two.")
-    if flags.write_baseline:
-        raise ValueError("--write-baseline takes what is found as known, and --fix mends it. Give one of the two.")
-    if flags.diff and flags.reports:
-        raise ValueError("--report writes findings, and --diff shows changes in their place. Give one of the two.")
-    if flags.fix and not {"-", "/dev/stdin"}.isdisjoint(request.inputs.paths):
-        raise ValueError("--fix changes files. For standard input use `apflint fix -`, which prints the result.")
-    wanted = wanted_reports(request)
-    outcome = _mended(request, flags)
-    report = outcome.before if flags.diff else outcome.after
-    failed = flags.require_objects and not report.objects
-    if flags.diff:
-        for failure in outcome.failures:
-            say(f"apflint: {failure}")
-        _tell(outcome, flags)
-        return status(report, request.printing.fail_on, failed=bool(outcome.failures) or failed)
-    printing = request.printing._replace(fixes="")
-    result = show(
-        engine.limit_findings(report), printing, wanted, outcome.failures, require_objects=flags.require_objects
-    )
-    _tell(outcome, flags)
-    return result
-
-
-def _mended(request: Request, flags: Flags) -> _Outcome:
-    """Has everything mended in memory, then shows or writes it."""
-    failures: list[str] = []
-    context = [file.content for file in read_context(request.inputs, failures)]
-    inputs: dict[str, InputFile] = {}
+def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
+    """Fix findings in memory, then print the edits or write the files."""
+    selection = run.selection
+    errors: list[str] = []
     skipped: list[Skipped] = []
-    for one in read_selection(request.inputs, failures, skipped, watched):
-        if inputs.setdefault(one.name, one) is not one:
-            raise ValueError(f'"{one.name}" is the name of standard input and of a file. Fix them one after the other.')
-    judge = _judge(request, context, skipped)
-    before = dict(file.content for file in inputs.values())
-    with working(lambda: "Fixing") as start:
+    context = [file.content for file in read_context(selection, errors)]
+    files: dict[str, InputFile] = {}
+    for file in read_selection(selection, errors, skipped, track_reading):
+        if files.setdefault(file.name, file) is not file:
+            raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
+    check = _checker(run, context, skipped)
+    before = dict(file.content for file in files.values())
+    with show_progress(lambda: "Fixing") as start:
         start()
-        first = judge(before)
-        result = apply_fixes(before, judge, unsafe=flags.unsafe_fixes, first=first)
-    now = dict(result.inputs)
-    for name, one in inputs.items():
-        after = now[name] if one.may_hold_apf else one.data
-        if failure := _settle(one, after, request.inputs.paths, diff=flags.diff):
-            failures.append(failure)
-            now[name] = before[name]
-    settled = now == result.inputs
-    made = [found for found in result.fixed if settled or now[found.file] == result.inputs[found.file]]
-    return _Outcome(first, made, result.refused, result.report if settled else judge(now), failures)
+        first = check(before)
+        result = apply_fixes(before, check, unsafe=unsafe, first=first)
+    contents = dict(result.inputs)
+    for name, file in files.items():
+        after = contents[name] if file.may_hold_apf else file.data
+        if error := _print_or_write(file, after, selection.paths, diff=diff):
+            errors.append(error)
+            contents[name] = before[name]
+    all_written = contents == result.inputs
+    fixed = [finding for finding in result.fixed if contents[finding.file] == result.inputs[finding.file]]
+    named = [file.name for file in files.values() if file.path in selection.paths and file.path != "-"]
+    return _Outcome(first, fixed, result.refused, result.report if all_written else check(contents), errors, named)
 
 
-def _judge(
-    request: Request, context: list[tuple[str, bytes]], skipped: list[Skipped]
+def _checker(
+    run: CheckRun, context: list[tuple[str, bytes]], skipped: list[Skipped]
 ) -> Callable[[Mapping[str, bytes]], Report]:
-    """Checks inputs as `apflint check` would, but tells all there is, and leaves out what the baseline has."""
-    # Findings name places in the text of standard input, not in the templates of a rendered chart.
-    options = request.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
+    """Return the function that checks inputs as `apflint check` does, with all findings except those in the baseline."""
+    # Findings must refer to the text of standard input, not to the templates of a rendered chart.
+    options = run.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
 
-    partial = request.inputs.is_partial
-
-    def checked(inputs: Mapping[str, bytes]) -> Report:
+    def check(inputs: Mapping[str, bytes]) -> Report:
         report = engine.check(inputs.items(), options, context)
-        if partial:
+        if run.selection.is_partial:
             report = _without_fixes_that_need_all_files(report)
         return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 
-    if request.baseline is None:
-        return checked
+    if run.selection.baseline is None:
+        return check
     from apflint.baseline import compare
     from apflint.inputs.baseline_file import read_baseline
 
-    entries, rules = read_baseline(request.baseline.path), request.options.rules
-    return lambda inputs: compare(checked(inputs), entries, rules).report
+    entries, rules = read_baseline(run.selection.baseline), run.options.rules
+    return lambda inputs: compare(check(inputs), entries, rules).report
 
 
 def _without_fixes_that_need_all_files(report: Report) -> Report:
-    """Drop the fixes of findings that other files may refute: of a suppression, for example, that suppresses nothing here."""
+    """Drop the fixes of findings that other files may refute, such as of a suppression that is unused in this file."""
     from apflint.inputs.project import depends_on_others
 
     return report._replace(
@@ -141,46 +225,46 @@ def _without_fixes_that_need_all_files(report: Report) -> Report:
     )
 
 
-def _settle(one: InputFile, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
-    """Shows or writes what became of an input; a sentence without its end where that cannot be."""
+def _print_or_write(file: InputFile, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
+    """Print or write the new content of a file. Return a message if that fails."""
     if diff:
-        if after != one.data:
-            print_diff(one.name, one.data, after)
+        if after != file.data:
+            print_diff(file.name, file.data, after)
         return None
-    if one.path in ("-", "/dev/stdin"):
+    if file.path in ("-", "/dev/stdin"):
         print_bytes(after)
         return None
-    reason = write(one.path, one.data, after, named) if after != one.data else None
-    return f"{one.name}: not written: {reason}" if reason else None
+    reason = write(file.path, file.data, after, named) if after != file.data else None
+    return f"{file.name}: not written: {reason}" if reason else None
 
 
-def _tell(outcome: _Outcome, flags: Flags) -> None:
-    """What was refused, and how many were fixed."""
-    now = {} if flags.diff else {identity(found): found for found in outcome.after.findings}
-    for refused, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
-        found = now.get(identity(refused), refused)  # where it is in the files as they are by now
-        say(f"{_at(found)}: not fixed: {found.rule} ({_title(found)}): {reason}")
-    if flags.quiet:
-        return
+def _print_refusals(outcome: _Outcome, *, diff: bool) -> None:
+    current = {} if diff else {identity(finding): finding for finding in outcome.after.findings}
+    for finding, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
+        moved = current.get(identity(finding), finding)  # with its line after fixing
+        say(f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}")
+
+
+def _print_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_shown: bool) -> None:
     parts = []
-    if outcome.made:
-        files = pluralize(len({found.file for found in outcome.made}), "file")
-        parts.append(f"{'would fix' if flags.diff else 'fixed'} {pluralize(len(outcome.made), 'finding')} in {files}")
+    if outcome.fixed:
+        files = pluralize(len({finding.file for finding in outcome.fixed}), "file")
+        parts.append(f"{'would fix' if diff else 'fixed'} {pluralize(len(outcome.fixed), 'finding')} in {files}")
     if outcome.refused:
         parts.append(f"{pluralize(len(outcome.refused), 'finding')} not fixed")
-    if not parts and outcome.failures and not outcome.before.files:
-        return  # nothing was read, and that is told
+    if not parts and outcome.errors and not outcome.before.files:
+        return  # no input was readable
     if not parts:
-        parts.append("nothing was fixed" if outcome.failures else "nothing to fix")
-    left = outcome.after.findings
-    unsafe = sum(found.fix is not None and not found.fix.safe for found in left)
-    if unsafe and not flags.unsafe_fixes:
-        number = f"{unsafe} more" if outcome.made else pluralize(unsafe, "finding")
+        parts.append("nothing was fixed" if outcome.errors else "nothing to fix")
+    remaining = outcome.after.findings
+    unsafe_count = sum(finding.fix is not None and not finding.fix.safe for finding in remaining)
+    if unsafe_count and not unsafe:
+        number = f"{unsafe_count} more" if outcome.fixed else pluralize(unsafe_count, "finding")
         parts.append(f"{number} with --unsafe-fixes")
-    others = sum(found.fix is None and found.severity != "info" for found in left)
-    if others and not flags.fix:  # `check --fix` has shown them
+    others = sum(finding.fix is None and finding.severity != "info" for finding in remaining)
+    if others and not findings_shown:
         parts.append(f"{pluralize(others, 'finding')} without a fix: apflint check")
-    say(f"apflint: {'; '.join(parts)}")
+    print_note("; ".join(parts))
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:

@@ -1,41 +1,73 @@
-"""`apflint graph`: reads the manifests and prints the configuration as a picture."""
+"""`apflint graph`."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Annotated, Literal
 
-from apflint.cli.outcome import note
+import typer
+
+from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.options import (
+    OUTPUT,
+    ConfigFile,
+    Filenames,
+    Isolated,
+    Kubernetes,
+    NoDefaults,
+    Paths,
+    ServerConcurrency,
+    cluster_options,
+    manifest_paths,
+)
 from apflint.graph.build import build_picture, find_unreachable
 from apflint.inputs.cluster import read_cluster, read_configuration
 
-if TYPE_CHECKING:
-    from apflint.inputs.cluster import ClusterOptions
 
-
-def run(paths: tuple[str, ...], cluster: ClusterOptions, output: str) -> int:
-    """Prints the picture as `mermaid`, `dot`, `svg` or `html`.
-
-    A single path may be `defaults:1.33`. ValueError, fit to be shown, for a release or a path that is none.
-    """
-    known = read_configuration(paths[0], cluster, note) if len(paths) == 1 else read_cluster(paths, cluster, note)
-    drawn = build_picture(known, find_unreachable(known.configuration))
-    # Each writer is loaded only where it is asked for.
-    if output == "dot":
-        from apflint.graph.dot import render
-    elif output == "svg":
-        from apflint.graph.svg import render
-    elif output == "html":
-        from apflint.graph.page import render
+@app.command(
+    rich_help_panel=ANALYZE,
+    epilog=examples(
+        ("Mermaid, which GitHub and GitLab draw in Markdown", "apflint graph manifests/"),
+        ("a page for the browser", "apflint graph --format html manifests/ > apf.html"),
+        ("with Graphviz", "apflint graph --format dot manifests/ | dot -Tpdf > apf.pdf"),
+        ("the built-in objects of a release", "apflint graph defaults:1.36"),
+    ),
+)
+def graph(
+    paths: Paths = None,
+    filename: Filenames = None,
+    kubernetes: Kubernetes = None,
+    no_defaults: NoDefaults = False,
+    server_concurrency: ServerConcurrency = None,
+    output_format: Annotated[
+        Literal["mermaid", "dot", "svg", "html"],
+        typer.Option("--format", help="Output format; dot is for Graphviz.", rich_help_panel=OUTPUT),
+    ] = "mermaid",
+    config: ConfigFile = None,
+    isolated: Isolated = False,
+) -> int:
+    """Draw FlowSchemas in matching order, and the seats of their priority levels."""
+    named = manifest_paths(paths, filename)
+    options = cluster_options(kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated)
+    if len(named) == 1:
+        known = read_configuration(named[0], options, print_note)
     else:
-        from apflint.graph.mermaid import is_too_large, render
+        known = read_cluster(named, options, print_note)
+    drawing = build_picture(known, find_unreachable(known.configuration))
+    match output_format:
+        case "dot":
+            from apflint.graph.dot import render
+        case "svg":
+            from apflint.graph.svg import render
+        case "html":
+            from apflint.graph.page import render
+        case "mermaid":
+            from apflint.graph.mermaid import is_too_large, render
 
-        text = render(drawn)
-        if is_too_large(text):
-            sys.stderr.write(
-                "apflint: GitHub and others draw no Mermaid diagram of this size. Take --format html, svg or dot\n"
-            )
-        sys.stdout.write(text)
-        return 0
-    sys.stdout.write(render(drawn))
-    return 0
+            if is_too_large(render(drawing)):
+                print_note(
+                    "GitHub and others do not draw a Mermaid diagram of this size. Use --format html, svg or dot"
+                )
+    sys.stdout.write(render(drawing))
+    return ExitCode.OK

@@ -1,126 +1,182 @@
-"""`apflint migrate`: reads the files, has them migrated, shows the difference or writes it, and tells what was done."""
+"""`apflint migrate`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import typer
+
+from apflint.cli import completers
+from apflint.cli.app import EDIT, app, examples
 from apflint.cli.changes import print_bytes, print_diff, say, write
+from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.options import (
+    CLUSTER,
+    FIXES,
+    ConfigFile,
+    Exclude,
+    ExitZero,
+    Filenames,
+    ForceExclude,
+    Isolated,
+    Kubernetes,
+    Paths,
+    manifest_paths,
+    parse_patterns,
+)
 from apflint.edit.files import decode
-from apflint.edit.migrate import migrate
+from apflint.edit.migrate import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, parse_api_version, parse_release_range
 from apflint.errors import UserError
-from apflint.inputs import discovery, reading
+from apflint.inputs.discovery import FoundFile, discover_files
 from apflint.inputs.patches import REASON, Patches
+from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
+from apflint.inputs.selection import describe_files_without_objects
 from apflint.load.source import Source
-from apflint.releases import Release, parse_release
 from apflint.settings import resolve_settings
-from apflint.settings.patterns import Patterns
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.edit.migrate import Migration
     from apflint.edit.migration_target import Target
+    from apflint.releases import Release
 
 
-class Wanted(NamedTuple):
-    """What the command line asks for."""
+@app.command(
+    rich_help_panel=EDIT,
+    epilog=examples(
+        ("preview the edits as a diff", "apflint migrate --to v1 --diff manifests/"),
+        ("edit the files", "apflint migrate --to v1 manifests/"),
+        ("before an upgrade: a version that all these releases serve", "apflint migrate --range 1.26..1.31 old.yaml"),
+        ("as a filter", "apflint migrate --to v1 - < old.yaml > new.yaml"),
+    ),
+)
+def migrate(
+    paths: Paths = None,
+    filename: Filenames = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="V",
+            autocompletion=completers.complete_api_versions,
+            help="API version, v1alpha1 to v1.",
+            show_default="the newest that the releases serve",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    kubernetes: Kubernetes = None,
+    releases: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="X.Y..X.Z",
+            help="Choose a version that all these releases serve.",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show the edits instead of making them.", rich_help_panel=FIXES)
+    ] = False,
+    accept_changes: Annotated[
+        bool,
+        typer.Option("--accept-changes", help="Migrate objects whose meaning changes, too.", rich_help_panel=FIXES),
+    ] = False,
+    exit_zero: ExitZero = False,
+    config: ConfigFile = None,
+    isolated: Isolated = False,
+) -> int:
+    """Move manifests to a later API version without changing their meaning.
 
-    paths: tuple[str, ...]
-    to: str | None = None
-    kubernetes: str | None = None
-    span: str | None = None
-    write: bool = False
-    diff: bool = False
-    accept_changes: bool = False
-    exclude: tuple[str, ...] | None = None
-    force_exclude: bool = False
-    config: str | None = None
-    isolated: bool = False
+    Comments, quotes and order are preserved. An object that would have another
+    meaning is refused, and its file stays unchanged. For standard input (-),
+    the result goes to standard output.
 
-
-def run(wanted: Wanted) -> int:
-    """Migrates; the exit status: 0, 1 where something was refused, 2 where something could not be read or written.
-
-    ValueError, fit to be shown, where the target is none, or for settings that are wrong.
+    Exits with 1 if an object is refused.
     """
-    exclude = Patterns(wanted.exclude) if wanted.exclude else None
-    settings = resolve_settings({"exclude": exclude}, wanted.config, isolated=wanted.isolated)
-    if wanted.kubernetes is not None and wanted.span is not None:
-        raise UserError("--kubernetes names one release, --range several. Use one of them.")
-    version = parse_api_version(wanted.to) if wanted.to is not None else None
-    releases: tuple[Release, ...] = ()
-    if wanted.span is not None:
-        releases = parse_release_range(wanted.span)
-    elif wanted.kubernetes is not None:
-        releases = (parse_release(wanted.kubernetes),)
+    settings = resolve_settings({"exclude": parse_patterns(exclude)}, config, isolated=isolated)
+    if kubernetes is not None and releases is not None:
+        raise UserError("--kubernetes and --range cannot be combined")
+    version = parse_api_version(to) if to is not None else None
+    target_releases: tuple[Release, ...] = ()
+    if releases is not None:
+        target_releases = parse_release_range(releases)
+    elif kubernetes is not None:
+        target_releases = (kubernetes,)
     elif version is None:
-        releases = (settings.kubernetes,)
-    target = choose_target(version, releases)
-    status, moved, seen = 0, 0, 0
-    patches = Patches()
-    for found in discovery.discover_files(wanted.paths, settings.exclude, wanted.force_exclude):
-        data = reading.read_file(found)
-        if isinstance(data, reading.Unreadable):
-            say(f"apflint: {found.name}: {data.reason}")
-            status = 2
+        target_releases = (settings.kubernetes,)
+    target = choose_target(version, target_releases)
+    named = manifest_paths(paths, filename)
+    exit_code, moved, migrated_files = 0, 0, 0
+    patches, empty = Patches(), list[str]()
+    for file in discover_files(named, settings.exclude, force_exclude):
+        data = read_file(file)
+        if isinstance(data, Unreadable):
+            print_note(f"{file.name}: {data.reason}")
+            exit_code = ExitCode.ERROR
             continue
-        standard_input = found.path in ("-", "/dev/stdin")
-        if not standard_input and not reading.may_hold_apf(data):
+        is_stdin = file.path in ("-", "/dev/stdin")
+        if not is_stdin and not may_hold_apf(data):
+            if file.path in named and not force_exclude:
+                empty.append(file.name)
             continue
-        if not standard_input and found.path in patches:
-            say(f"{found.name}: not migrated: {REASON}")
+        if not is_stdin and file.path in patches:
+            say(f"{file.name}: not migrated: {REASON}")
             continue
-        result = _one(found, data, target, wanted, to_output=standard_input and not wanted.diff)
-        status = max(status, result.status)
+        result = _migrate_file(file, data, target, named, accept_changes=accept_changes, diff=diff)
+        exit_code = max(exit_code, result.exit_code)
         moved += result.moved
-        seen += 1
-    if seen or not status:
-        say(_summary(moved, seen, target, wanted))
-    return status
+        migrated_files += 1
+    for note in describe_files_without_objects(empty):
+        print_note(note)
+    if migrated_files:
+        first, last = target.releases[0].name, target.releases[-1].name
+        kubernetes_names = f"Kubernetes {first}" + (f" to {last}" if last != first else "")
+        verb = "would be moved" if diff else "moved"
+        print_note(f"{pluralize(moved, 'object')} {verb} to {target.version} for {kubernetes_names}")
+    elif not exit_code:
+        print_note("no FlowSchema and no PriorityLevelConfiguration found")
+    return ExitCode.OK if exit_zero and exit_code == ExitCode.FINDINGS else exit_code
 
 
 class _Result(NamedTuple):
-    status: int
+    exit_code: int
     moved: int
+    """Number of objects."""
 
 
-def _one(found: discovery.FoundFile, data: bytes, target: Target, wanted: Wanted, *, to_output: bool) -> _Result:
+def _migrate_file(
+    file: FoundFile, data: bytes, target: Target, named: tuple[str, ...], *, accept_changes: bool, diff: bool
+) -> _Result:
+    """Migrate a file, and print or write the result."""
     try:
         text, encoding = decode(data)
     except UnicodeDecodeError:
-        say(f"apflint: {found.name}: This is no text file.")
-        return _Result(2, 0)
-    migration = migrate(Source(found.name, text), target, accept_changes=wanted.accept_changes)
-    _tell(found.name, migration)
+        print_note(f"{file.name}: not a text file")
+        return _Result(ExitCode.ERROR, 0)
+    migration = migrate_source(Source(file.name, text), target, accept_changes=accept_changes)
+    _print_remarks(file.name, migration)
     after = encoding.encode(migration.text)
-    status = int(migration.is_refused)
-    if to_output:
+    if diff:
+        if after != data:
+            print_diff(file.name, data, after)
+    elif file.path in ("-", "/dev/stdin"):
         print_bytes(after)
-    elif after != data and (wanted.diff or not wanted.write):
-        print_diff(found.name, data, after)
-    to_file = wanted.write and not to_output and found.path != "-" and after != data
-    if to_file and (reason := write(found.path, data, after, wanted.paths)):
-        say(f"apflint: {found.name}: not written: {reason}")
-        return _Result(2, 0)
-    moved = 0 if migration.is_refused else sum(remark.kind == "migrated" for remark in migration.remarks)
-    return _Result(status, moved)
+    elif after != data and (reason := write(file.path, data, after, named)):
+        print_note(f"{file.name}: not written: {reason}")
+        return _Result(ExitCode.ERROR, 0)
+    if migration.is_refused:
+        return _Result(ExitCode.FINDINGS, 0)
+    return _Result(ExitCode.OK, sum(remark.kind == "migrated" for remark in migration.remarks))
 
 
-def _tell(name: str, migration: Migration) -> None:
+def _print_remarks(name: str, migration: Migration) -> None:
     for remark in migration.remarks:
         if remark.kind == "migrated" and migration.is_refused:
-            continue  # nothing in this file was
-        word = "refused: " if remark.kind == "refused" else ""
-        of = f"{remark.object}: " if remark.object else ""
-        say(f"{name}:{remark.line}: {word}{of}{remark.message}")
+            continue  # the file stays unchanged
+        prefix = "refused: " if remark.kind == "refused" else ""
+        owner = f"{remark.object}: " if remark.object else ""
+        say(f"{name}:{remark.line}: {prefix}{owner}{remark.message}")
     if migration.is_refused:
-        say(f"{name}: not changed, because of what was refused")
-
-
-def _summary(moved: int, seen: int, target: Target, wanted: Wanted) -> str:
-    first, last = target.releases[0].name, target.releases[-1].name
-    where = f"Kubernetes {first}" + (f" to {last}" if last != first else "")
-    objects = "1 object" if moved == 1 else f"{moved} objects"
-    done = "" if wanted.write or set(wanted.paths) == {"-"} or not moved else "; nothing was written, --write does"
-    if not seen:
-        return "apflint: no FlowSchema and no PriorityLevelConfiguration found"
-    return f"apflint: {objects} moved to {target.version} for {where}{done}"
+        say(f"{name}: not changed, because an object was refused")

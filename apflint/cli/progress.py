@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PATIENCE = 1.0  # seconds
+DELAY_SECONDS = 1.0
 
 
 @contextmanager
-def working(label: Callable[[], str]) -> Iterator[Callable[[], None]]:
-    """Show what a run is doing, from one second after the start of the work on, if standard error is a terminal.
+def show_progress(label: Callable[[], str]) -> Iterator[Callable[[], None]]:
+    """Show what a run is doing, starting one second after the start of the work, if standard error is a terminal.
 
-    Yields the function that starts the work; before that nothing is shown. The line is erased at the end.
+    Yields the function that starts the work; nothing is shown before. The line is erased at the end.
     """
     if not (sys.stderr and sys.stderr.isatty()):
         yield lambda: None
@@ -46,7 +46,7 @@ def _show(label: Callable[[], str], done: Event) -> None:
     """Write the label and the seconds, once a second, until the work is done."""
     started = time.monotonic()
     shown = False
-    while not done.wait(_PATIENCE):
+    while not done.wait(DELAY_SECONDS):
         sys.stderr.write(f"\r{label()} ({time.monotonic() - started:.0f} s) ...")
         sys.stderr.flush()
         shown = True
@@ -55,36 +55,16 @@ def _show(label: Callable[[], str], done: Event) -> None:
         sys.stderr.flush()
 
 
-def followed(items: Iterable[T], action: Callable[[], None]) -> Iterator[T]:
+def track_reading(files: Sequence[T]) -> Iterator[T]:
+    """Yield the files, and show how many are read."""
+    read = 0
+    with show_progress(lambda: f"Reading file {read + 1} of {len(files)}") as start:
+        start()
+        for read, file in enumerate(files):  # noqa: B007  # the label shows the number
+            yield file
+
+
+def call_at_end(items: Iterable[T], action: Callable[[], None]) -> Iterator[T]:
     """Yield the items, then call `action`."""
     yield from items
     action()
-
-
-def watched(items: Sequence[T]) -> Iterator[T]:
-    """The items, one by one; from the second second on with a bar, where standard error is a terminal."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    started = time.monotonic()
-    rest = iter(items)
-    done = 0
-    for item in rest:
-        yield item
-        done += 1
-        if time.monotonic() - started > _PATIENCE:
-            break
-    if done < len(items):
-        yield from _with_bar(rest, done, len(items))
-
-
-def _with_bar(rest: Iterator[T], done: int, total: int) -> Iterator[T]:
-    from rich.console import Console  # only slow runs see it
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("Reading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("files", total=total, completed=done)
-        for item in rest:
-            yield item
-            bar.advance(task)

@@ -1,35 +1,66 @@
-"""`apflint schema`: the JSON Schema of a kind, or of a file of apflint's own."""
+"""`apflint schema`."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+from typing import Annotated, Literal
 
-from apflint.load.document import KINDS
+import typer
+
+from apflint.cli.app import INTEGRATE, app, examples
+from apflint.cli.completers import complete_api_versions
+from apflint.cli.exit_codes import ExitCode
+from apflint.errors import UserError
 from apflint.package_data import find_data_directory
 from apflint.releases import API_VERSIONS
 from apflint.schema import load_schema
 from apflint.wording import join_words, quote, suggest
 
+Name = Literal[
+    "FlowSchema",
+    "PriorityLevelConfiguration",
+    "FlowSchemaList",
+    "PriorityLevelConfigurationList",
+    "config",
+    "test",
+    "report",
+]
 FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report": "apflint-report.json"}
-"""Name -> the schema of settings, of policy tests, and of the output of `check --format json`."""
-_KINDS = (*KINDS, *(f"{kind}List" for kind in KINDS))
+"""Schemas of apflint's own files: settings, policy tests, and the output of `check --format json`."""
 
 
-def show(kind: str, version: str) -> str:
-    """The schema as JSON text; `version` is for kinds of Kubernetes. ValueError, fit to be shown, for what is unknown."""
-    import json
-
-    if kind in FILES:
-        with open(os.path.join(find_data_directory("schemas"), FILES[kind]), encoding="utf-8") as file:
-            return file.read()
-    if kind not in _KINDS:
-        known = (*_KINDS, *FILES)
-        raise ValueError(
-            f"{quote(kind)} is no kind of API Priority and Fairness, and no file of apflint: {join_words(known)}."
-            f"{suggest(kind, known)}"
-        )
-    version = version.rpartition("/")[2]
-    versions = [life.name for life in API_VERSIONS]
+@app.command(
+    rich_help_panel=INTEGRATE,
+    epilog=examples(
+        ("into a file for the editor's settings", "apflint schema FlowSchema > flowschema.json"),
+        (
+            "of an older API version",
+            "apflint schema PriorityLevelConfiguration --api-version v1beta3 > levels.json",
+        ),
+        ("of apflint.toml", "apflint schema config > apflint-config.json"),
+    ),
+)
+def schema(
+    name: Annotated[
+        Name,
+        typer.Argument(help="A kind, config (apflint.toml), test (policy tests), or report (check --format json)."),
+    ],
+    api_version: Annotated[
+        str, typer.Option(metavar="V", autocompletion=complete_api_versions, help="API version, v1alpha1 to v1.")
+    ] = "v1",
+) -> int:
+    """Print a JSON Schema, for completion and validation in editors."""
+    if name in FILES:
+        with open(os.path.join(find_data_directory("schemas"), FILES[name]), encoding="utf-8") as file:
+            sys.stdout.write(file.read())
+        return ExitCode.OK
+    version = api_version.rpartition("/")[2]
+    versions = [known.name for known in API_VERSIONS]
     if version not in versions:
-        raise ValueError(f"{quote(version)} is no API version: {join_words(versions)}.{suggest(version, versions)}")
-    return json.dumps(load_schema(kind, version), indent=2, ensure_ascii=False) + "\n"
+        raise UserError(
+            f"unknown API version {quote(version)}: use {join_words(versions)}.{suggest(version, versions)}"
+        )
+    sys.stdout.write(json.dumps(load_schema(name, version), indent=2, ensure_ascii=False) + "\n")
+    return ExitCode.OK

@@ -1,13 +1,27 @@
-"""`apflint test`: reads suites and the manifests that they are about, runs them, prints what holds and what does not."""
+"""`apflint test`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from apflint.cli.outcome import note
-from apflint.cli.progress import working
+import typer
+
+from apflint.cli.app import LINT, app, examples
+from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.options import (
+    INPUT,
+    OUTPUT,
+    Color,
+    ConfigFile,
+    ExitZero,
+    Isolated,
+    Kubernetes,
+    ServerConcurrency,
+    cluster_options,
+)
+from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.inputs.cluster import ClusterOptions, read_cluster
@@ -15,112 +29,132 @@ from apflint.inputs.discovery import discover_files
 from apflint.inputs.reading import Unreadable, read_file
 from apflint.load.source import STDIN
 from apflint.location import Span
+from apflint.output.policy import json, junit, text
 from apflint.policy.fields import Mistake
 from apflint.policy.parser import parse_suite
 from apflint.policy.results import FileResult, Run
-from apflint.releases import NEWEST, SERVER_CONCURRENCY
+from apflint.policy.running import Runner
+from apflint.settings import resolve_settings
 
 if TYPE_CHECKING:
     from apflint.load.source import Source
     from apflint.policy.expectation import Suite
 
-_START = Span(1, 1, 1, 1)
+_START_OF_FILE = Span(1, 1, 1, 1)
 
 
-class Overrides(NamedTuple):
-    """What the command line says in place of the suites; None or empty: what they say."""
+@app.command(
+    rich_help_panel=LINT,
+    epilog=examples(
+        ("one suite", "apflint test apf-test.yaml"),
+        ("all suites, for a CI system", "apflint test --format junit policy/*.yaml > results.xml"),
+        ("the same suite for another release", "apflint test --kubernetes 1.33 apf-test.yaml"),
+    ),
+)
+def test(
+    suites: Annotated[list[str], typer.Argument(metavar="FILE...", help="Test suites in YAML or JSON; or -.")],
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="PATH",
+            help="Manifests to test instead of those that the suites name; repeatable.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    kubernetes: Kubernetes = None,
+    server_concurrency: ServerConcurrency = None,
+    output_format: Annotated[
+        Literal["text", "json", "junit"], typer.Option("--format", help="Output format.", rich_help_panel=OUTPUT)
+    ] = "text",
+    exit_zero: ExitZero = False,
+    color: Color = "auto",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show only failed tests.", rich_help_panel=OUTPUT)
+    ] = False,
+    config: ConfigFile = None,
+    isolated: Isolated = False,
+) -> int:
+    """Run policy tests: example requests, and properties proven for all requests.
 
-    manifests: tuple[str, ...] = ()
-    kubernetes: str | None = None
-    server_concurrency: int | None = None
+    A failed test is shown with a request that proves it.
 
-
-def run(paths: tuple[str, ...], overrides: Overrides, output: str, color: str, *, quiet: bool) -> int:
-    """Runs suites and prints; the exit status. ValueError, fit to be shown, for options that cannot be."""
-    if "-" in paths and "-" in overrides.manifests:
-        raise ValueError("standard input can be the suite or the manifests, not both")
-    if overrides.kubernetes is not None:
-        from apflint.releases import parse_release
-
-        parse_release(overrides.kubernetes)
-    if overrides.server_concurrency is not None and overrides.server_concurrency < 1:
-        raise ValueError(
-            f'the server concurrency limit must be at least 1, and "{overrides.server_concurrency}" is not'
-        )
-    with working(lambda: "Testing") as start:
+    Exits with 1 if a test fails.
+    """
+    manifests = tuple(filename or ())
+    if "-" in suites and "-" in manifests:
+        raise UserError("standard input cannot be both the suite and the manifests")
+    resolve_settings(config=config, isolated=isolated)  # reports a mistake in the settings once, not for each suite
+    options = cluster_options(kubernetes, server_concurrency, config=config, isolated=isolated)
+    with show_progress(lambda: "Testing") as start:
         start()
-        result = Run(tuple(_tested(path, overrides) for path in paths))
-    _print(result, output, color, quiet=quiet)
-    return result.status
-
-
-def _print(result: Run, output: str, color: str, *, quiet: bool) -> None:
-    from apflint.output.policy import text
-
-    for tested in result.files:
-        sys.stderr.write(text.render_mistakes(tested, style(color, sys.stderr)))
-    if output == "json":
-        from apflint.output.policy import json
-
+        result = Run(tuple(_test_file(path, manifests, options) for path in suites))
+    for file in result.files:
+        sys.stderr.write(text.render_mistakes(file, style(color, sys.stderr)))
+    if output_format == "json":
         sys.stdout.write(json.render(result))
-    elif output == "junit":
-        from apflint.output.policy import junit
-
+    elif output_format == "junit":
         sys.stdout.write(junit.render(result))
     else:
         sys.stdout.write(text.render(result, style(color, quiet=quiet)))
         if not quiet:
             sys.stderr.write(text.render_summary(result))
+    return ExitCode.OK if exit_zero and result.status == ExitCode.FINDINGS else result.status
 
 
-def _tested(path: str, overrides: Overrides) -> FileResult:
-    """What came of one file. Whatever is wrong with it does not keep others from being tested."""
+def _test_file(path: str, manifests: tuple[str, ...], options: ClusterOptions) -> FileResult:
+    """Run a suite. A mistake in its file is part of the result, so that other suites are tested as well."""
     if path != "-" and os.path.isdir(path):
         return _untested(path, None, f"{path}: this is a directory: name the suites in it")
-    found = next(iter(discover_files((path,))))
-    data = read_file(found)
+    file = next(iter(discover_files((path,))))
+    data = read_file(file)
     if isinstance(data, Unreadable):
-        return _untested(found.name, None, f"{found.name}: {data.reason}")
-    reading = parse_suite(found.name, data)
+        return _untested(file.name, None, f"{file.name}: {data.reason}")
+    reading = parse_suite(file.name, data)
     if reading.suite is None:
-        return FileResult(found.name, reading.source, "", (), (), reading.mistakes)
-    return _run(found.name, reading.source, reading.suite, overrides)
+        return FileResult(file.name, reading.source, "", (), (), reading.mistakes)
+    return _run_suite(file.name, reading.source, reading.suite, manifests, options)
 
 
-def _run(name: str, source: Source, suite: Suite, overrides: Overrides) -> FileResult:
+def _run_suite(
+    name: str, source: Source, suite: Suite, manifests: tuple[str, ...], options: ClusterOptions
+) -> FileResult:
     document = suite.document
-    paths = overrides.manifests or _manifests(name, suite)
+    paths = manifests or _manifests_of(suite, name)
     if paths is None:
-        message = "which manifests is this about? Name them with `manifests: [PATH]`, or with -f PATH; `manifests: []` is a fresh server"
+        message = (
+            "no manifests given: name them with `manifests: [PATH]`, or with -f PATH; `manifests: []` is a new cluster"
+        )
         return _untested(name, source, message, document.span(()))
-    if not overrides.manifests and (stream := next(filter(_is_stream, paths), None)):
-        message = f'"{stream}" is a stream or a device: a suite names regular files and directories. Pass it with -f'
+    if not manifests and (stream := next(filter(_is_stream, paths), None)):
+        message = f'"{stream}" is a stream or a device, and suites can only name files and directories: use -f {stream}'
         return _untested(name, source, message, document.span(("manifests",)))
-    kubernetes = overrides.kubernetes or (suite.release or NEWEST).name
+    if options.kubernetes is None and suite.release is not None:
+        options = options._replace(kubernetes=suite.release)
+    if options.server_concurrency is None:
+        options = options._replace(server_concurrency=suite.server_concurrency)
     try:
-        known = read_cluster(paths, ClusterOptions(kubernetes), note)
+        known = read_cluster(paths, options, print_note)
     except UserError as error:
-        if overrides.manifests:
-            raise  # it is the command line that is wrong
+        if manifests:
+            raise  # the mistake is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
-    from apflint.policy.running import Runner
-
-    seats = overrides.server_concurrency or suite.server_concurrency or SERVER_CONCURRENCY
-    runner = Runner(suite, known.configuration, known.release, seats)
+    runner = Runner(suite, known.configuration, known.release, known.limits.server_concurrency)
     return FileResult(name, source, known.release.name, paths, tuple(runner.run()))
 
 
-def _manifests(name: str, suite: Suite) -> tuple[str, ...] | None:
-    """Paths from where we are: those of a suite are relative to its folder."""
+def _manifests_of(suite: Suite, name: str) -> tuple[str, ...] | None:
+    """Return the paths of a suite's manifests, which are relative to the suite, or None if it names none."""
     if suite.manifests is None:
         return None
-    folder = "" if name == STDIN else os.path.dirname(name)
-    return tuple(os.path.normpath(os.path.join(folder, path)) for path in suite.manifests)
+    directory = "" if name == STDIN else os.path.dirname(name)
+    return tuple(os.path.normpath(os.path.join(directory, path)) for path in suite.manifests)
 
 
 def _is_stream(path: str) -> bool:
     return path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/"))
 
 
-def _untested(name: str, source: Source | None, message: str, span: Span = _START) -> FileResult:
+def _untested(name: str, source: Source | None, message: str, span: Span = _START_OF_FILE) -> FileResult:
     return FileResult(name, source, "", (), (), (Mistake(message, span),))

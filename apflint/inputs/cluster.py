@@ -9,7 +9,7 @@ from apflint.effective import Assumptions, Effective
 from apflint.engine import Options, load_inputs, report
 from apflint.errors import UserError
 from apflint.inputs.discovery import discover_files, is_dangling
-from apflint.inputs.selection import read_files
+from apflint.inputs.selection import collect_named, describe_files_without_objects, read_files
 from apflint.releases import parse_release
 from apflint.settings import resolve_settings
 from apflint.workspace import build_workspace
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Skipped
     from apflint.inputs.discovery import FoundFile
     from apflint.load import Loaded
+    from apflint.releases import Release
 
     Warn = Callable[[str], object]
     """Receives warnings about manifests that are not used as they are written."""
@@ -32,7 +33,7 @@ _DUPLICATE = "APF402"
 class ClusterOptions(NamedTuple):
     """What the command line says about a cluster. The settings of the project apply where a value is None."""
 
-    kubernetes: str | None = None
+    kubernetes: Release | None = None
     server_concurrency: int | None = None
     defaults: bool = True
     """Whether the built-in objects of the release are part of the configuration."""
@@ -45,10 +46,9 @@ class ClusterOptions(NamedTuple):
 def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> Effective:
     """Read the user's manifests as a cluster would have them, and warn about objects that the API server rejects.
 
-    Raises UserError for an unknown release, invalid settings, or a path that cannot be read.
+    Raises UserError for invalid settings, or a path that cannot be read.
     """
-    kubernetes = parse_release(options.kubernetes) if options.kubernetes is not None else None
-    command_line = {"kubernetes": kubernetes, "server_concurrency": options.server_concurrency}
+    command_line = {"kubernetes": options.kubernetes, "server_concurrency": options.server_concurrency}
     settings = resolve_settings(command_line, options.config, isolated=options.isolated)
     named = tuple(paths)
 
@@ -58,10 +58,17 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
         warn(f"{file.name}: {reason} It is not used")
 
     patches: list[Skipped] = []
+    named_files: list[str] = []
     files = read_files(discover_files(named, settings.exclude), report_error, patches)
-    loaded = load_inputs(file.content for file in files if file.may_hold_apf)
+    loaded = load_inputs(file.content for file in collect_named(files, named, named_files) if file.may_hold_apf)
     if patches:
         warn("patches among the manifests are not used: build the kustomization first")
+    nonempty = {
+        *(file.file for file in patches),
+        *(part.source.name for part in loaded if part.documents or part.problems),
+    }
+    for note in describe_files_without_objects([name for name in named_files if name not in nonempty]):
+        warn(note)
     assumptions = Assumptions(server_concurrency=settings.server_concurrency, defaults=options.defaults)
     known = Effective(build_workspace(loaded, settings.kubernetes), assumptions)
     _warn_about_rejections(loaded, known, warn)
@@ -72,7 +79,7 @@ def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effect
     """Read a path as `read_cluster` does, or `defaults:1.33`: the configuration of a new cluster of that release."""
     if not name.startswith(BUILT_IN_PREFIX):
         return read_cluster((name,), options, warn)
-    kubernetes = parse_release(name.removeprefix(BUILT_IN_PREFIX)).name
+    kubernetes = parse_release(name.removeprefix(BUILT_IN_PREFIX))
     return read_cluster((), options._replace(kubernetes=kubernetes, defaults=True), warn)
 
 

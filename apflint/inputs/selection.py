@@ -13,10 +13,12 @@ from apflint.record import NamedTuple
 from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from apflint.inputs.discovery import FoundFile
 
+MAX_NAMES = 10
+"""Maximum number of notes on named files."""
 CONTEXT_REASON = "context"
 """Why a file is not checked that `context` names: it is read for the objects it defines."""
 
@@ -119,3 +121,19 @@ def _without_context(found: list[FoundFile], selection: Selection, skipped: list
 def _is_same_file(path: str, other: str) -> bool:
     """Compare two paths. Only paths with the same base name are resolved, which needs a look at the disk."""
     return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
+
+
+def collect_named(files: Iterable[InputFile], paths: Container[str], names: list[str]) -> Iterator[InputFile]:
+    """Yield the files, and append to `names` the names of those in `paths`, without standard input."""
+    for file in files:
+        if file.path in paths and file.path != "-":
+            names.append(file.name)
+        yield file
+
+
+def describe_files_without_objects(names: Sequence[str]) -> Iterator[str]:
+    """Yield notes on explicitly named files without FlowSchemas and PriorityLevelConfigurations, the last one for many."""
+    shown = names if len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
+    yield from (f"{name}: no FlowSchema and no PriorityLevelConfiguration in this file" for name in shown)
+    if more := len(names) - len(shown):
+        yield f"no FlowSchema and no PriorityLevelConfiguration in {more} more files"

@@ -45,4 +45,4 @@ def test_command_takes_several_paths_and_says_what_mermaid_cannot_draw(
     assert run(["graph", str(tmp_path)]) == 0
     large = capsys.readouterr()
     assert "s1" in large.out
-    assert large.err.startswith("apflint: GitHub and others draw no Mermaid diagram of this size.")
+    assert large.err.startswith("apflint: GitHub and others do not draw a Mermaid diagram of this size.")

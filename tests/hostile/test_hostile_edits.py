@@ -14,7 +14,7 @@ from conftest import UNMEASURED
 from limited import HEAD, WALL, apflint, can_be_ordinary, ordinary
 
 from apflint.atomic_write import write_atomically
-from apflint.cli import outcome
+from apflint.cli.exit_codes import run_and_report_errors
 from apflint.edit import files
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FIXABLE = (HEAD + '  matchingPrecedence: "1000"\n').encode()
 FIXED = FIXABLE.replace(b'"', b"")
-EDITING = ["fix", "check --fix", "migrate --to v1 --write"]
+EDITING = ["fix", "check --fix", "migrate --to v1"]
 OLD = FIXABLE.replace(b"/v1\n", b"/v1beta3\n")
 """Can be fixed."""
 MOVABLE = FIXED.replace(b"/v1\n", b"/v1beta3\n")
@@ -178,9 +178,9 @@ def test_interrupted_while_it_is_written(where: str, folder: Path, monkeypatch: 
         write_atomically(str(path), FIXED)
         return 0
 
-    assert outcome.said(edit) == 130
+    assert run_and_report_errors(edit) == 130
     if where == "replace":
-        assert outcome.said(report) == 130
+        assert run_and_report_errors(report) == 130
     assert path.read_bytes() == FIXABLE
     assert names(folder) == ["bad.yaml", "other.yaml"]
 
@@ -284,4 +284,4 @@ def test_a_directory_that_was_removed(command: str, folder: Path) -> None:
     gone.mkdir()
     run = apflint(gone, *command.split(), first=lambda: os.rmdir(gone))
     assert (run.status, run.out) == (2, "")
-    assert run.err == "apflint: the current directory does not exist any more: change to another one\n"
+    assert run.err == "apflint: the current directory no longer exists\n"

@@ -84,8 +84,8 @@ def test_standard_output_that_takes_nothing_is_a_failure(
 ) -> None:
     ended = redirected(folder, line, redirection)
     assert ended.status == 2
-    assert ended.err.endswith(f"apflint: standard output cannot be written: {reason}\n")
-    assert ended.err.count("cannot be written") == 1
+    assert ended.err.endswith(f"apflint: cannot write to standard output: {reason}\n")
+    assert ended.err.count("cannot write") == 1
 
 
 @pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&-"])
@@ -131,7 +131,7 @@ def test_a_file_of_a_report_that_takes_nothing(folder: Path) -> None:
         folder, "check --report sarif=/dev/full --report json=good.yaml/x --report json=/proc/x bad.yaml", ""
     )
     for name, reason in (("/dev/full", "No space left on device"), ("good.yaml/x", "Not a directory"), ("/proc/x", "")):
-        assert f'apflint: The report cannot be written to "{name}": {reason}' in ended.err
+        assert f'apflint: cannot write the report to "{name}": {reason}' in ended.err
     assert "APF201" in ended.out
     assert ended.status == 2
     for line in ("--baseline /dev/full --write-baseline", "--baseline good.yaml/x --write-baseline"):
@@ -143,7 +143,7 @@ def test_a_summary_of_a_job_that_takes_nothing(folder: Path, monkeypatch: pytest
     """The commands for GitHub's log are printed all the same."""
     monkeypatch.setitem(UNMEASURED, "GITHUB_STEP_SUMMARY", "/dev/full")
     ended = redirected(folder, "check --format github bad.yaml", "")
-    assert 'apflint: The summary of the job cannot be written to "/dev/full": No space left on device.\n' in ended.err
+    assert 'apflint: cannot write the job summary to "/dev/full": No space left on device\n' in ended.err
     assert "APF201" in ended.out
     assert ended.status == 2
 
@@ -263,7 +263,7 @@ def test_a_report_of_json_is_whole_or_not_there(folder: Path) -> None:
         timeout=SOON,
         check=False,
     )
-    assert b'The report cannot be written to "report.json": File too large.' in done.stderr
+    assert b'cannot write the report to "report.json": File too large' in done.stderr
     assert done.returncode == 2
     assert (folder / "report.json").read_bytes() == before
     assert sorted(os.listdir(folder)) == ["bad.yaml", "fixable.yaml", "good.yaml", "many.yaml", "report.json"]

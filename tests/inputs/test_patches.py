@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shell import LEVEL, SCHEMA
+from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
 from apflint.inputs.patches import Patches, patch_files
@@ -98,7 +98,7 @@ def test_patches_are_not_fixed_and_not_migrated(project: Path, capsys: pytest.Ca
     file = project / "overlay" / "old.yaml"
     before = file.read_bytes()
     assert run(["fix", "--unsafe-fixes", "overlay"]) == 0
-    assert run(["migrate", "--write", "--kubernetes", "1.36", "overlay"]) == 0
+    assert run(["migrate", "--kubernetes", "1.36", "overlay"]) == 0
     assert "overlay/old.yaml: not migrated: patch listed in a kustomization\n" in capsys.readouterr().err
     assert file.read_bytes() == before
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shell import LEVEL, ROOT, SCHEMA
+from support.shell import LEVEL, ROOT, SCHEMA
 
 from apflint.cli.app import run
 from apflint.inputs import project as module

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shell import LEVEL
+from support.shell import LEVEL
 
 from apflint.cli.app import run
 from apflint.lsp import workspace

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from test_cli_check import GOOD
+from cli.test_check import GOOD
 
 from apflint.finding import Cause
 from apflint.load.source import Source

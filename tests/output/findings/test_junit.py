@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from cli.test_check import GOOD
 from hypothesis import example, given
-from test_cli_check import GOOD
 
 from apflint.load.source import Source
 from apflint.output.findings import render

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from shell import LEVEL
+from support.shell import LEVEL
 
 from apflint.cli.app import run
 

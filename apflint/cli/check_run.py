@@ -1,0 +1,172 @@
+"""Checks manifests and prints the report: the body of `apflint check`, which also runs without typer (`fast_path`)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.progress import call_at_end, show_progress, track_reading
+from apflint.cli.terminal import style
+from apflint.engine import check
+from apflint.finding import SEVERITIES
+from apflint.inputs.selection import (
+    Selection,
+    collect_named,
+    describe_files_without_objects,
+    read_context,
+    read_selection,
+)
+from apflint.output.console import Painter
+from apflint.output.findings import render
+from apflint.output.findings.summary import render_summary
+from apflint.record import NamedTuple
+from apflint.settings import resolve_settings
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.cli.report_files import ReportFile
+    from apflint.engine import Options
+    from apflint.finding import Report, Skipped
+    from apflint.inputs.selection import InputFile
+
+MAX_STALE_ENTRIES = 5
+"""Maximum number of stale baseline entries to name."""
+
+
+class CheckRun(NamedTuple):
+    """What to check."""
+
+    selection: Selection
+    options: Options
+    require_objects: bool = False
+    """Whether to fail if there are no FlowSchemas and no priority levels."""
+
+
+class Output(NamedTuple):
+    """What to print, and the severity threshold for exit code 1."""
+
+    format: str
+    fail_on: str
+    color: str = "auto"
+    quiet: bool = False
+    verbose: bool = False
+    statistics: bool = False
+    report_files: tuple[ReportFile, ...] = ()
+    exit_zero: bool = False
+    fix_command: str = "apflint fix"
+    """Command that the summary suggests, or "" after fixing."""
+
+
+def check_paths(paths: tuple[str, ...], *, force_exclude: bool) -> int:
+    """Check files with the settings of the project, and print the report. Return the exit code."""
+    settings = resolve_settings()
+    selection = Selection(paths or (".",), settings.exclude, force_exclude, context=settings.context)
+    return run_check(CheckRun(selection, settings.to_options()), Output(settings.format, settings.fail_on))
+
+
+def run_check(run: CheckRun, output: Output) -> int:
+    """Check the selected manifests, and print the report. Return the exit code."""
+    errors: list[str] = []
+    named: list[str] = []
+    report = check_selection(run, errors, named)
+    baseline = run.selection.baseline
+    if baseline is not None:
+        report = _hide_known_findings(report, baseline, run)
+    if not (output.quiet or run.selection.force_exclude):
+        note_files_without_objects(named, report)
+    return print_report(report, output, errors, require_objects=run.require_objects)
+
+
+def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = None) -> Report:
+    """Check the selected manifests. Messages about unreadable files are appended to `errors`, names of explicit files to `named`."""
+    selection, options = run.selection, run.options
+    skipped: list[Skipped] = []
+    context = [file.content for file in read_context(selection, errors)] if selection.context else []
+    files: Iterable[InputFile] = read_selection(selection, errors, skipped, track_reading)
+    if named is not None:
+        files = collect_named(files, set(selection.paths), named)
+    partial: tuple[InputFile, ...] = ()
+    if selection.is_partial:
+        files = partial = tuple(files)
+    with show_progress(lambda: "Analyzing") as start:
+        report = check((file.content for file in call_at_end(files, start)), options, context)
+        if partial and report.findings:
+            from apflint.inputs.project import confirm_findings
+
+            contents = [file.content for file in partial]
+            report = confirm_findings(
+                report, partial, lambda others: check(contents, options, (*context, *others)), selection
+            )
+    return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
+
+
+def note_files_without_objects(named: Iterable[str], report: Report) -> None:
+    """Print the names of explicitly named files that contain no FlowSchema or PriorityLevelConfiguration."""
+    known = {*report.files_with_objects, *(finding.file for finding in report.findings)}
+    for note in describe_files_without_objects([name for name in named if name not in known]):
+        print_note(note)
+
+
+def _hide_known_findings(report: Report, path: str, run: CheckRun) -> Report:
+    """Leave out the findings that a baseline has, and print its stale entries."""
+    from apflint.inputs.baseline_file import hide_known_findings
+
+    compared = hide_known_findings(report, path, run.selection.paths, run.options)
+    if stale := compared.stale:
+        what = "1 entry of the baseline was" if len(stale) == 1 else f"{len(stale)} entries of the baseline were"
+        names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:MAX_STALE_ENTRIES])
+        more = f" and {len(stale) - MAX_STALE_ENTRIES} more" if len(stale) > MAX_STALE_ENTRIES else ""
+        print_note(
+            f"{path}: {what} not found in this run: {names}{more}. If all files were read, write it again with"
+            " --write-baseline"
+        )
+    return compared.report
+
+
+def print_report(report: Report, output: Output, errors: Iterable[str], *, require_objects: bool = False) -> int:
+    """Print a report and errors, and write the report files. Return the exit code."""
+    how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
+    errors = [*errors, *_write_report_files(report, output)]  # first: the reader of the output may stop early
+    if text := render(report, output.format, how):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    for message in errors:
+        print_note(message)
+    if not output.quiet and (report.files or not errors):
+        _print_summary(report, output)
+    if errors or (require_objects and not report.objects):
+        return ExitCode.ERROR
+    return exit_code_of(report, output)
+
+
+def exit_code_of(report: Report, output: Output) -> int:
+    """Return the exit code for the findings of a report."""
+    if output.fail_on == "never" or output.exit_zero:
+        return ExitCode.OK
+    counted = SEVERITIES[: [*SEVERITIES].index(output.fail_on) + 1]  # type: ignore[arg-type]  # options and settings are checked
+    failed = any(finding.severity in counted for finding in report.findings)
+    return ExitCode.FINDINGS if failed else ExitCode.OK
+
+
+def _write_report_files(report: Report, output: Output) -> list[str]:
+    if not output.report_files and output.format != "github":
+        return []
+    from apflint.cli.report_files import append_job_summary, write_report_files
+
+    errors = write_report_files(report, output.report_files, verbose=output.verbose, statistics=output.statistics)
+    if "github" in (output.format, *(file.format for file in output.report_files)):
+        errors += append_job_summary(report)
+    return errors
+
+
+def _print_summary(report: Report, output: Output) -> None:
+    """Print the summary on standard error. For formats for machines, print only that there was nothing to check."""
+    if output.format in ("text", "concise"):
+        how = style(output.color, sys.stderr, verbose=output.verbose)
+        gap = "\n" if report.findings and output.format == "text" and not output.statistics else ""
+        sys.stderr.write(f"{gap}{render_summary(report, how, Painter(color=how.color), fixes=output.fix_command)}")
+    elif not report.objects and not report.findings:
+        print_note(f"no FlowSchema and no PriorityLevelConfiguration in {pluralize(report.files, 'file')}")

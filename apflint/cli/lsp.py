@@ -1,0 +1,22 @@
+"""`apflint lsp`."""
+
+from __future__ import annotations
+
+from apflint.cli.app import INTEGRATE, app, examples
+
+
+@app.command(rich_help_panel=INTEGRATE, epilog=examples(("what an editor runs", "apflint lsp")))
+def lsp() -> int:
+    """Run the language server for editors, on standard input and output.
+
+    It reports findings and fixes as you type, and explains fields and rules.
+    The findings in an open directory are those of `apflint check`.
+
+    Configure your editor to run `apflint lsp` for YAML and JSON files. See
+    docs/language-server.md for VS Code, Neovim, Emacs and Helix.
+
+    Exits with 1 if the editor disconnects without ending the session.
+    """
+    from apflint.lsp.stdio import run
+
+    return run()

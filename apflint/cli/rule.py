@@ -1,0 +1,38 @@
+"""`apflint rule`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from apflint.cli.app import LINT, app, examples
+from apflint.cli.completers import complete_rule
+from apflint.cli.exit_codes import ExitCode
+from apflint.cli.options import Color, Format
+from apflint.cli.terminal import style
+from apflint.output.rule_page import show
+
+
+@app.command(
+    rich_help_panel=LINT,
+    epilog=examples(
+        ("list all rules", "apflint rule"),
+        ("explain a rule", "apflint rule APF305"),
+        ("the same, by name, for a program", "apflint rule hand-larger-than-deck --format json"),
+    ),
+)
+def rule(
+    rule: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RULE]", autocompletion=complete_rule, help="Id or name of a rule.", show_default="list all rules"
+        ),
+    ] = None,
+    output_format: Format = "text",
+    color: Color = "auto",
+) -> int:
+    """Explain a rule: what it finds, why that matters, and how to fix it."""
+    sys.stdout.write(show(rule, output_format, style(color)))
+    return ExitCode.OK

@@ -1,0 +1,199 @@
+"""`apflint shards`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.options import (
+    Color,
+    ConfigFile,
+    Filenames,
+    Format,
+    Isolated,
+    Kubernetes,
+    cluster_options,
+    manifest_paths,
+)
+from apflint.cli.terminal import style
+from apflint.errors import UserError
+from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
+from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.output import shards as output
+from apflint.output.console import Painter
+from apflint.output.json_text import to_json
+
+TABLE, HAND, RECOMMENDATION = "Table of probabilities", "Hand of a flow", "Recommendation"
+DEFAULT_ELEPHANTS = 4
+"""Number of elephants that a recommendation assumes."""
+DEFAULT_MAX_QUEUES = 1024
+
+
+@app.command(
+    rich_help_panel=ANALYZE,
+    epilog=examples(
+        ("the table of the Kubernetes documentation", "apflint shards"),
+        ("one pair of queues and hand size", "apflint shards --queues 64 --hand-size 8"),
+        ("pairs that are good enough", "apflint shards --recommend 0.001 --elephants 4"),
+        (
+            "the hand of a flow, at the priority level of its FlowSchema",
+            "apflint shards --flow-schema global-default --distinguisher alice",
+        ),
+        (
+            "the same with other queues",
+            "apflint shards --flow-schema global-default --distinguisher alice --queues 256 --hand-size 6",
+        ),
+    ),
+)
+def shards(
+    queues: Annotated[
+        int | None, typer.Option(metavar="Q", help="Queues of the priority level (the deck).", rich_help_panel=TABLE)
+    ] = None,
+    hand_size: Annotated[
+        int | None, typer.Option(metavar="H", help="Queues that a flow is dealt (its hand).", rich_help_panel=TABLE)
+    ] = None,
+    elephants: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N",
+            help="Numbers of flows that fill all queues of their hands.",
+            show_default="1,4,16",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    flow_schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="FlowSchema of the flow.", rich_help_panel=HAND)
+    ] = None,
+    distinguisher: Annotated[
+        str, typer.Option(metavar="TEXT", help="User or namespace of the flow.", rich_help_panel=HAND)
+    ] = "",
+    recommend: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Find pairs with at most this probability that elephants block a mouse.",
+            rich_help_panel=RECOMMENDATION,
+        ),
+    ] = None,
+    max_queues: Annotated[
+        int | None,
+        typer.Option(
+            metavar="Q",
+            help="Maximum number of queues.",
+            show_default=str(DEFAULT_MAX_QUEUES),
+            rich_help_panel=RECOMMENDATION,
+        ),
+    ] = None,
+    filename: Filenames = None,
+    kubernetes: Kubernetes = None,
+    output_format: Format = "text",
+    color: Color = "auto",
+    config: ConfigFile = None,
+    isolated: Isolated = False,
+) -> int:
+    """Show how well shuffle sharding isolates flows.
+
+    A flow that fills all queues of its hand (an elephant) also delays a small
+    flow (a mouse) whose queues are all among them. The table shows how
+    probable that is.
+    """
+    pair = queues, hand_size
+    reads_manifests = flow_schema is not None and pair == (None, None)
+    if distinguisher and flow_schema is None:
+        raise UserError("--distinguisher requires --flow-schema")
+    if (filename or kubernetes or config) and not reads_manifests:
+        raise UserError("-f, --kubernetes and --config require --flow-schema, and exclude --queues and --hand-size")
+    if flow_schema is not None and (recommend is not None or elephants is not None):
+        raise UserError("--flow-schema cannot be combined with --elephants and --recommend")
+    if recommend is not None and pair != (None, None):
+        raise UserError("--recommend finds queues and hand size: leave out --queues and --hand-size")
+    if recommend is None and max_queues is not None:
+        raise UserError("--max-queues requires --recommend")
+    counts = _parse_counts(elephants)
+    how = style(color)
+    width, paint = how.width, Painter(color=how.color)
+    is_json = output_format == "json"
+    if flow_schema is not None:
+        if reads_manifests:
+            options = cluster_options(kubernetes, config=config, isolated=isolated)
+            pair = _pair_of_flow_schema(flow_schema, distinguisher, manifest_paths(None, filename), options)
+        flow = flow_schema, distinguisher, *_complete(*pair)
+        text = to_json(output.hand_json(*flow), 2) if is_json else output.render_hand(*flow, width=width, paint=paint)
+    elif recommend is not None:
+        if elephants is not None and len(counts) != 1:
+            raise UserError("--recommend requires a single number of --elephants")
+        wish = (
+            recommend,
+            counts[0] if elephants is not None else DEFAULT_ELEPHANTS,
+            DEFAULT_MAX_QUEUES if max_queues is None else max_queues,
+        )
+        text = (
+            to_json(output.recommendation_json(*wish), 2)
+            if is_json
+            else output.render_recommendation(*wish, width=width, paint=paint)
+        )
+    else:
+        if pair == (None, None):
+            rows = compute_documented_table(counts)
+        else:
+            all_queues, hand = _complete(*pair)
+            rows = (compute_sharding(hand, all_queues, counts),)
+        text = to_json(output.rows_json(rows), 2) if is_json else output.render_rows(rows, width=width, paint=paint)
+    sys.stdout.write(text)
+    return ExitCode.OK
+
+
+def _complete(queues: int | None, hand_size: int | None) -> tuple[int, int]:
+    if queues is None or hand_size is None:
+        raise UserError("give both --queues and --hand-size")
+    return queues, hand_size
+
+
+def _pair_of_flow_schema(
+    name: str, distinguisher: str, paths: tuple[str, ...], options: ClusterOptions
+) -> tuple[int, int]:
+    """Return the queues and the hand size of the priority level that a FlowSchema references.
+
+    Raises UserError if the FlowSchema or the priority level does not exist, or has no queues.
+    """
+    known = read_cluster(paths, options, print_note)
+    configuration = known.configuration
+    schemas = {schema.name: schema for schema in (*configuration.dangling, *configuration.order)}
+    if name not in schemas:
+        raise UserError(
+            f'unknown FlowSchema "{name}" in Kubernetes {known.release.name} and the manifests. Name its manifests with -f,'
+            " or give both --queues and --hand-size"
+        )
+    spec = schemas[name].spec
+    level = known.limits.level(spec.priority_level_configuration)
+    if level is None:
+        raise UserError(
+            f'the priority level "{spec.priority_level_configuration}" of FlowSchema "{name}" does not exist.'
+            " Name its manifest with -f, or give both --queues and --hand-size"
+        )
+    if not level.queues or not level.hand_size:
+        raise UserError(f'the priority level "{level.name}" of FlowSchema "{name}" has no queues, so there is no hand')
+    if spec.distinguisher_method is None and distinguisher:
+        print_note(
+            f'FlowSchema "{name}" has no distinguisherMethod, so all of its requests are one flow: that without'
+            " --distinguisher"
+        )
+    elif spec.distinguisher_method == "ByUser" and not distinguisher:
+        print_note(f'FlowSchema "{name}" has the distinguisherMethod ByUser: name the user with --distinguisher')
+    return level.queues, level.hand_size
+
+
+def _parse_counts(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return DOCUMENTED_ELEPHANTS
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        counts = ()
+    if not counts or any(count < 1 for count in counts):
+        raise UserError(f'--elephants "{text}": expected integers from 1, separated by commas, as in 1,4,16')
+    return counts

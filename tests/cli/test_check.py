@@ -1,0 +1,302 @@
+"""`apflint check` as a user or a script meets it: exit statuses, streams, formats, options."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: nightly
+spec:
+  priorityLevelConfiguration: {name: workload-low}
+  matchingPrecedence: 870
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects: [{kind: Group, group: {name: night-watch}}]
+    resourceRules:
+    - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}
+"""
+BAD = GOOD.replace("870", "0x10000")
+QUOTED = GOOD.replace("870", '"870"')
+WARNED = GOOD.replace("name: nightly", "name: nightly\n  namespace: nights")
+LEVEL = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: nights}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 34
+    limitResponse: {type: Queue, queuing: {queues: 64, handSize: 6}}
+"""
+OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {about: FlowSchema}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        folder.joinpath(f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    run(["check", "--format", "json", *arguments])
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def pipe(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+@pytest.mark.parametrize(
+    ("text", "fail_on", "status"),
+    [
+        (GOOD, "info", 0),
+        (BAD, "error", 1),
+        (BAD, "never", 0),
+        (WARNED, "error", 0),
+        (WARNED, "warning", 1),
+        (WARNED, "info", 1),
+        (OTHER, "info", 0),
+    ],
+)
+@pytest.mark.parametrize("output", ["text", "concise", "json"])
+def test_exit_status_is_the_same_in_every_format(
+    folder: Path, text: str, fail_on: str, status: int, output: str
+) -> None:
+    write(folder, a=text)
+    assert run(["check", "--fail-on", fail_on, "--format", output]) == status
+
+
+def test_an_unreadable_path_is_named_and_the_others_are_checked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, bad=BAD)
+    assert run(["check", "--format", "concise", "missing.yaml", "bad.yaml"]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("apflint: missing.yaml: No such file or directory.\n")
+    assert "bad.yaml:7:23: error[APF201]: matchingPrecedence 65536 " in printed.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["check", "--select", "APF2O3"],
+            'No rule has the id, the prefix or the name "APF2O3". Did you mean "APF213" or "APF203"?',
+        ),
+        (["check", "--ignore", "unknown-fields"], 'Did you mean "unknown-field"'),
+        (["check", "--kubernetes", "2.0"], '"2.0" is not a Kubernetes release'),
+        (["check", "--kubernetes", "1.99"], "apflint knows Kubernetes 1.18 to 1.37"),
+        (["check", "--fail-on", "fatal"], "fatal"),
+        (["check", "--formt", "json"], "No such option: --formt"),
+        (["chekc"], "No such command 'chekc'"),
+        (["rule", "APF999"], 'Unknown rule "APF999"'),
+        (["schema", "Flowscheme"], "is not one of 'FlowSchema', "),
+        (["schema", "FlowSchema", "--api-version", "v2"], 'unknown API version "v2"'),
+        (["defaults", "--kubernetes", "1.17"], '"1.17" is too old'),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_status_2(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    write(folder, a=GOOD)
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("apflint: ")
+    assert printed.err.count("\n") == 1
+    assert sentence in printed.err
+
+
+def test_nothing_of_ours_is_said_on_standard_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=OTHER)
+    assert run(["check", "--format", "json"]) == 0
+    assert "no FlowSchema and no PriorityLevelConfiguration in 1 file\n" in capsys.readouterr().err
+    assert run(["check", "--require-objects"]) == 2
+
+
+def test_standard_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001  # the current directory
+    pipe(monkeypatch, BAD)
+    assert report(capsys, "-")["findings"][0]["file"] == "<stdin>"
+    pipe(monkeypatch, BAD)
+    assert report(capsys, "--stdin-filename", "apf/a.yaml", "-")["findings"][0]["file"] == "apf/a.yaml"
+
+
+def test_the_summary_names_the_command_that_fixes(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a=QUOTED)
+    run(["check", "a.yaml"])
+    assert capsys.readouterr().err.endswith("It can be fixed: apflint fix\n")
+    pipe(monkeypatch, QUOTED)
+    run(["check", "-"])
+    assert capsys.readouterr().err.endswith("It can be fixed: apflint fix -\n")
+    pipe(monkeypatch, QUOTED)
+    run(["fix", "-"])
+    assert capsys.readouterr().out == GOOD
+
+
+def test_output_of_helm_template_is_reported_by_template(
+    folder: Path,  # noqa: ARG001  # the current directory
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = "chart/templates"
+    pipe(
+        monkeypatch,
+        f"---\n# Source: {source}/cm.yaml\n{OTHER}---\n# Source: {source}/fs.yaml\n{BAD}---\n# Source: {source}/fs.yaml\n{WARNED}",
+    )
+    found = report(capsys, "-")["findings"]
+    assert [(f["rule"], f["file"], f["line"]) for f in found] == [
+        ("APF201", f"{source}/fs.yaml", 7),
+        ("APF402", f"{source}/fs.yaml", 17),
+        ("APF104", f"{source}/fs.yaml", 18),
+    ]
+
+
+def test_json_has_what_tools_rely_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=BAD, b=OTHER)
+    answer = report(capsys, "--kubernetes", "1.36")
+    assert answer["schema"] == 2
+    assert answer["kubernetes"] == "1.36"
+    assert answer["summary"] == {
+        "files": 2,
+        "objects": 1,
+        "skipped": [{"file": "b.yaml", "reason": "ConfigMap objects", "count": 1}],
+        "errors": 1,
+        "warnings": 0,
+        "infos": 0,
+        "suppressed": 0,
+        "baselined": 0,
+        "leftOut": 0,
+    }
+    (finding,) = answer["findings"]
+    message = finding.pop("message")
+    assert message.startswith("matchingPrecedence 65536 ")
+    assert {"notes", "help", "example"} <= finding.keys()
+    for part in ("notes", "help", "example"):
+        finding.pop(part)
+    assert finding == {
+        "rule": "APF201",
+        "name": "precedence-out-of-range",
+        "severity": "error",
+        "file": "a.yaml",
+        "line": 7,
+        "column": 23,
+        "endLine": 7,
+        "endColumn": 30,
+        "object": {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "name": "nightly"},
+        "field": "spec.matchingPrecedence",
+        "apiserver": {"reason": "FieldValueInvalid", "field": "spec.matchingPrecedence"},
+        "related": [],
+        "involves": None,
+        "fix": None,
+        "url": "https://github.com/apflint/apflint/blob/main/rules/APF201.md",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rules"),
+    [
+        ([], ["APF104", "APF201"]),
+        (["--select", "APF2"], ["APF201"]),
+        (["--select", "namespace-on-cluster-scoped,apf2"], ["APF104", "APF201"]),
+        (["--ignore", "APF1"], ["APF201"]),
+        (["--ignore", "APF", "--extend-select", "APF104"], ["APF104"]),
+        (["--select", "APF2", "--ignore", "APF201"], []),
+    ],
+)
+def test_select_and_ignore(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
+) -> None:
+    write(folder, a=WARNED.replace("870", "20000"))
+    assert sorted(f["rule"] for f in report(capsys, *arguments)["findings"]) == rules
+
+
+def test_exclude(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=BAD, b=BAD)
+    assert {f["file"] for f in report(capsys, "--exclude", "a.*")["findings"]} == {"b.yaml"}
+    assert {f["file"] for f in report(capsys, "--exclude", "a.*", "a.yaml")["findings"]} == {"a.yaml"}
+    assert report(capsys, "--exclude", "a.*", "--force-exclude", "a.yaml")["findings"] == []
+
+
+def test_the_target_release_decides(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=GOOD.replace("/v1\n", "/v1beta2\n").replace("matchingPrecedence", "matchingPrecedance"))
+    old = report(capsys, "--kubernetes", "1.24")["findings"]
+    assert [(f["rule"], f["severity"], f["apiserver"]) for f in old] == [("APF101", "warning", None)]
+    new = report(capsys, "--kubernetes", "1.28")["findings"]
+    assert [(f["rule"], f["severity"], bool(f["apiserver"])) for f in new] == [
+        ("APF702", "warning", False),
+        ("APF101", "error", True),
+    ]
+
+
+def test_colours_are_asked_for_or_not_there(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, a=BAD)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for color, environment, coloured in [
+        ("auto", None, False),
+        ("always", None, True),
+        ("auto", "FORCE_COLOR", True),
+        ("never", "FORCE_COLOR", False),
+        ("always", "NO_COLOR", True),
+    ]:
+        with monkeypatch.context() as patch:
+            if environment:
+                patch.setenv(environment, "1")
+            run(["check", "--color", color])
+            assert ("\x1b[" in capsys.readouterr().out) == coloured, (color, environment)
+
+
+def test_context_is_known_and_never_reported_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=GOOD.replace("workload-low", "nights"))
+    folder.joinpath("rest").mkdir()
+    level = BAD + "---\n" + LEVEL
+    folder.joinpath("rest", "level.yaml").write_text(level, encoding="utf-8")
+    assert [f["rule"] for f in report(capsys, "a.yaml")["findings"]] == ["APF401"]
+    assert report(capsys, "--context", "rest", "a.yaml")["findings"] == []
+
+
+def test_a_closed_world_is_more_severe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=GOOD.replace("workload-low", "nights"))
+    assert run(["check", "a.yaml"]) == 0
+    assert run(["check", "--complete", "a.yaml"]) == 1
+    capsys.readouterr()
+    assert [f["severity"] for f in report(capsys, "--complete", "a.yaml")["findings"]] == ["error"]
+
+
+def test_seats_are_those_of_the_servers_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=LEVEL + "---\n" + GOOD.replace("workload-low", "nights"))
+    assert "takes 74 of 600 seats" in report(capsys, "--select", "APF603")["findings"][0]["message"]
+    few = report(capsys, "--select", "APF603", "--server-concurrency", "60")["findings"][0]["message"]
+    assert "takes 8 of 60 seats" in few
+
+
+@pytest.mark.parametrize(("kubernetes", "severities"), [("1.18", {"info"}), ("1.20", {"error"})])
+def test_an_alpha_version_is_no_mistake_where_there_is_no_other(
+    folder: Path, capsys: pytest.CaptureFixture[str], kubernetes: str, severities: set[str]
+) -> None:
+    write(folder, a=GOOD.replace("/v1\n", "/v1alpha1\n"))
+    found = report(capsys, "--select", "APF701", "--kubernetes", kubernetes)["findings"]
+    assert {f["severity"] for f in found} == severities

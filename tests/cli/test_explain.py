@@ -1,0 +1,711 @@
+"""What `apflint explain` prints: the story for people, held by snapshots, and the JSON, field by field."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.cli.app import run
+from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.output import answers as known_answers
+from apflint.output.answers import Answers, answers
+from apflint.output.console import Style, count_cells
+from apflint.output.explain import Explainer, as_json
+from apflint.output.story import story
+from apflint.releases import parse_release
+from apflint.requests.http import parse_http
+from apflint.requests.json_lines import parse_record
+from apflint.requests.words import parse_words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from apflint.requests.request import Request
+
+DEFAULT_CLUSTER = {
+    "a user": parse_words(("list", "pods"), user="alice", groups=("dev",), namespace="team-a"),
+    "a service account watches": parse_words(("watch", "po"), user="system:serviceaccount:ci:runner"),
+    "a probe": parse_words(("get", "/healthz"), user="system:anonymous"),
+    "a path": parse_words(("get", "/version"), user="system:anonymous"),
+    "a node": parse_words(("get", "nodes", "n1"), user="system:node:n1"),
+    "the scheduler": parse_words(
+        ("update", "leases", "kube-scheduler"), user="system:kube-scheduler", namespace="kube-system"
+    ),
+    "long-running": parse_words(("create", "pods/exec", "web-0"), user="alice", namespace="team-a"),
+    "an administrator": parse_http("DELETE", "/apis/apps/v1/namespaces/a/deployments/b", user="root",
+                                  groups=("system:masters",)),
+    "a custom resource": parse_words(("list", "widgets.example.com"), user="alice"),
+    "without credentials": parse_words(("list", "nodes"), user="nobody", groups=("system:unauthenticated",)),
+}  # fmt: skip
+
+CLUSTER = r"""
+apiVersion: v1
+kind: List
+items:
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: PriorityLevelConfiguration
+  metadata: {name: tenants, uid: level-uid}
+  spec:
+    type: Limited
+    limited:
+      nominalConcurrencyShares: 0
+      borrowingLimitPercent: 0
+      limitResponse: {type: Queue, queuing: {queues: 8, handSize: 2, queueLengthLimit: 5}}
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: FlowSchema
+  metadata: {name: pods-only, uid: schema-uid}
+  spec:
+    priorityLevelConfiguration: {name: tenants}
+    matchingPrecedence: 500
+    distinguisherMethod: {type: ByNamespace}
+    rules:
+    - subjects: [{kind: Group, group: {name: dev}}]
+      resourceRules:
+      - {verbs: [get, list], apiGroups: [""], resources: [pods], namespaces: ["*"]}
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: FlowSchema
+  metadata: {name: lost}
+  spec:
+    priorityLevelConfiguration: {name: nowhere}
+    matchingPrecedence: 400
+    rules:
+    - subjects: [{kind: User, user: {name: "*"}}]
+      nonResourceRules: [{verbs: ["*"], nonResourceURLs: ["*"]}]
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: FlowSchema
+  metadata: {name: hostile}
+  spec:
+    priorityLevelConfiguration: {name: tenants}
+    matchingPrecedence: 600
+    rules:
+    - subjects: [{kind: User, user: {name: "e\e[31mvil\u202e"}}]
+      resourceRules:
+      - {verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true}
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configuration above, as the only file of the current directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apf.yaml").write_text(CLUSTER)
+    return tmp_path
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current directory with nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def explainer(*paths: str, kubernetes: str = "1.36", **more: Any) -> Explainer:
+    return Explainer(read_cluster(paths, ClusterOptions(parse_release(kubernetes), **more), print))
+
+
+def told(request: Request, by: Explainer, **style: Any) -> str:
+    return story(by.explain(request), by, Style(**style))
+
+
+@pytest.mark.parametrize("name", DEFAULT_CLUSTER)
+def test_the_story_in_a_default_cluster(name: str, snapshot: SnapshotAssertion) -> None:
+    assert told(DEFAULT_CLUSTER[name], explainer(), width=100) == snapshot
+
+
+@pytest.mark.parametrize("kubernetes", ["1.20", "1.22", "1.25", "1.28", "1.36", "1.37"])
+@pytest.mark.parametrize("name", DEFAULT_CLUSTER)
+def test_it_is_short_and_has_the_answer_first(name: str, kubernetes: str) -> None:
+    request, by = DEFAULT_CLUSTER[name], explainer(kubernetes=kubernetes)
+    for width in (100, 120, None):
+        text = told(request, by, width=width)
+        assert text.count("\n") <= 25, text
+        skipped = name == "long-running" or (name == "a service account watches" and kubernetes == "1.20")
+        first = "API Priority and Fairness does not classify" if skipped else "FlowSchema "
+        assert text.startswith(first)
+
+
+# By config.go, width.go and kube_features.go of k8s.io/apiserver, by tag; 37 is 15 % of 245 seats, rounded up.
+@pytest.mark.parametrize(
+    ("kubernetes", "listing", "create", "watch"),
+    [
+        ("1.22", 1, 1, 1),
+        ("1.23", 10, 1, 1),
+        ("1.24", 10, 10, 1),
+        ("1.28", 10, 10, 1),
+        ("1.32", 10, 10, 10),
+        ("1.33", 10, 10, 1),
+        ("1.34", 37, 10, 37),
+        ("1.37", 37, 10, 37),
+    ],
+)
+@pytest.mark.usefixtures("empty")
+def test_the_seats_of_one_request_follow_the_release(kubernetes: str, listing: int, create: int, watch: int) -> None:
+    by = explainer(kubernetes=kubernetes)
+    for verb, seats in (("list", listing), ("create", create), ("watch", watch), ("get", 1)):
+        words = (verb, "pods", "a") if verb == "get" else (verb, "pods")
+        text = told(parse_words(words, user="system:serviceaccount:ci:runner"), by)
+        found = re.search(r"; one (\w+) up to (\d+)", text)
+        assert (found.groups() if found else None) == (None if seats == 1 else (verb, str(seats)))
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_request_waits_by_its_own_timeout() -> None:
+    url = "/api/v1/namespaces/ci/pods?timeout=5s"
+    request = parse_words(("get", url), user="alice")
+    assert "up to 1.25 seconds (a quarter of its timeout" in told(request, explainer(kubernetes="1.28"))
+    assert "1.25 seconds" not in told(request, explainer(kubernetes="1.27"))
+    asked = parse_record({"user": "alice", "method": "GET", "path": url})
+    found: Any = as_json(explainer().explain(asked), explainer().limits)
+    assert found["fates"][-1]["when"] == "Rejected after 1.25 seconds, or when the client is gone."
+
+
+@pytest.mark.usefixtures("empty")
+def test_an_invalid_timeout_is_refused_before_classification() -> None:
+    request = parse_words(("get", "/api/v1/pods?timeout=bogus"), user="alice")
+    text = told(request, explainer())
+    assert text.startswith("The server answers this request with status 400 before API Priority and Fairness")
+    assert "Otherwise this would be the answer:\nFlowSchema" in text
+    assert told(request, explainer(kubernetes="1.20")).startswith("FlowSchema")
+
+
+@pytest.mark.usefixtures("empty")
+def test_watches_are_skipped_up_to_1_21() -> None:
+    for kubernetes, seen in (("1.18", False), ("1.21", False), ("1.22", True)):
+        answer = explainer(kubernetes=kubernetes).explain(DEFAULT_CLUSTER["a service account watches"])
+        assert (answer.unseen is None) is seen
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_it_fits_the_terminal(width: int) -> None:
+    for request in DEFAULT_CLUSTER.values():
+        for line in told(request, explainer(), width=width).splitlines():
+            # A name is never broken, so a line may be longer by its only word.
+            assert count_cells(line) <= width or len(line.split()) == 1, line
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "kubernetes"),
+    [
+        ("matched", DEFAULT_CLUSTER["a user"], "1.36"),
+        ("missed by scope", parse_words(("list", "pods"), user="alice", groups=("dev",)), "1.36"),
+        ("hostile", parse_words(("list", "nodes"), user="e\x1b[31mvil\u202e"), "1.36"),
+        ("before borrowing", DEFAULT_CLUSTER["a user"], "1.20"),
+    ],
+)
+@pytest.mark.usefixtures("cluster")
+def test_the_story_with_a_users_configuration(
+    name: str, question: Request, kubernetes: str, snapshot: SnapshotAssertion
+) -> None:
+    # 1.20 serves v1alpha1 and v1beta1 only, which is another story: `check` tells it.
+    text = told(question, explainer(".", kubernetes=kubernetes), width=100)
+    assert text == snapshot, name
+    assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_narrow_and_coloured(snapshot: SnapshotAssertion) -> None:
+    assert told(DEFAULT_CLUSTER["a user"], explainer("."), width=50, color=True) == snapshot
+
+
+@pytest.mark.usefixtures("cluster")
+def test_without_the_built_in_objects_the_server_imagines_some() -> None:
+    text = told(parse_words(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
+    assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
+    assert 'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.' in text
+    assert 'skipped: the priority level "nowhere" does not exist (apf.yaml:29)' in text
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_json_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "explain list pods -n team-a --as alice --as-group dev --kubernetes 1.36 --format json"
+    assert run(command.split()) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    found = json.loads(printed.out)
+    considered = found.pop("considered")
+    fates = found.pop("fates")
+    assert found == {
+        "request": {
+            "isResourceRequest": True,
+            "verb": "list",
+            "apiPrefix": "api",
+            "apiGroup": "",
+            "apiVersion": "v1",
+            "namespace": "team-a",
+            "resource": "pods",
+            "subresource": "",
+            "name": "",
+            "path": "/api/v1/namespaces/team-a/pods",
+            "longRunning": False,
+        },
+        "user": {"name": "alice", "groups": ["dev", "system:authenticated"]},
+        "flowSchema": "pods-only",
+        "priorityLevel": "tenants",
+        "matchedBy": {"rule": 0, "subject": 0, "resourceRule": 0, "nonResourceRule": None},
+        "flow": {
+            "distinguisherMethod": "ByNamespace",
+            "distinguisher": "team-a",
+            "hash": found["flow"]["hash"],
+            "hand": found["flow"]["hand"],
+        },
+        "limits": {
+            "nominal": 0,
+            "min": 0,
+            "max": 0,
+            "shares": 0,
+            "maxSeats": 1,
+            "maxListSeats": 1,
+            "maxMutatingSeats": 1,
+            "serverConcurrency": 600,
+        },
+        "exempt": False,
+        "unseenBecause": None,
+        "notes": ['Authentication adds the group "system:authenticated".'],
+        "basedOn": {"kubernetes": "1.36", "objects": 4, "builtInObjects": 19},
+        "skipped": [
+            {
+                "flowSchema": "lost",
+                "matchingPrecedence": 400,
+                "because": 'the priority level "nowhere" does not exist',
+            }
+        ],
+        "file": "apf.yaml",
+        "line": 16,
+    }
+    assert found["flow"]["hash"].isdecimal()
+    assert len(set(found["flow"]["hand"])) == 2
+    assert [fate["reason"] for fate in fates] == [None, "queue-full", "time-out"]
+    assert [(tried["flowSchema"], tried["matched"], tried["line"]) for tried in considered][-2:] == [
+        ("system-node-high", False, None),
+        ("pods-only", True, 24),
+    ]
+    assert considered[0] == {
+        "flowSchema": "exempt",
+        "matchingPrecedence": 1,
+        "matched": False,
+        "because": 'the user is not in the group "system:masters"',
+        "file": None,
+        "line": None,
+    }
+
+
+RECORDS = st.fixed_dictionaries(
+    {
+        "user": st.sampled_from(["alice", "e\x1b[31mvil\u202e", "system:kube-scheduler", "\ud800", "é"]),
+        "groups": st.lists(st.sampled_from(["dev", "system:nodes", "system:authenticated"]), max_size=2),
+        "method": st.sampled_from(["GET", "PUT", "OPTIONS"]),
+        "path": st.sampled_from(
+            [
+                "/api/v1/pods",
+                "/api/v1/namespaces/a/pods/b",
+                "/apis/coordination.k8s.io/v1/namespaces/x/leases/%00\u2028",
+                "/api/v1/namespaces/a/pods/b/log",
+                "/healthz",
+                "/api/v1/nodes/n/status",
+                "no path",
+            ]
+        ),
+    }
+)
+
+
+@given(RECORDS)
+def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> None:
+    by = explainer()
+    try:
+        asked = parse_record(record)
+    except ValueError:
+        return
+    found: Any = as_json(by.explain(asked), by.limits)
+    *missed, last = found["considered"]
+    assert not any(tried["matched"] for tried in missed)
+    if found["matchedBy"] is None:
+        assert not last["matched"]
+        assert found["flowSchema"] == "catch-all"
+    else:
+        assert last["matched"]
+        assert last["flowSchema"] == found["flowSchema"]
+
+
+@given(st.lists(RECORDS, max_size=8), st.booleans(), st.integers(1, 50))
+def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]], reasons: bool, size: int) -> None:
+    by = explainer()
+    data = "".join(json.dumps(record) + "\n" for record in [*records, *records]).encode()
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    lines = []
+    for text, _ in answers(by, parse_record, pieces, reasons=reasons):
+        assert text == "" or text.endswith("\n")
+        lines += text.splitlines()
+    assert len(lines) == 2 * len(records)
+    for number, (line, record) in enumerate(zip(lines, [*records, *records], strict=True), 1):
+        try:
+            wanted = as_json(by.explain(parse_record(record)), by.limits)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            problem = ""
+        if problem:
+            assert json.loads(line) == {"error": problem, "inputLine": number}
+            continue
+        if not reasons:
+            del wanted["considered"], wanted["fates"], wanted["skipped"]
+        assert json.loads(line) == wanted
+        assert list(json.loads(line)) == list(wanted)
+        assert line.isascii()
+
+
+@pytest.mark.usefixtures("empty")
+def test_requests_of_every_shape(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    one = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "po", "name": "x"}
+    line = json.dumps(one)
+    shapes = {
+        line: 1,
+        f"\ufeff\n\n{line}\r\n{line}": 2,
+        json.dumps(one, indent=2): 1,
+        json.dumps([one, one], indent=2): 2,
+        json.dumps({"kind": "List", "items": [one]}): 1,
+        f"[{line}, {line}]\n{line}\n": 3,
+        "\n \n": 0,
+        "": 0,
+    }
+    for text, count in shapes.items():
+        (tmp_path / "requests.jsonl").write_text(text)
+        assert run(["explain", "--requests", "requests.jsonl"]) == 0, text
+        found = [json.loads(answer) for answer in capsys.readouterr().out.splitlines()]
+        assert [answer["request"]["resource"] for answer in found] == ["pods"] * count
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_line_without_a_request_does_not_hide_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    good = '{"user": "alice", "groups": [], "method": "GET", "path": "/healthz"}\n'
+    (tmp_path / "r").write_text(good + "ba\x1bd\n" + good + '{"user": 3}\n' + "x\n" * 20)
+    assert run(["explain", "--requests", "r"]) == 2
+    printed = capsys.readouterr()
+    found = [json.loads(line) for line in printed.out.splitlines()]
+    assert [answer.get("inputLine") for answer in found[:4]] == [None, 2, None, 4]
+    told_lines = printed.err.splitlines()
+    assert told_lines[1] == 'apflint: r:4: "user" must be a string, not a number'
+    assert told_lines[-1] == "apflint: r: 12 more lines without a request"
+    assert len(told_lines) == 11
+    assert "\x1b" not in printed.err
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_audit_event(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    event = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "verb": "list",
+        "requestURI": "/api/v1/namespaces/team-a/pods",
+        "user": {"username": "alice", "groups": ["dev", "system:authenticated"]},
+    }
+    (tmp_path / "event.log").write_text(json.dumps(event, indent=1))
+    assert run(["explain", "--event", "event.log"]) == 0
+    assert capsys.readouterr().out.startswith('FlowSchema "pods-only" -> priority level "tenants" (apf.yaml:16)')
+    assert run(["explain", "--event", "event.log", "--format", "json"]) == 0
+    assert [tried["matched"] for tried in json.loads(capsys.readouterr().out)["considered"]] == [False] * 4 + [True]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "--flow-schema-uid", "schema-uid", "--priority-level-uid", "level-uid"]) == 0
+    assert capsys.readouterr().out == "FlowSchema: pods-only\npriority level: tenants\n"
+    assert run(["explain", "--flow-schema-uid", "schema-uid", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"flowSchema": "pods-only", "priorityLevel": None}
+    assert run(["explain", "--priority-level-uid", "schema-uid"]) == 2
+    assert 'no PriorityLevelConfiguration in these manifests has the uid "schema-uid"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["explain"], "no request given. For example: apflint explain list pods"),
+        (["explain", "list", "pods"], "no user given. Name the user with --as"),
+        (["explain", "list", "--as", "a"], '"list" is incomplete: name a verb and a resource'),
+        (["explain", "list", "po\x1b[31m", "--as", "a"], r'"po\x1b[31m" is not a resource of Kubernetes itself'),
+        (["explain", "lst", "pods", "--as", "a"], '"lst" is not a verb'),
+        (["explain", "--method", "GET", "--as", "a"], "--method requires --path"),
+        (["explain", "--path", "/api/v1/watch", "--as", "a"], "the server cannot tell which resource is meant"),
+        (["explain", "list", "pods", "--as", "a", "--event", "e"], "cannot be combined: name one request"),
+        (["explain", "--requests", "-", "-f", "-"], "standard input cannot be both the manifests and the requests"),
+        (["explain", "--requests", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
+        (["explain", "--requests", "."], ".: Is a directory"),
+        (["explain", "list", "pods", "--as", "a", "-f", "nowhere"], "nowhere: No such file"),
+        (["explain", "list", "pods", "--as", "a", "--kubernetes", "1.99"], '"1.99" is too new'),
+        (["explain", "list", "pods", "--as", "a", "--server-concurrency", "0"], "is not an integer from 1 to"),
+        (["explain", "--flow-schema-uid", "x"], 'no FlowSchema in these manifests has the uid "x"'),
+    ],
+)
+@pytest.mark.usefixtures("empty")
+def test_what_cannot_be_answered_is_one_sentence(
+    command: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("apflint: ")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.err.rstrip("\n").isprintable()
+
+
+TWO_MORE = """---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: renamed}
+spec: {type: Limited, limited: {assuredConcurrencyShares: 50, limitResponse: {type: Reject}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: undecodable}
+spec: {type: Limited, limited: {nominalConcurrencyShares: "50", limitResponse: {type: Reject}}}
+"""
+
+
+TWO_REJECTED = (
+    '2 objects or documents would be rejected by the API server, the first of them PriorityLevelConfiguration "renamed"'
+    " (apf.yaml:48)."
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        # A server that had this level would leave it out: it cannot deal 9 of 8 queues.
+        (
+            {"apf": CLUSTER.replace("handSize: 2", "handSize: 9")},
+            'PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server, and is not used here',
+        ),
+        (
+            {"apf": CLUSTER.replace("handSize: 2", "handSize: 2, queueLengthLimit: 0")},
+            'PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server, and is used here anyway',
+        ),
+        (
+            {"apf": CLUSTER + TWO_MORE},
+            f"{TWO_REJECTED} 1 of them is used here anyway",
+        ),
+        (
+            {"apf": CLUSTER + TWO_MORE.replace("assured", "asured").replace('"50"', "-1")},
+            f"{TWO_REJECTED} They are used here anyway",
+        ),
+        (
+            {"apf": CLUSTER + "---\nkind: FlowSchema\nspec: " + "[" * 300 + "]" * 300},
+            "a document (apf.yaml:46) is too large for apflint, and is not used here",
+        ),
+        (
+            {"apf": CLUSTER, "bpf": CLUSTER},
+            'PriorityLevelConfiguration "tenants" (bpf.yaml:7) is already defined at apf.yaml:7, and 3 more objects are defined twice; using the last definition',
+        ),
+    ],
+)
+def test_what_no_server_would_take_is_told(
+    files: dict[str, str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in files.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    assert run(["explain", "list", "pods", "--as", "alice"]) == 0
+    assert capsys.readouterr().err == f"apflint: {told}: see `apflint check`\n"
+
+
+GET = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "pods", "namespace": "x"}
+LINE = json.dumps(GET).encode() + b"\n"
+
+
+def replies(*pieces: bytes) -> list[dict[str, Any]]:
+    found = answers(explainer(), parse_record, pieces, reasons=False)
+    return [json.loads(line) for text, _ in found for line in text.splitlines()]
+
+
+def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_answers, "MAX_REMEMBERED", 2)
+    records = [GET | {"user": user, "name": name} for user in "abcde" for name in "xyz"]
+    lines = [json.dumps(record).encode() + b"\n" for record in [*records, *records]]
+    assert replies(*lines) == [each for line in lines for each in replies(line)]
+    by = Answers(explainer(), parse_record, reasons=False)
+    for line in lines:
+        "".join(by.line(1, line))
+    assert len(by._remarks) <= 2
+    assert len(by._ends) <= 2
+
+
+def test_a_log_that_begins_in_the_middle_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first line looks like the beginning of a value that goes on below; there is no end to it."""
+    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 2 * len(LINE))
+    first, *others = replies(b'{"user":\n', *[LINE] * 5)
+    assert first.keys() == {"error", "inputLine"}
+    assert [other["flowSchema"] for other in others] == ["global-default"] * 5
+    pieces = [b'{"user":\n', *[LINE] * 5]
+    assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) > 2  # as they come
+    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 9 * len(LINE))
+    assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) == 1  # all of it may be one value
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b"7" * 10_000, b"nonsense", b'{"user": "a"} x'])
+def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
+    first, other = replies(line + b"\n", LINE)
+    assert first["inputLine"] == 1
+    assert other["flowSchema"] == "global-default"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        " \t",
+        "\r",
+        "\x1c",
+        "\ufeff",
+        "\ufeff" + LINE.decode(),
+        "no",
+        '"\x01"',
+        "{}",
+        '{"user": 1}',
+        "[1]",
+        "[{}, 2]",
+        "NaN",
+        '{"items": []}',
+        '{"items": 1}',
+        "[" * 100_000,
+        "\ud800",
+    ],
+    ids=lambda line: repr(line[:9]),
+)
+def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
+    by = Answers(explainer(), parse_record, reasons=False)
+    data = line.encode("utf-8", "surrogatepass")
+    of_line, of_text = "".join(by.line(7, data)), "".join(by.texts(7, data.decode("utf-8", "replace")))
+    assert of_line == of_text
+    assert by.errors[: len(by.errors) // 2] == by.errors[len(by.errors) // 2 :]
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"])
+def test_requests_in_utf_16_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="the requests are in UTF-16; write them in UTF-8"):
+        replies(data)
+    assert [each["inputLine"] for each in replies(LINE, data) if "error" in each] == [2]  # only at the beginning
+
+
+def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 3 << 20)
+    with pytest.raises(ValueError, match="a line of the requests is longer than 3 MiB"):
+        replies(*[b"x" * (1 << 20)] * 4)
+
+
+@pytest.mark.usefixtures("empty")
+def test_requests_from_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BufferedReader(io.BytesIO(LINE * 3))
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert run(["explain", "--requests", "-"]) == 0
+    assert capsys.readouterr().out.count('"flowSchema": "global-default"') == 3
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run(["explain", "--requests", "-"]) == 2
+    assert capsys.readouterr() == ("", "apflint: standard input is closed: connect it to a pipe or a file\n")
+
+
+def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.jsonl").write_text('{"user": "a", "path": ' + "1" * 5_000 + "}\n", encoding="utf-8")
+    assert run(["explain", "--requests", str(tmp_path / "a.jsonl")]) == 2
+    said = capsys.readouterr()
+    assert "this is not JSON: a number has thousands of digits" in said.out + said.err
+    assert "set_int_max_str_digits" not in said.out + said.err
+
+
+def test_what_begins_like_one_value_and_is_many_is_answered_piece_by_piece() -> None:
+    data = b"[\n" * 2_500
+    parts = list(answers(explainer(), parse_record, [data], reasons=False))
+    assert [len(found) for _, found in parts] == [1_000, 1_000, 500]
+    assert [text.count("\n") for text, _ in parts] == [1_000, 1_000, 500]
+    assert parts[-1][1][-1][0] == 2_500
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_release_and_the_objects_that_an_answer_is_based_on(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["explain", "list", "pods", "--as", "alice", "--kubernetes", "1.36"]
+    assert run(asked) == 0
+    assert (
+        "\nKubernetes 1.36, 4 objects from apf.yaml, 19 built-in objects. Tried, in this order:\n"
+        in capsys.readouterr().out
+    )
+    assert run([*asked, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["basedOn"] == {"kubernetes": "1.36", "objects": 4, "builtInObjects": 19}
+    assert run([*asked, "-f", "apf.yaml", "-f", "apf.yaml", "--no-defaults"]) == 0
+    assert "\nKubernetes 1.36, 4 objects from apf.yaml, 4 built-in objects. " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("empty")
+def test_an_answer_from_an_empty_directory_says_that_only_built_in_objects_were_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["explain", "list", "pods", "--as", "alice", "--kubernetes", "1.36"]) == 0
+    text = capsys.readouterr().out
+    assert "\nKubernetes 1.36, only 19 built-in objects (name manifests with -f). Tried, in this order:\n" in text
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_skipped_flow_schema_stands_at_its_precedence(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["explain", "list", "pods", "-n", "a", "--as", "alice", "--as-group", "dev"]
+    assert run(asked) == 0
+    rows = capsys.readouterr().out.partition("Tried, in this order:\n")[2].splitlines()
+    order = [int(row.split()[0]) for row in rows]
+    assert order == sorted(order)
+    (row,) = (row for row in rows if " lost " in row)
+    assert row.split(maxsplit=2) == [
+        "400",
+        "lost",
+        'skipped: the priority level "nowhere" does not exist (apf.yaml:29)',
+    ]
+    assert run([*asked, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["skipped"] == [
+        {"flowSchema": "lost", "matchingPrecedence": 400, "because": 'the priority level "nowhere" does not exist'}
+    ]
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_path_in_place_of_an_object_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    (tmp_path / "apf.yaml").write_text(CLUSTER)
+    for path in ("good", "apf.yaml"):
+        assert run(["explain", "list", "pods", path, "--as", "alice"]) == 2
+        advice = f'apflint: "{path}" is a path, and list has no object name. To read manifests from it, use -f {path}\n'
+        assert capsys.readouterr().err == advice
+    assert run(["explain", "get", "pods", "good", "--as", "alice"]) == 0
+    assert '"good" is read as the name of an object.' in capsys.readouterr().out
+    assert run(["explain", "list", "pods", "web-0", "--as", "alice"]) == 0
+    assert "-f." not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("empty")
+def test_requests_get_the_groups_that_authentication_adds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "r").write_text(
+        '{"user": "alice", "groups": ["dev"], "verb": "list", "resource": "pods"}\n'
+        '{"user": "alice", "groups": ["system:unauthenticated"], "verb": "list", "resource": "pods"}\n'
+        '{"kind": "Event", "apiVersion": "audit.k8s.io/v1", "user": {"username": "alice"}, "verb": "list"}\n'
+    )
+    assert run(["explain", "--requests", "r"]) == 2
+    printed = capsys.readouterr()
+    first, second, third = map(json.loads, printed.out.splitlines())
+    assert (first["flowSchema"], first["user"]["groups"]) == ("global-default", ["dev", "system:authenticated"])
+    assert first["notes"] == ['Authentication adds the group "system:authenticated".']
+    assert (second["user"]["groups"], second["notes"]) == (["system:unauthenticated"], [])
+    assert third == {
+        "error": 'this is an audit event: read it with --event. "user" of a request is a string',
+        "inputLine": 3,
+    }
+    assert "read it with --event" in printed.err

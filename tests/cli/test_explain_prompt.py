@@ -1,0 +1,312 @@
+"""The conversation of `apflint explain`: what it asks and offers, and the whole of it on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint.cli import explain_prompt
+from apflint.cli.explain_prompt import Draft, Prompt, Vocabulary
+from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.output.console import Style
+from apflint.output.explain import Explainer
+from apflint.releases import parse_release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CLUSTER = """
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: widgets}
+spec:
+  priorityLevelConfiguration: {name: exempt}
+  matchingPrecedence: 500
+  rules:
+  - subjects:
+    - {kind: User, user: {name: zoe}}
+    - {kind: User, user: {name: "e\\x1b[31mvil"}}
+    - {kind: Group, group: {name: factory}}
+    - {kind: ServiceAccount, serviceAccount: {namespace: plant, name: "*"}}
+    - {kind: ServiceAccount, serviceAccount: {namespace: plant, name: robot}}
+    resourceRules:
+    - {verbs: ["*"], apiGroups: [example.com], resources: [widgets, widgets/scale], namespaces: [yard]}
+    - {verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"]}
+    nonResourceRules:
+    - {verbs: ["*"], nonResourceURLs: [/custom]}
+    - {verbs: ["*"], nonResourceURLs: ["*"]}
+"""
+NOTHING = Vocabulary((), (), (), ())
+
+
+def explainer(folder: Path) -> Explainer:
+    (folder / "apf.yaml").write_text(CLUSTER)
+    return Explainer(read_cluster([str(folder)], ClusterOptions(parse_release("1.36")), print))
+
+
+def test_what_is_offered_is_in_the_manifests_or_in_every_cluster(tmp_path: Path) -> None:
+    found = explain_prompt.collect_vocabulary(explainer(tmp_path).configuration)
+    assert {"zoe", "system:serviceaccount:plant:", "system:serviceaccount:plant:robot", "system:anonymous"} <= set(
+        found.users
+    )
+    assert {"factory", "system:masters", "system:authenticated"} <= set(found.groups)
+    assert {"plant", "yard", "kube-system", "default"} <= set(found.namespaces)
+    assert {"widgets.example.com", "widgets.example.com/scale", "/custom", "pods", "pods/log", "/healthz"} <= set(
+        found.resources
+    )
+    for offers in found:
+        assert all(offer.isprintable() and "*" not in offer for offer in offers)
+        assert list(offers) == sorted(set(offers))
+
+
+def test_beginnings_are_offered_before_the_rest() -> None:
+    prompt = Prompt("Groups", "", ("dev", "ops-dev", "other"), is_list=True)
+    assert explain_prompt.find_suggestions("", prompt) == (0, ["dev", "ops-dev", "other"])
+    assert explain_prompt.find_suggestions("DE", prompt) == (2, ["dev", "ops-dev"])
+    assert explain_prompt.find_suggestions("other, de", prompt) == (2, ["dev", "ops-dev"])
+    assert explain_prompt.find_suggestions("dev", prompt) == (3, ["ops-dev"])
+    assert explain_prompt.find_suggestions("a, d", prompt._replace(is_list=False)) == (4, [])
+
+
+class Script:
+    """Answers in place of a person; an empty one keeps the default."""
+
+    def __init__(self, *typed: str) -> None:
+        self.typed = iter(typed)
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, prompt: Prompt, default: str) -> str:
+        self.asked.append((prompt.label, default))
+        try:
+            answer = next(self.typed)
+        except StopIteration:
+            raise EOFError from None
+        return "" if answer == explain_prompt.CLEAR else answer or default
+
+
+def test_the_last_request_is_what_the_next_one_starts_from() -> None:
+    last = Draft("alice", "dev", "get", "pods", "team-a", "web-0")
+    script = Script("", "", "list", "", "")
+    assert explain_prompt.ask_for_request(script, last, NOTHING) == Draft("alice", "dev", "list", "pods", "team-a", "")
+    assert script.asked == [
+        ("User", "alice"),
+        ("Groups", "dev"),
+        ("Verb", "get"),
+        ("Resource or path", "pods"),
+        ("Namespace", "team-a"),
+    ]
+
+
+def test_what_does_not_fit_another_request_is_forgotten() -> None:
+    last = Draft("alice", "dev", "get", "pods", "team-a", "web-0")
+    script = Script("bob", "", "", "services", "", "")
+    assert explain_prompt.ask_for_request(script, last, NOTHING) == Draft("bob", "", "get", "services", "team-a", "")
+    path = explain_prompt.ask_for_request(Script("", "-", "", "/healthz"), last, NOTHING)
+    assert path == Draft("alice", "", "get", "/healthz", "team-a", "")
+    assert explain_prompt.parse_draft(path).info.path == "/healthz"
+
+
+def test_only_what_the_request_has_is_asked_for() -> None:
+    def labels(*typed: str) -> list[str]:
+        script = Script("a", "", *typed, "", "")
+        explain_prompt.ask_for_request(script, Draft(), NOTHING)
+        return [label for label, _ in script.asked[4:]]
+
+    assert labels("get", "nodes") == ["Name"]
+    assert labels("list", "nodes") == []
+    assert labels("get", "pods") == ["Namespace", "Name"]
+    assert labels("create", "pods") == ["Namespace"]
+    assert labels("create", "pods/eviction") == ["Namespace", "Name"]
+    assert labels("list", "widgets.example.com") == ["Namespace"]
+    assert labels("get", "/healthz") == []
+
+
+def test_user_verb_and_resource_are_needed() -> None:
+    script = Script("", "  ".strip(), "alice", "", "", "list", "", "nodes")
+    assert explain_prompt.ask_for_request(script, Draft(), NOTHING) == Draft("alice", "", "list", "nodes", "", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "wrong", "message", "right"),
+    [
+        ((), "", "Name a user.", ("alice", "", "list", "nodes")),
+        (("alice", ""), "", "Name a verb: get, list,", ("list", "nodes")),
+        (("alice", ""), "lst", '"lst" is not a verb of resource requests.', ("list", "nodes")),
+        (("alice", ""), "describe", '"describe" sends "get"', ("list", "nodes")),
+        (("alice", "", "list"), "", "Name a resource or a path.", ("nodes",)),
+        (("alice", "", "list"), "po\x1b[31m", "is not a resource of Kubernetes itself", ("nodes",)),
+        (("alice", "", "list"), "widgets", 'name its API group too: "widgets.example.com"', ("nodes",)),
+        (("alice", "", "post"), "nodes", '"post" is an HTTP method, and "nodes" is not a path.', ("list", "nodes")),
+        (("alice", "", "list", "pods"), "Team_A", '"Team_A" is not a valid name of a namespace', ("team-a",)),
+        (("alice", "", "get", "nodes"), "a/b", '"a/b" is not a valid name of an object', ("a",)),
+        (("alice", "", "get", "nodes"), "..", '".." is not a valid name of an object', ("a",)),
+    ],
+)
+def test_a_wrong_answer_is_told_and_asked_again_at_once(
+    before: tuple[str, ...], wrong: str, message: str, right: tuple[str, ...], tmp_path: Path
+) -> None:
+    said: list[str] = []
+    script = Script(*before, wrong, *right)
+    with pytest.raises(EOFError):
+        explain_prompt.answer_requests(script, explainer(tmp_path), Draft(), Style(), said.append)
+    assert message in said[1]
+    assert "Asked  " in said[2]
+    assert "\x1b" not in "".join(said)
+    if message.startswith('"post"'):
+        return  # the verb is asked again as well
+    asked = [label for label, _ in script.asked]
+    assert asked[len(before)] == asked[len(before) + 1]
+
+
+@pytest.mark.parametrize("verb", ["post", "GET", "Watch", "proxy", "head"])
+def test_a_path_takes_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(EOFError):
+        explain_prompt.answer_requests(
+            Script("alice", "", verb, "/healthz"), explainer(tmp_path), Draft(), Style(), said.append
+        )
+    assert "Asked  " in said[1]
+
+
+def test_what_is_told_is_wrapped_between_words(tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(EOFError):
+        explain_prompt.answer_requests(
+            Script("alice", "", "lst"), explainer(tmp_path), Draft(), Style(width=40), said.append
+        )
+    for text in said:
+        assert all(len(line) <= 40 for line in text.splitlines())
+    assert said[0].split() == explain_prompt.WELCOME.split()
+
+
+class Terminal:
+    """`apflint explain` on a pseudo-terminal: waits for what is on the screen, then types."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.seen = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:  # pragma: no cover  # the child
+            try:
+                os.chdir(folder)
+                environment = os.environ | {
+                    "PROMPT_TOOLKIT_NO_CPR": "1",  # nobody here answers where the cursor is
+                    "TERM": "xterm",
+                    "COLUMNS": "100",
+                    "NO_COLOR": "1",
+                }
+                command = [sys.executable, "-m", "apflint", "explain", "--kubernetes", "1.36", *options]
+                os.execve(sys.executable, command, environment)
+            finally:
+                os._exit(127)
+
+    def wait_for(self, text: str, seconds: float = 30) -> str:
+        """Reads until the text is there, and returns all up to its end; what follows stays for the next time."""
+        end = time.monotonic() + seconds
+        while text not in self.plain():
+            assert time.monotonic() < end, f"no {text!r} in {self.plain()!r}"
+            if not self._read(0.2):
+                assert text in self.plain(), f"it ended without {text!r}: {self.plain()!r}"
+        plain = self.plain()
+        at = plain.index(text) + len(text)
+        self.seen = plain[at:]
+        return plain[:at]
+
+    def plain(self) -> str:
+        """What has come so far, without the terminal's control sequences (a whole one only)."""
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\x07\x08]", "", self.seen)
+
+    def _read(self, seconds: float) -> bool:
+        if select.select([self.fd], [], [], seconds)[0]:
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:  # Linux: the other side is gone
+                return False
+            self.seen += data.decode("utf-8", "replace")
+            return bool(data)
+        return True
+
+    def type(self, prompt: str, keys: str) -> str:
+        """Types at a prompt, once it is there."""
+        before = self.wait_for(prompt.rstrip())  # the blank after it is a movement of the cursor
+        os.write(self.fd, keys.encode())
+        return before
+
+    def end(self, seconds: float = 30) -> tuple[int, str]:
+        """The exit status and all that came until then."""
+        end = time.monotonic() + seconds
+        while self._read(0.2):
+            assert time.monotonic() < end, f"it does not end: {self.plain()!r}"
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status), self.plain()
+
+    def close(self) -> None:
+        os.close(self.fd)
+        if self.pid:
+            os.kill(self.pid, 9)
+            os.waitpid(self.pid, 0)
+
+
+@pytest.fixture
+def terminals(tmp_path: Path) -> Iterator[list[Terminal]]:
+    (tmp_path / "apf.yaml").write_text(CLUSTER)
+    opened: list[Terminal] = []
+    yield opened
+    for terminal in opened:
+        terminal.close()
+
+
+def opened(terminals: list[Terminal], folder: Path, *options: str) -> Terminal:
+    terminals.append(Terminal(folder, *options))
+    return terminals[-1]
+
+
+def test_a_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -> None:
+    terminal = opened(terminals, tmp_path)
+    terminal.type("User (such as alice): ", "bobb\x1b[D\x1b[3~\r")  # left and delete: bob
+    terminal.type("Groups (with commas, or none): ", "fact")
+    terminal.type("factory", "\t")  # it is offered; the key takes it
+    terminal.type("ory", "\r")
+    terminal.type("Verb (such as list): ", "list\r")
+    terminal.type("Resource or path (such as pods or /healthz): ", "widgets.example.com\r")
+    terminal.type("Namespace (none: all): ", "yard\r")
+    story = terminal.wait_for("Another request?")
+    assert 'FlowSchema "widgets" -> priority level "exempt" (apf.yaml:4)' in story
+    assert 'Asked  list widgets.example.com in namespace "yard" as "bob" in factory' in story
+    assert "Traceback" not in story
+    # The same user, another verb; then the verb before from the history.
+    terminal.type("User [bob]: ", "\r")
+    terminal.type("Groups [factory]: ", "\r")
+    terminal.type("Verb [list]: ", "watch\r")
+    terminal.type("Resource or path [widgets.example.com]: ", "\r")
+    terminal.type("Namespace [yard]: ", "-\r")
+    assert "Asked  watch widgets.example.com, cluster-wide" in terminal.wait_for("Another request?")
+    terminal.type("User [bob]: ", "\r")
+    terminal.type("Groups [factory]: ", "\r")
+    terminal.type("Verb [watch]: ", "\x1b[A\x1b[A\r")
+    terminal.type("Resource or path [widgets.example.com]: ", "\r")
+    terminal.type("Namespace (none: all): ", "\r")
+    assert "Asked  list widgets.example.com, cluster-wide" in terminal.wait_for("Another request?")
+    terminal.type("User [bob]: ", "\x04")
+    status, rest = terminal.end()
+    assert status == 0
+    assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize(("key", "status"), [("\x03", 130), ("\x04", 0)])
+def test_it_is_left_quietly(key: str, status: int, tmp_path: Path, terminals: list[Terminal]) -> None:
+    terminal = opened(terminals, tmp_path, "--as", "zoe", "--as-group", "factory", "-n", "yard")
+    terminal.type("User [zoe]: ", "\r")
+    terminal.type("Groups [factory]: ", key)
+    found, rest = terminal.end()
+    assert found == status
+    assert "Traceback" not in rest
+    assert "rror" not in rest

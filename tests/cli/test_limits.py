@@ -1,0 +1,147 @@
+"""`apflint limits` and `apflint shards` as whole commands: shapes, laws, and what cannot be answered."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apflint.cli.app import run
+from apflint.releases import RELEASES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.releases import Release
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current directory with nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
+    assert run([*command, "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return json.loads(printed.out)
+
+
+def test_limits_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "limits", "--kubernetes", "1.36")
+    assert set(found) == {"serverConcurrency", "kubernetes", "levels"}
+    assert (found["serverConcurrency"], found["kubernetes"]) == (600, "1.36")
+    # Recorded from kube-apiserver 1.36.2: nominal, lower and upper limit.
+    assert {level["name"]: (level["nominal"], level["min"], level["max"]) for level in found["levels"]} == {
+        "catch-all": (13, 13, 613),
+        "exempt": (0, 0, 600),
+        "global-default": (49, 24, 649),
+        "leader-election": (25, 25, 625),
+        "node-high": (98, 73, 698),
+        "system": (74, 50, 674),
+        "workload-high": (98, 49, 698),
+        "workload-low": (245, 24, 845),
+    }
+    promised = [
+        "name",
+        "type",
+        "shares",
+        "nominal",
+        "min",
+        "max",
+        "queues",
+        "handSize",
+        "queueLengthLimit",
+        "maxQueued",
+        "flowSchemas",
+    ]
+    assert all(set(promised) <= set(level) for level in found["levels"])
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+@pytest.mark.parametrize("total", [1, 7, 600, 99_991])
+def test_laws_of_limits(release: Release, total: int, capsys: pytest.CaptureFixture[str]) -> None:
+    levels = answer(capsys, "limits", "--kubernetes", release.name, "--server-concurrency", str(total))["levels"]
+    limited = [level for level in levels if level["type"] == "Limited"]
+    assert total <= sum(level["nominal"] for level in levels) < total + len(levels)
+    for level in limited:
+        assert level["min"] <= level["nominal"] <= level["max"]
+        assert level["min"] <= level["attainable"] <= level["max"]
+        if release.has_borrowing:
+            assert level["acv"] is None
+        else:  # the ACV is all there is
+            assert level["acv"] == level["nominal"] == level["min"] == level["max"]
+
+
+def test_the_flags_of_the_server_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    for flags, total in (
+        ([], 600),
+        (["--server-concurrency", "1600+400"], 2000),
+        (["--server-concurrency", "400+0"], 400),
+        (["--server-concurrency", "10"], 10),
+    ):
+        assert answer(capsys, "limits", *flags)["serverConcurrency"] == total
+
+
+def test_diff_shows_what_an_upgrade_gives_and_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "diff", "defaults:1.20", "defaults:1.36", "--exit-zero")
+    assert (found["old"]["kubernetes"], found["new"]["kubernetes"]) == ("1.20", "1.36")
+    gains = {level["name"]: (level["change"], level["gain"]) for level in found["levels"]}
+    assert gains["node-high"] == ("added", 98)
+    assert gains["workload-low"] == ("changed", -48)
+    assert gains["exempt"][1] == 0
+
+
+def test_a_dump_on_standard_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["defaults", "--kubernetes", "1.36", "--format", "json"]) == 0
+    (tmp_path / "dump.json").write_text(capsys.readouterr().out)
+    from_file = answer(capsys, "limits", "dump.json", "--no-defaults", "--kubernetes", "1.36")
+    assert from_file == answer(capsys, "limits", "--kubernetes", "1.36")
+
+
+def test_shards_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    flow = ["--flow-schema", "global-default", "--distinguisher", "alice", "--queues", "128", "--hand-size", "6"]
+    found = answer(capsys, "shards", *flow)
+    assert (found["hash"], found["hand"]) == ("17644606172554983095", [55, 62, 126, 125, 105, 1])
+    (row,) = answer(capsys, "shards", "--hand-size", "8", "--queues", "64", "--elephants", "1,4")["rows"]
+    assert (row["handSize"], row["queues"], row["entropyBits"]) == (8, 64, 48)
+    # The table of the Kubernetes documentation.
+    assert row["squish"] == pytest.approx({"1": 2.25929199850899e-10, "4": 0.0004886697053040446}, rel=1e-12)
+    recommended = answer(capsys, "shards", "--recommend", "0.001", "--elephants", "4")
+    assert recommended["rows"]
+    assert all(row["squish"]["4"] <= 0.001 and row["problem"] is None for row in recommended["rows"])
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("limits nowhere", "nowhere: No such file"),
+        ("limits --server-concurrency 0", "is not an integer from 1 to"),
+        ("limits --server-concurrency 0+0", "is not an integer from 1 to"),
+        ("limits --server-concurrency 400+-200", "is not an integer from 1 to"),
+        ("limits --server-concurrency 1+2+3", "is not an integer from 1 to"),
+        ("diff nowhere defaults:1.36", "nowhere: No such file"),
+        ("diff defaults:9 defaults:1.36", '"9" is not a Kubernetes release'),
+        ("shards --hand-size 8", "give both --queues and --hand-size"),
+        ("shards --hand-size 80 --queues 64", "from 1 to the number of queues (64), not 80"),
+        ("shards --elephants 1,x", '--elephants "1,x": expected integers'),
+        ("shards --elephants 0", '--elephants "0": expected integers'),
+        ("shards --recommend 0.1 --elephants 1,2", "requires a single number of --elephants"),
+        ("shards --recommend 2", "above 0 and at most 1"),
+        ("shards --recommend nan", "above 0 and at most 1"),
+        ("shards --flow-schema a", "give both --queues and --hand-size"),
+        ("shards --flow-schema a --queues 128 --hand-size 12", "needs 84 bits"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence(
+    command: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command.split()) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("apflint: ")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1

@@ -1,0 +1,83 @@
+"""`apflint shards --flow-schema` takes queues and hand size from the priority level of the FlowSchema."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.shell import LEVEL, SCHEMA
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "pair"), [("global-default", (6, 128)), ("system-nodes", (6, 64))])
+def test_a_built_in_flow_schema(name: str, pair: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["shards", "--flow-schema", name, "--distinguisher", "alice"]
+    assert run(command) == 0
+    short = capsys.readouterr()
+    hand_size, queues = pair
+    assert run([*command, "--hand-size", str(hand_size), "--queues", str(queues)]) == 0
+    assert capsys.readouterr() == short
+    assert short.err == ""
+
+
+def test_a_flow_schema_of_the_manifests(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m").mkdir()
+    (folder / "m" / "a.yaml").write_text(f"{LEVEL.replace('queues: 64', 'queues: 32')}---\n{SCHEMA}", encoding="utf-8")
+    for more in ((), ("-f", "m"), ("-f", "m/a.yaml")):
+        assert run(["shards", "--flow-schema", "batch", "--format", "json", *more]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["queues"], found["handSize"], len(found["hand"])) == (32, 6, 6)
+
+
+@pytest.mark.parametrize(
+    ("method", "distinguisher", "note"),
+    [
+        (None, "alice", 'FlowSchema "batch" has no distinguisherMethod, so all of its requests are one flow'),
+        (None, "", ""),
+        ("ByUser", "", 'FlowSchema "batch" has the distinguisherMethod ByUser: name the user with --distinguisher'),
+        ("ByUser", "alice", ""),
+        ("ByNamespace", "", ""),  # the flow of requests without a namespace
+    ],
+)
+def test_a_distinguisher_that_the_flow_schema_does_not_use(
+    method: str | None, distinguisher: str, note: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "  distinguisherMethod: {type: ByUser}\n"
+    assert line in SCHEMA
+    changed = SCHEMA.replace(line, line.replace("ByUser", method) if method else "")
+    (folder / "a.yaml").write_text(f"{LEVEL}---\n{changed}", encoding="utf-8")
+    assert run(["shards", "--flow-schema", "batch", "--distinguisher", distinguisher]) == 0
+    printed = capsys.readouterr()
+    assert note in printed.err
+    assert bool(note) is bool(printed.err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--flow-schema nope", 'unknown FlowSchema "nope" in Kubernetes'),
+        ("--flow-schema batch", 'the priority level "batch" of FlowSchema "batch" does not exist'),
+        ("--flow-schema exempt", 'the priority level "exempt" of FlowSchema "exempt" has no queues'),
+        ("--flow-schema catch-all", 'the priority level "catch-all" of FlowSchema "catch-all" has no queues'),
+        ("--flow-schema batch --queues 64", "give both --queues and --hand-size"),
+        ("--flow-schema batch --queues 64 --hand-size 6 -f .", "-f, --kubernetes and --config require --flow-schema"),
+        ("-f .", "-f, --kubernetes and --config require --flow-schema"),
+    ],
+)
+def test_what_has_no_hand(arguments: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.yaml").write_text(SCHEMA, encoding="utf-8")
+    assert run(["shards", *arguments.split()]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err

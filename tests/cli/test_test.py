@@ -1,0 +1,307 @@
+"""`apflint test` as a user or a script meets it: exit statuses, streams, formats, and the suite of fixtures/policy."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import textwrap
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apflint.cli.app import run
+from apflint.output.policy import junit
+from apflint.policy.parser import parse_suite
+from apflint.policy.results import FileResult, Run
+from apflint.policy.running import Runner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOLDS = "- unreachable: {priorityLevel: catch-all}\n"
+FAILS = "- name: <free> & \"easy\"\n  request: list pods --as 'al]]>ice'\n  reaches: exempt\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def suite(folder: Path, tests: str, name: str = "suite.yaml", head: str = "manifests: []\n") -> str:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(f"{head}tests:\n{tests}", "utf-8")
+    return name
+
+
+class Ran:
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def apflint(capsys: pytest.CaptureFixture[str]) -> Any:
+    def call(*arguments: str) -> Ran:
+        status = run(list(arguments))
+        return Ran(status, *capsys.readouterr())
+
+    return call
+
+
+DASHBOARDS = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: dashboards
+spec:
+  priorityLevelConfiguration: {name: exempt}
+  matchingPrecedence: 900
+  rules:
+    - subjects: [{kind: Group, group: {name: dashboards}}]
+      resourceRules:
+        - {verbs: [list], apiGroups: [""], resources: [pods], clusterScope: true, namespaces: ["*"]}
+"""
+
+
+def test_the_page_shows_what_is_printed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any
+) -> None:
+    page = (root / "docs" / "policy-tests.md").read_text("utf-8")
+    suite = re.search(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    holds, fails = re.findall(r"^    \$ apflint test apf-test.yaml\n((?:    .*\n)+)", page, re.MULTILINE)
+    assert suite is not None
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apf-test.yaml").write_text(suite[1], encoding="utf-8")
+    (tmp_path / "manifests").mkdir()
+    for status, shown in ((0, holds), (1, fails)):
+        ran = apflint("test", "apf-test.yaml", "--color", "never")
+        assert ran.status == status
+        assert textwrap.indent(ran.out + ran.err, "    ") == shown
+        (tmp_path / "manifests" / "dashboards.yaml").write_text(DASHBOARDS, encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["reachable", "unreachable"])
+def test_a_level_is_named_as_briefly_as_in_reaches(kind: str, tmp_path: Path, apflint: Any) -> None:
+    (tmp_path / "suite.yaml").write_text(
+        f"manifests: []\ntests: [{{{kind}: catch-all}}, {{{kind}: [exempt, system]}}]\n", encoding="utf-8"
+    )
+    result = json.loads(apflint("test", str(tmp_path / "suite.yaml"), "--format", "json").out)
+    passed = [test["passed"] for test in result["files"][0]["tests"]]
+    assert passed == ([False, True] if kind == "reachable" else [True, False])
+
+
+def test_the_example_suite_holds(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
+    monkeypatch.chdir(root / "fixtures/policy")
+    ran = apflint("test", "apf-test.yaml", "--color", "never")
+    assert (ran.status, ran.err) == (0, "12 expectations in 1 file: 12 passed, 0 failed.\n")
+    head, *lines = ran.out.splitlines()
+    assert head == "apf-test.yaml: 12 passed (Kubernetes 1.36)"
+    assert all(line.startswith("pass: ") for line in lines)
+    assert apflint("test", "apf-test.yaml", "-q").out == ""
+
+
+def test_what_a_careless_change_breaks_is_told(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
+    """`python -m pytest` compares; to renew it, write the output of this command there and read it."""
+    monkeypatch.chdir(root / "fixtures/policy")
+    ran = apflint("test", "apf-test.yaml", "-f", "careless", "--color", "never")
+    assert ran.status == 1
+    assert ran.out == (root / "fixtures/policy/careless/expected.txt").read_text("utf-8")
+
+
+def test_what_is_shown_can_be_asked_again(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
+    monkeypatch.chdir(root / "fixtures/policy")
+    ran = apflint("test", "apf-test.yaml", "-f", "careless", "--format", "json")
+    (file,) = json.loads(ran.out)["files"]
+    asked = [test for test in file["tests"] if test["request"]]
+    assert len(asked) >= 5
+    for test in asked:
+        program, *words = shlex.split(test["request"]["command"])
+        assert program == "apflint"
+        answer = json.loads(apflint(*words, "--format", "json").out)
+        for key in ("flowSchema", "priorityLevel"):
+            assert answer[key] == test["goesTo"][key]
+        assert answer["flow"]["distinguisher"] == test["goesTo"]["distinguisher"]
+        assert answer["limits"]["min"] == test["goesTo"]["minSeats"]
+
+
+@pytest.mark.parametrize(("tests", "status"), [(HOLDS, 0), (FAILS, 1), (HOLDS + FAILS, 1), ("- {}\n", 2)])
+@pytest.mark.parametrize("output", ["text", "json", "junit"])
+def test_exit_status_is_the_same_for_each_format(
+    folder: Path, apflint: Any, tests: str, status: int, output: str
+) -> None:
+    ran = apflint("test", suite(folder, tests), "--format", output)
+    assert ran.status == status
+    assert bool(ran.out) == (output != "text" or status != 2)
+
+
+def test_a_mistake_in_one_file_does_not_hide_another(folder: Path, apflint: Any) -> None:
+    (folder / "sub").mkdir()
+    broken, good = suite(folder, "- nevr: x\n", "broken.yaml"), suite(folder, FAILS, "good.yaml")
+    ran = apflint("test", broken, "gone.yaml", "sub", good, "--color", "never")
+    assert ran.status == 2
+    assert ran.out.startswith("good.yaml: 1 failed")
+    assert " --> broken.yaml:3:3\n  |\n3 | - nevr: x\n  |   ^^^^\n" in ran.err
+    assert "error: gone.yaml: " in ran.err
+    assert "error: sub: this is a directory" in ran.err
+    assert ran.err.endswith("1 expectation in 4 files: 0 passed, 1 failed. 3 files could not be tested.\n")
+
+
+def test_manifests_are_relative_to_the_suite_and_f_takes_their_place(folder: Path, apflint: Any) -> None:
+    schema = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 5, "rules": [
+        {"subjects": [{"kind": "User", "user": {"name": "al]]>ice"}}],
+         "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True}]}]}  # fmt: skip
+    whole = {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "FlowSchema",
+        "metadata": {"name": "own"},
+        "spec": schema,
+    }
+    name = suite(folder, FAILS, "sub/suite.yaml", head="manifests: here.json\n")
+    ran = apflint("test", name)
+    assert ran.status == 2
+    assert "sub/here.json" in ran.err
+    assert "--> sub/suite.yaml:1:12" in ran.err
+    (folder / "sub/here.json").write_text(json.dumps(whole))
+    assert apflint("test", name).status == 0
+    (folder / "empty.yaml").write_text("")
+    assert apflint("test", name, "-f", "empty.yaml").status == 1
+    ran = apflint("test", name, "-f", "gone.yaml")
+    assert (ran.status, ran.out) == (2, "")
+
+
+def test_without_manifests_it_is_said_what_is_missing(folder: Path, apflint: Any) -> None:
+    name = suite(folder, HOLDS, head="")
+    ran = apflint("test", name)
+    assert ran.status == 2
+    assert "no manifests given" in ran.err
+    (folder / "empty.yaml").write_text("")
+    assert apflint("test", name, "-f", "empty.yaml").status == 0
+
+
+def test_the_command_line_says_which_release_and_how_many_seats(folder: Path, apflint: Any) -> None:
+    tests = "- request: list pods --as alice\n  reaches: {priorityLevel: global-default, minSeats: 20}\n"
+    name = suite(folder, tests, head='manifests: []\nkubernetes: "1.28"\nserverConcurrency: 100\n')
+    assert apflint("test", name).status == 1
+    assert "(Kubernetes 1.28)" in apflint("test", name, "--server-concurrency", "600").out
+    assert apflint("test", name, "--server-concurrency", "600").status == 0
+    ran = apflint("test", name, "--kubernetes", "1.33", "--format", "json")
+    (file,) = json.loads(ran.out)["files"]
+    assert file["kubernetes"] == "1.33"
+    assert "--kubernetes 1.33" in file["tests"][0]["request"]["command"]
+    assert shlex.split(file["tests"][0]["request"]["command"])[-4:-2] == [
+        "-f",
+        os.devnull,
+    ]  # nothing in the folder counts
+    for wrong in (("--kubernetes", "1.99"), ("--server-concurrency", "0")):
+        ran = apflint("test", name, *wrong)
+        assert (ran.status, ran.out) == (2, "")
+
+
+def test_json_says_it_all(folder: Path, apflint: Any) -> None:
+    whole = json.loads(apflint("test", suite(folder, HOLDS + FAILS), "--format", "json").out)
+    assert whole["summary"] == {"files": 1, "tests": 2, "passed": 1, "failed": 1, "errors": 0}
+    good, bad = whole["files"][0]["tests"]
+    assert (good["passed"], good["happened"], good["request"], good["line"]) == (True, None, None, 3)
+    assert (bad["passed"], bad["kind"], bad["line"], bad["column"]) == (False, "request", 6, 12)
+    assert bad["request"]["words"] == ["list", "pods", "--as", "al]]>ice"]
+    assert bad["goesTo"]["priorityLevel"] == "global-default"
+    broken = json.loads(apflint("test", suite(folder, "- {}\n"), "--format", "json").out)
+    assert broken["files"][0]["errors"][0]["line"] == 3
+
+
+def test_junit_parses_back(folder: Path, apflint: Any) -> None:
+    broken, good = suite(folder, "- {}\n", "broken.yaml"), suite(folder, HOLDS + FAILS, "good.yaml")
+    top = ET.fromstring(apflint("test", broken, good, "--format", "junit").out)
+    assert (top.tag, top.get("tests"), top.get("failures"), top.get("errors")) == ("testsuites", "3", "1", "1")
+    first, second = top
+    assert (first.get("name"), first.get("errors"), first.get("failures")) == ("broken.yaml", "1", "0")
+    assert "is not an expectation" in str(first[0][0].get("message"))
+    assert (second.get("name"), second.get("tests"), second.get("failures")) == ("good.yaml", "2", "1")
+    passed, failed = second
+    assert len(passed) == 0
+    assert (failed.get("name"), failed.get("file"), failed.get("line")) == ('<free> & "easy"', "good.yaml", "6")
+    (failure,) = failed
+    assert failure.tag == "failure"
+    assert failure.get("message") == 'the priority level is "global-default"'
+    assert "apflint explain list pods --as 'al]]>ice'" in (failure.text or "")
+
+
+@given(st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=10))
+def test_junit_is_well_formed_for_any_names(name: str, file: str) -> None:
+    text = json.dumps({"tests": [{"name": name, "unreachable": {"flowSchema": f"x{name}"}}]})
+    reading = parse_suite("suite.json", text.encode())
+    assert reading.suite is not None
+    from evaluate.configurations import BUILT_IN, RELEASE, Objects
+
+    from apflint.evaluate.configuration import build_configuration
+
+    runner = Runner(reading.suite, build_configuration(Objects(), BUILT_IN), RELEASE, 600)
+    result = Run(
+        (FileResult(file, reading.source, "1.36", (), tuple(runner.run())), FileResult(file, None, "", (), (), ()))
+    )
+    rendered = junit.render(result)
+    rendered.encode("utf-8")
+    assert len(ET.fromstring(rendered)[0]) == 1
+    assert rendered == junit.render(result)
+
+
+def test_control_characters_reach_no_terminal(folder: Path, apflint: Any) -> None:
+    tests = '- name: "a\\e[31m\\nb"\n  request: "list pods --as \\"\\u202ex\\""\n  reaches: exempt\n'
+    ran = apflint("test", suite(folder, tests), "--color", "never")
+    assert ran.status == 1
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+    assert "a\\x1b[31m\\nb" in ran.out
+
+
+def test_color_and_width_change_no_words(folder: Path, apflint: Any) -> None:
+    import re
+
+    name = suite(folder, HOLDS + FAILS)
+    plain = apflint("test", name, "--color", "never").out
+    assert re.sub("\x1b\\[[0-9;]*m", "", apflint("test", name, "--color", "always").out) == plain
+
+
+def test_quiet_shows_only_what_fails(folder: Path, apflint: Any) -> None:
+    names = suite(folder, HOLDS, "good.yaml"), suite(folder, HOLDS + FAILS, "bad.yaml")
+    ran = apflint("test", *names, "--quiet", "--color", "never")
+    assert ran.status == 1
+    assert "good.yaml" not in ran.out
+    assert ran.out.startswith("bad.yaml: 1 passed, 1 failed")
+    assert "pass: " not in ran.out
+    assert ran.out.count("FAIL: ") == 1
+
+
+def test_a_request_without_words_is_shown_as_a_record(folder: Path, apflint: Any) -> None:
+    """Of a user in none of the groups that every user is in; no command line can say that."""
+    ran = apflint(
+        "test", suite(folder, "- never: {reaches: catch-all}\n", head="world: any\nmanifests: []\n"), "--color", "never"
+    )
+    assert ran.status == 1
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("  = request: ")]
+    record = json.loads(line.partition("request: ")[2])
+    assert "system:authenticated" not in record.get("groups", [])
+    (folder / "requests.jsonl").write_text(json.dumps(record))
+    answer = json.loads(apflint("explain", "--requests", "requests.jsonl").out)
+    assert answer["flowSchema"] == "catch-all"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-", "-f", "-"], "standard input cannot be both the suite and the manifests"),
+        (["x.yaml", "--kubernetes", "1.99"], '"1.99" is too new'),
+        (["x.yaml", "--server-concurrency", "0"], "is not an integer from 1 to"),
+    ],
+)
+def test_wrong_usage(folder: Path, apflint: Any, options: list[str], message: str) -> None:
+    suite(folder, HOLDS, "x.yaml")
+    ran = apflint("test", *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
