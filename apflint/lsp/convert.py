@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
-from difflib import SequenceMatcher
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,19 +17,17 @@ from lsprotocol import types
 from pygls import uris
 from pygls.workspace import PositionCodec
 
+from apflint.edit.line_diff import find_changes
 from apflint.fix import Edit
-from apflint.load.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from apflint.load.source import Source
     from apflint.location import Span
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
-_MAX_COMPARED_LINES = 1000
-"""Lines that are compared one by one: SequenceMatcher takes quadratic time."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKUP = re.compile(
     r"""\\(?P<character>[\\`*_<>\[\]#|~]) | (?P<fence>`+)[ ]?(?P<code>.+?)[ ]?(?P=fence) | \*\*
     | \[(?P<text>[^\]]*)\]\((?P<url>[^)]*)\)""",
@@ -136,67 +132,9 @@ def line_edits(old: str, new: str) -> tuple[Edit, ...]:
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = [0, *accumulate(map(len, before))]
     return tuple(
-        Edit(starts[first], starts[last], "".join(after[new_first:new_last]))
-        for first, last, new_first, new_last in _differing_lines(before, after)
+        Edit(starts[change.start], starts[change.end], "".join(after[change.new_start : change.new_end]))
+        for change in find_changes(before, after)
     )
-
-
-def _differing_lines(before: list[str], after: list[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield start and end of differing lines in both texts."""
-    if len(before) == len(after):  # most fixes change a line in place
-        for number in range(len(before)):
-            if before[number] != after[number]:
-                yield number, number + 1, number, number + 1
-        return
-    shorter = min(len(before), len(after))
-    head = next((n for n in range(shorter) if before[n] != after[n]), shorter)
-    tail = next((n for n in range(shorter - head) if before[-1 - n] != after[-1 - n]), shorter - head)
-    last, new_last = len(before) - tail, len(after) - tail
-    if last - head > _MAX_COMPARED_LINES:
-        yield head, last, head, new_last
-        return
-    matcher = SequenceMatcher(None, before[head:last], after[head:new_last], autojunk=False)
-    for tag, *lines in matcher.get_opcodes():
-        if tag != "equal":
-            yield lines[0] + head, lines[1] + head, lines[2] + head, lines[3] + head
-
-
-def apply_changes(
-    source: Source, changes: Iterable[types.TextDocumentContentChangeEvent], encoding: Encoding
-) -> Source:
-    """Return the text after the changes of an editor, each of which refers to the result of the previous one."""
-    for change in changes:
-        if isinstance(change, types.TextDocumentContentChangePartial):
-            start, end = (offset_at(source, at, encoding) for at in (change.range.start, change.range.end))
-            source = _replace(source, start, max(start, end), change.text)
-        else:
-            source = Source(source.name, _join_surrogates(change.text))
-    return source
-
-
-def _replace(source: Source, start: int, end: int, new: str) -> Source:
-    """Return the source with `new` in place of `text[start:end]`.
-
-    Only the lines that the change touches are split again: for a text of megabytes that makes every key press cheap.
-    """
-    starts = source.line_starts
-    # From the previous line, whose CR may be followed by a new LF, to the next line, whose LF may follow a new CR.
-    first = max(bisect_right(starts, start) - 2, 0)
-    last = min(bisect_right(starts, end) + 1, len(starts))
-    from_, to = starts[first], starts[last] if last < len(starts) else len(source.text)
-    middle = Source(source.name, _join_surrogates(source.text[from_:start] + new + source.text[end:to]))
-    result = Source(source.name, source.text[:from_] + middle.text + source.text[to:])
-    growth = len(result.text) - len(source.text)
-    touched = middle.line_starts if last == len(starts) else middle.line_starts[:-1]
-    result.line_starts = [*starts[:first], *(from_ + at for at in touched), *(at + growth for at in starts[last:])]
-    return result
-
-
-def _join_surrogates(text: str) -> str:
-    """Join the halves of surrogate pairs, which may arrive in two changes, to one character."""
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 # Markdown

@@ -8,15 +8,12 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
-from pygls.protocol.language_server import lsp_method
 
 from apflint import __version__
 from apflint.lsp.convert import offset_at, path_from_uri, uri_from_path
 from apflint.lsp.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from apflint.lsp.convert import Encoding
     from apflint.lsp.session import Document
 
@@ -36,11 +33,7 @@ class DocumentPosition(Protocol):
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol of pygls with two differences.
-
-    Texts of documents are kept by the session: pygls splits lines differently from editors, and copies all lines at each
-    change. Requests with invalid parameters, and requests after `shutdown`, get an error instead of no answer.
-    """
+    """The protocol of pygls. Requests with invalid parameters, and requests after `shutdown`, get an error as an answer."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         if "jsonrpc" in data and "method" in data:
@@ -58,26 +51,14 @@ class _Protocol(LanguageServerProtocol):
         else:
             super().handle_message(message)
 
-    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Iterator[Any]:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_OPEN], (params,), None
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Iterator[Any]:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Iterator[Any]:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
-
 
 class Server(LanguageServer):
     """The server of one editor."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "apflint", __version__, types.TextDocumentSyncKind.Incremental, protocol_cls=_Protocol, max_workers=2
-        )
+        # pygls splits lines differently from editors, so that changes of parts would go to wrong places.
+        whole_documents = types.TextDocumentSyncKind.Full
+        super().__init__("apflint", __version__, whole_documents, protocol_cls=_Protocol, max_workers=2)
         self.session = Session(self)
         self.was_shut_down = False
 
@@ -146,8 +127,9 @@ def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
 
 @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
 def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    """Apply changes to a document."""
-    ls.session.change_document(params.text_document.uri, params.text_document.version, params.content_changes)
+    """Replace the text of a document."""
+    document = params.text_document
+    ls.session.change_document(document.uri, document.version, params.content_changes[-1].text)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)

@@ -11,12 +11,10 @@ from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.reading import may_hold_apf
 from apflint.load.source import Source
 from apflint.lsp.cluster_state import ClusterState
-from apflint.lsp.convert import apply_changes, is_untitled, line_edits, path_from_uri
+from apflint.lsp.convert import is_untitled, line_edits, path_from_uri
 from apflint.lsp.workspace import DocumentResult, OpenDocuments, WorkspaceChecker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from lsprotocol import types
 
     from apflint.finding import Finding
@@ -115,13 +113,10 @@ class Session:
                 self._uris[path] = uri
             self._replace(uri, version, Source(uri, text))
 
-    def change_document(
-        self, uri: str, version: int | None, changes: Iterable[types.TextDocumentContentChangeEvent]
-    ) -> None:
-        """Apply changes to a document."""
-        document = self.documents.get(uri)
-        if document is not None:
-            self._replace(uri, version, apply_changes(document.source, changes, self.encoding))
+    def change_document(self, uri: str, version: int | None, text: str) -> None:
+        """Replace the text of a document."""
+        if uri in self.documents:
+            self._replace(uri, version, Source(uri, text))
 
     def close_document(self, uri: str) -> None:
         """Remove a document, so that checks read its file again."""

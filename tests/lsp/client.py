@@ -10,14 +10,16 @@ from contextlib import suppress
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, Self
 
-from lsprotocol.types import Position, Range, TextDocumentContentChangePartial
+from lsprotocol.types import Position
 
 from apflint.load.source import Source
-from apflint.lsp.convert import apply_changes
+from apflint.lsp.convert import offset_at
 from apflint.lsp.convert import uri_from_path as address
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from apflint.lsp.convert import Encoding
 
 TIMEOUT = 60.0
 """Seconds to wait for an answer, which takes a fraction of a second on an idle machine."""
@@ -42,6 +44,7 @@ class Editor:
         self.diagnostics: dict[str, list[Any]] = {}
         self.shown: list[tuple[str, int | None]] = []
         self.errors = b""
+        self.texts: dict[str, str] = {}
         self.number = 0
         self.threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._drain)]
         for thread in self.threads:
@@ -54,6 +57,7 @@ class Editor:
             capabilities={**general, **capabilities},
             workspaceFolders=[{"uri": address(str(folder)), "name": folder.name} for folder in folders],
         )["capabilities"]
+        self.encoding: Encoding = self.server.get("positionEncoding", "utf-16")
         self.tell("initialized")
 
     def __enter__(self) -> Self:
@@ -97,21 +101,27 @@ class Editor:
 
     def open(self, uri: str, text: str, language: str = "yaml") -> None:
         """Open a document as version 1."""
+        self.texts[uri] = text
         self.tell("textDocument/didOpen", textDocument={"uri": uri, "languageId": language, "version": 1, "text": text})
 
     def change(self, uri: str, version: int, *changes: dict[str, Any]) -> None:
-        """Change a document."""
-        self.tell("textDocument/didChange", textDocument={"uri": uri, "version": version}, contentChanges=list(changes))
+        """Change a document: each change refers to the result of the one before, and the whole text is sent."""
+        self.burst(uri, version, list(changes), together=True)
 
-    def burst(self, uri: str, first: int, changes: list[dict[str, Any]]) -> None:
-        """Send one message for each change at once, with versions from `first`."""
+    def burst(self, uri: str, first: int, changes: list[dict[str, Any]], *, together: bool = False) -> None:
+        """Send one message for each change at once, with versions from `first`, or one message for all of them."""
+        texts = []
+        for change in changes:
+            text = self.texts.get(uri, "")
+            self.texts[uri] = apply(text, [change], self.encoding) if "range" in change else change["text"]
+            texts.append(self.texts[uri])
         self._send(
             *(
                 {
                     "method": "textDocument/didChange",
-                    "params": {"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]},
+                    "params": {"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"text": text}]},
                 }
-                for version, change in enumerate(changes, first)
+                for version, text in enumerate(texts[-1:] if together else texts, first)
             )
         )
 
@@ -179,16 +189,16 @@ def edit(text: str, line: int, start: int, end: int) -> dict[str, Any]:
     return {"range": span(line, start, end), "text": text}
 
 
-def apply(text: str, edits: list[dict[str, Any]]) -> str:
-    """Apply the edits of the server as an editor does: all of them refer to the original text."""
-    changes = [
-        TextDocumentContentChangePartial(
-            Range(*(Position(**edit["range"][at]) for at in ("start", "end"))), edit["newText"]
-        )
-        for edit in edits
-    ]
-    changes.sort(key=lambda change: (change.range.start, change.range.end), reverse=True)
-    return apply_changes(Source("", text), changes, "utf-16").text
+def apply(text: str, edits: list[dict[str, Any]], encoding: Encoding = "utf-16") -> str:
+    """Apply edits as an editor does: all of them refer to the original text."""
+    source = Source("", text)
+    pieces: list[str] = []
+    at = 0
+    for edit in sorted(edits, key=lambda edit: [*edit["range"]["start"].values()]):
+        start, end = (offset_at(source, Position(**edit["range"][side]), encoding) for side in ("start", "end"))
+        pieces += (text[at:start], edit.get("newText", edit.get("text", "")))
+        at = max(start, end)
+    return "".join((*pieces, text[at:]))
 
 
 def codes(diagnostics: list[Any]) -> list[str]:

@@ -7,12 +7,6 @@ import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
-from lsprotocol.types import (
-    Position,
-    Range,
-    TextDocumentContentChangePartial,
-    TextDocumentContentChangeWholeDocument,
-)
 
 from apflint.lsp import session
 from apflint.lsp.session import Session
@@ -101,7 +95,7 @@ def test_a_failed_check_is_logged_and_the_next_one_counts(monkeypatch: pytest.Mo
         own.open_document(UNTITLED, "yaml", 1, TEXT)
         await own.wait_for_checks()
         monkeypatch.setattr(own._checker, "check", true)
-        own.change_document(UNTITLED, 2, [TextDocumentContentChangeWholeDocument(TEXT + "\n")])
+        own.change_document(UNTITLED, 2, TEXT + "\n")
         await own.wait_for_checks()
 
     editor = played(play)
@@ -146,12 +140,12 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
         own._checker.check = slow  # type: ignore[method-assign]  # to be in the middle of it
         own.open_document(UNTITLED, "yaml", 1, TEXT)
         await asyncio.to_thread(entered.wait)
-        own.change_document(UNTITLED, 2, [TextDocumentContentChangePartial(Range(Position(3, 7), Position(3, 8)), "y")])
+        own.change_document(UNTITLED, 2, TEXT.replace("x: 1", "y: 1"))
         go.set()
         await own.wait_for_checks()
         assert own.documents[UNTITLED].text == TEXT.replace("x: 1", "y: 1")
         assert own.current_result(UNTITLED) is not None
-        own.change_document(UNTITLED, 3, [TextDocumentContentChangeWholeDocument(TEXT)])
+        own.change_document(UNTITLED, 3, TEXT)
         assert own.current_result(UNTITLED) is None  # of the text before
         await own.wait_for_checks()
 
@@ -161,7 +155,7 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
 def test_documents_without_apf_objects_are_not_checked() -> None:
     async def play(own: Session) -> None:
         own.open_document("untitled:a", "python", 1, TEXT)
-        own.change_document("untitled:a", 2, [TextDocumentContentChangeWholeDocument(TEXT)])
+        own.change_document("untitled:a", 2, TEXT)
         own.close_document("untitled:a")
         own.open_document(UNTITLED, "yaml", 1, "kind: ConfigMap\n")
         own.close_document(UNTITLED)
