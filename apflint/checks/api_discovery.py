@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.descriptions import describe_seats
-from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import classify
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.finding import Problem
@@ -90,7 +90,7 @@ def _find_captures(effective: Effective) -> Iterator[_Capture]:
     names = fresh([rule for schema in after.order for rule in schema.spec.rules])
     account = f"{SERVICE_ACCOUNT_PREFIX}{names.namespace}:{names.account}"
     for clients, user in (("users", names.user), ("service accounts", account)):
-        groups = effective_groups(user, ())[0]
+        groups = complete_groups(user, ())[0]
         for path in (*_ROOTS, *_OPENAPI):
             request = digest(Point(user, groups, is_resource=False, verb="get", path=path))
             destination = classify(after, request)

@@ -11,7 +11,7 @@ from apflint.evaluate.authentication import (
     NODES,
     SERVICE_ACCOUNTS,
     UNAUTHENTICATED,
-    service_account,
+    parse_service_account,
 )
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject
 from apflint.record import NamedTuple
@@ -115,7 +115,7 @@ def _named_users(schema: FlowSchema) -> Iterator[tuple[int, str]]:
 def _is_node_or_account(user: str) -> bool:
     if user.startswith(NODE_PREFIX):
         return user != NODE_PREFIX
-    return user.startswith(_KUBE_SYSTEM) and service_account(user) is not None
+    return user.startswith(_KUBE_SYSTEM) and parse_service_account(user) is not None
 
 
 def may_be_system_user(subject: Subject) -> bool:

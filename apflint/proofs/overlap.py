@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import service_account
+from apflint.evaluate.authentication import parse_service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import forced_groups, free_group
 
@@ -117,7 +117,7 @@ def _subjects_meet(a: Subject, b: Subject, world: World) -> bool:
     group = b.group if a.kind != "Group" else a.group
     if world == "any" or "Group" not in (a.kind, b.kind) or group is None or group == ALL:
         return True
-    account = service_account(text) if exact else service_account(f"{text}x")
+    account = parse_service_account(text) if exact else parse_service_account(f"{text}x")
     if account is None:
         return True
     return not free_group(group) and group in forced_groups(f"{SERVICE_ACCOUNT_PREFIX}{account[0]}:x")

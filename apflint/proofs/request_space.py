@@ -17,7 +17,7 @@ from apflint.evaluate.authentication import (
     NODES,
     SERVICE_ACCOUNTS,
     UNAUTHENTICATED,
-    service_account,
+    parse_service_account,
 )
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES
@@ -41,12 +41,12 @@ def user_kind(user: str) -> UserKind:
     """What authentication makes of a user name."""
     if user == ANONYMOUS:
         return "anonymous"
-    return "ordinary" if service_account(user) is None else "account"
+    return "ordinary" if parse_service_account(user) is None else "account"
 
 
 def authentic_user(user: str) -> bool:
     """Whether authentication gives such a user name: not an empty one, and no malformed one of a service account."""
-    return user != "" and (not user.startswith(SERVICE_ACCOUNT_PREFIX) or service_account(user) is not None)
+    return user != "" and (not user.startswith(SERVICE_ACCOUNT_PREFIX) or parse_service_account(user) is not None)
 
 
 def authentic(user: str, groups: Collection[str]) -> bool:
@@ -56,7 +56,7 @@ def authentic(user: str, groups: Collection[str]) -> bool:
     it, and a kube-apiserver 1.36.2 was seen to classify impersonated nodes without it.
     """
     have = frozenset(groups)
-    account = service_account(user)
+    account = parse_service_account(user)
     if user == ANONYMOUS:
         return have == {UNAUTHENTICATED}
     if account is not None:
@@ -71,7 +71,7 @@ def authentic(user: str, groups: Collection[str]) -> bool:
 
 def forced_groups(user: str) -> tuple[str, ...]:
     """The groups that a user has at least, in the world `authenticated`."""
-    account = service_account(user)
+    account = parse_service_account(user)
     if user == ANONYMOUS:
         return (UNAUTHENTICATED,)
     if account is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import SERVICE_ACCOUNTS, service_account
+from apflint.evaluate.authentication import SERVICE_ACCOUNTS, parse_service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.parts import only
 from apflint.proofs.request_space import (
@@ -50,7 +50,7 @@ def _subject(subject: Subject) -> Reasons:
     prefix = f"{SERVICE_ACCOUNTS}:"
     if subject.kind == "Group" and subject.group is not None and subject.group.startswith(prefix):
         namespace = subject.group.removeprefix(prefix)
-        if service_account(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:default") is None:
+        if parse_service_account(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:default") is None:
             return (
                 f"group {quote(subject.group)} has no members, because {quote(namespace)} is not a valid namespace",
             )

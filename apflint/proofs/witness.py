@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
-from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
+from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, complete_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import RequestInfo
 from apflint.evaluate.resources import find_resources, get_resource
@@ -96,7 +96,7 @@ def witness(point: Point) -> Witness:
     extra = _extra_groups(point)
     words = None
     if extra is not None:
-        user = UserInfo(point.user, effective_groups(point.user, extra)[0])
+        user = UserInfo(point.user, complete_groups(point.user, extra)[0])
         words = (*origin.words, *_option("--as", point.user))
         for group in extra:
             words += _option("--as-group", group)
@@ -110,9 +110,9 @@ def witness(point: Point) -> Witness:
 def _extra_groups(point: Point) -> tuple[str, ...] | None:
     """The groups to name so that with those that authentication adds there are all; None if it adds one too many."""
     wanted = set(point.groups)
-    for left_out in (set(effective_groups(point.user, ())[0]), set(effective_groups(point.user, ("",))[0]), set()):
+    for left_out in (set(complete_groups(point.user, ())[0]), set(complete_groups(point.user, ("",))[0]), set()):
         extra = tuple(group for group in point.groups if group not in left_out)
-        if set(effective_groups(point.user, extra)[0]) == wanted:
+        if set(complete_groups(point.user, extra)[0]) == wanted:
             return extra
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import request_info
 from apflint.requests.request import Request
@@ -18,5 +18,5 @@ def parse_http(method: str, url: str, *, user: str, groups: Sequence[str] = ()) 
 
     Raises UserError if the server answers before it determines the attributes of the request.
     """
-    all_groups, notes = effective_groups(user, tuple(groups))
+    all_groups, notes = complete_groups(user, tuple(groups))
     return Request(UserInfo(user, all_groups), request_info(method, url), notes, url)

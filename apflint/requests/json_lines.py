@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
-from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, effective_groups
+from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, complete_groups
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import request_info
 from apflint.evaluate.resources import find_resources
@@ -67,7 +67,7 @@ def parse_record(value: object) -> Request:
     name, groups = get_string(fields, "user", required=True), get_strings(fields, "groups")
     group_notes: tuple[str, ...] = ()
     if AUTHENTICATED not in groups and UNAUTHENTICATED not in groups and fields.get(EXACT_GROUPS) is not True:
-        groups, group_notes = effective_groups(name, groups)
+        groups, group_notes = complete_groups(name, groups)
     user = UserInfo(name, groups)
     path = get_string(fields, "path")
     if path:

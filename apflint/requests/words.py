@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
-from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import request_info
 from apflint.evaluate.resources import RESOURCES, find_resources
@@ -92,7 +92,7 @@ def parse_words(
     else:
         scope = "" if all_namespaces else namespace
         info, notes = _parse_resource(_parse_verb(verb), what, rest[0] if rest else "", scope)
-    all_groups, group_notes = effective_groups(user, tuple(groups))
+    all_groups, group_notes = complete_groups(user, tuple(groups))
     return Request(UserInfo(user, all_groups), info, (*notes, *group_notes), what if is_path else "")
 
 

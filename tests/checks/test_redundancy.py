@@ -27,7 +27,7 @@ from support.builders import (
 
 from apflint.budgets import MAX_REDUNDANCY_PARTS
 from apflint.checks import redundancy
-from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo
@@ -271,7 +271,7 @@ ASKED = [
     RequestInfo(False, verb, "", "", "", "", "", "", "", path) for verb in ("get", "post") for path in ("/livez", "/x")
 ]
 DIGESTS = [
-    RequestDigest(info, UserInfo(name, effective_groups(name, groups)[0])) for info in ASKED for name, groups in USERS
+    RequestDigest(info, UserInfo(name, complete_groups(name, groups)[0])) for info in ASKED for name, groups in USERS
 ]
 
 

@@ -25,7 +25,7 @@ from support.builders import (
 from support.explanations import explain
 
 from apflint import builtin
-from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo
@@ -136,7 +136,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
     protected = builtin.list_protected_flow_schemas(parse_release(kubernetes))
     expected = set()
     for name in USERS:
-        asker = UserInfo(name, effective_groups(name, ())[0])
+        asker = UserInfo(name, complete_groups(name, ())[0])
         for info in requests():
             old, new = (classify(RequestDigest(info, asker)) for classify in (before, after))
             if old.flow_schema.name in protected and old.priority_level.name != new.priority_level.name:

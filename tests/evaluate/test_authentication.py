@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.evaluate.authentication import effective_groups, service_account
+from apflint.evaluate.authentication import complete_groups, parse_service_account
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from apflint.evaluate.authentication import effective_groups, service_account
     ],
 )
 def test_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) -> None:
-    found, notes = effective_groups(user, groups)
+    found, notes = complete_groups(user, groups)
     assert found == effective
     assert bool(notes) is (len(effective) > len(groups))
     for name in effective[len(groups) :]:
@@ -42,26 +42,26 @@ def test_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) 
 
 def test_what_is_said_of_groups() -> None:
     runner = "system:serviceaccount:ci:runner"
-    assert effective_groups("system:anonymous", ("system:unauthenticated",)) == (("system:unauthenticated",), ())
-    assert effective_groups(runner, ("x",))[1] == (
+    assert complete_groups("system:anonymous", ("system:unauthenticated",)) == (("system:unauthenticated",), ())
+    assert complete_groups(runner, ("x",))[1] == (
         'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',
-        "(With kubectl --as and --as-group a service account does not get its own two.)",
+        "(With kubectl --as and --as-group a service account does not get its own two groups.)",
     )
-    assert effective_groups(runner, ())[1] == (
+    assert complete_groups(runner, ())[1] == (
         'Authentication adds the groups "system:serviceaccounts", "system:serviceaccounts:ci" and "system:authenticated".',
     )
-    assert effective_groups("system:serviceaccount:ci:UPPER", ())[1] == (
+    assert complete_groups("system:serviceaccount:ci:UPPER", ())[1] == (
         'Authentication adds the group "system:authenticated".',
-        '"system:serviceaccount:ci:UPPER" is no valid name of a service account, so it gets no groups of service accounts.',
+        '"system:serviceaccount:ci:UPPER" is not a valid name of a service account, so it gets no groups of service accounts.',
     )
 
 
 def test_service_account_names() -> None:
-    assert service_account("system:serviceaccount:kube-system:a.b-c") == ("kube-system", "a.b-c")
+    assert parse_service_account("system:serviceaccount:kube-system:a.b-c") == ("kube-system", "a.b-c")
     for bad in (
         "alice",
         "system:serviceaccount:a.b:c",
         f"system:serviceaccount:{'a' * 64}:b",
         f"system:serviceaccount:a:{'b' * 254}",
     ):
-        assert service_account(bad) is None
+        assert parse_service_account(bad) is None

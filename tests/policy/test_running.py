@@ -12,7 +12,7 @@ from evaluate.configurations import BUILT_IN, FLOW_SCHEMAS, GROUPS, RELEASE, URL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
@@ -300,7 +300,7 @@ def _world() -> list[RequestDigest]:
     """Requests of the authenticated world."""
     found = []
     several = itertools.chain.from_iterable(itertools.combinations(GROUPS[:5], size) for size in range(3))
-    users = [(user, effective_groups(user, groups)[0]) for user, groups in itertools.product(USERS, tuple(several))]
+    users = [(user, complete_groups(user, groups)[0]) for user, groups in itertools.product(USERS, tuple(several))]
     for user, groups in users:
         if not authentic(user, groups):
             continue

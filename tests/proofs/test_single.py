@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint import builtin
-from apflint.evaluate.authentication import effective_groups
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import (
@@ -173,14 +173,14 @@ def who(world: World) -> tuple[UserInfo, ...]:
         return tuple(UserInfo(user, groups) for user in USERS for groups in _subsets(ALL_GROUPS))
     found = []
     for user in USERS:
-        added = effective_groups(user, ())[0]
+        added = complete_groups(user, ())[0]
         if user.startswith("system:serviceaccount:") or user == "system:anonymous":
             # Tokens of service accounts name their groups; a malformed name has none, and nobody has such a name.
             found += [UserInfo(user, added)] if len(added) != 1 or user == "system:anonymous" else []
             continue
         # With a group that is named, nothing but what authentication adds is added to a node.
         subsets = (("system:authenticated", *groups) for groups in _subsets(FREE_GROUPS))
-        found += [UserInfo(user, effective_groups(user, groups)[0]) for groups in subsets]
+        found += [UserInfo(user, complete_groups(user, groups)[0]) for groups in subsets]
     return tuple(found)
 
 
@@ -615,7 +615,7 @@ def test_catch_all_takes_whoever_is_in_no_group() -> None:
     st.sampled_from(("alice", "-x", "system:node:n1", "system:serviceaccount:dev:a", "")),
 )
 def test_every_resource_request_can_be_said(verb: str, group: str, resource: str, namespace: str, user: str) -> None:
-    point = Point(user, effective_groups(user, ())[0], True, verb, group, resource, namespace)
+    point = Point(user, complete_groups(user, ())[0], True, verb, group, resource, namespace)
     if not possible(point, "any"):
         return
     found = witness(point)
