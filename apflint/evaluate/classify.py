@@ -55,7 +55,7 @@ class Resolution(NamedTuple):
 def classify(configuration: Configuration, digest: RequestDigest) -> Resolution:
     """Classify a request: the first FlowSchema in the matching order that matches it, and the priority level of that.
 
-    The request must be one that API Priority and Fairness sees (`apflint.evaluate.requestinfo.seen_by_apf`).
+    The request must be one that API Priority and Fairness sees (`apflint.evaluate.requestinfo.is_seen_by_apf`).
     """
     for position, schema in enumerate(configuration.order):
         if matches_flow_schema(digest, schema.spec):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.requestinfo import long_running, parse_query
+from apflint.evaluate.requestinfo import is_long_running, parse_query
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Deadline(NamedTuple):
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of the request for `url`, a path with or without a query; `info` are its attributes."""
     default = Deadline(DEFAULT_WAIT_SECONDS)
-    if "timeout" not in url or long_running(info):  # long-running requests have no deadline
+    if "timeout" not in url or is_long_running(info):  # long-running requests have no deadline
         return default
     value = parse_query(url.partition("?")[2]).get("timeout", "")
     if not value:

@@ -1,8 +1,7 @@
-"""Does a request match? One small yes/no function for each type of the API.
+"""Whether a request matches a FlowSchema, a rule, a subject or an entry of a rule.
 
-This is staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go, function by function, under the same names in
-Python's spelling and in the same order, so that the two can be read side by side. Why a request does not match is in
-`apflint.evaluate.why`.
+This is staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go, function by function, with the same names in Python's
+spelling and in the same order, so that the two can be read side by side. `apflint.evaluate.explanation` explains mismatches.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ if TYPE_CHECKING:
     )
 
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
-"""What the user names of service accounts begin with; namespace, colon and name follow."""
+"""Prefix of the user names of service accounts; namespace, colon and name follow."""
 ALL = "*"
 
 
 class UserInfo(NamedTuple):
-    """Who asks: the user and all groups, as authentication and impersonation leave them."""
+    """The user of a request and all groups, after authentication and impersonation."""
 
     name: str
     groups: tuple[str, ...] = ()
 
 
 class RequestDigest(NamedTuple):
-    """All that API Priority and Fairness looks at when it classifies a request."""
+    """The attributes by which API Priority and Fairness classifies a request."""
 
     request_info: RequestInfo
     user: UserInfo
 
 
 def matches_flow_schema(digest: RequestDigest, spec: FlowSchemaSpec) -> bool:
-    """`matchesFlowSchema`: whether any rule of a FlowSchema matches. Without rules it matches nothing."""
+    """`matchesFlowSchema`: any rule matches; a FlowSchema without rules matches nothing."""
     return any(matches_policy_rule(digest, policy_rule) for policy_rule in spec.rules)
 
 
 def matches_policy_rule(digest: RequestDigest, policy_rule: PolicyRulesWithSubjects) -> bool:
-    """`matchesPolicyRule`: one of the subjects asks, for what one of the rules of the request's type covers."""
+    """`matchesPolicyRule`: a subject matches the user, and an entry for the type of the request matches the request."""
     if not matches_a_subject(digest.user, policy_rule.subjects):
         return False
     if digest.request_info.is_resource_request:
@@ -62,7 +61,7 @@ def matches_a_subject(user: UserInfo, subjects: Sequence[Subject]) -> bool:
 
 
 def matches_subject(user: UserInfo, subject: Subject) -> bool:
-    """`matchesSubject`: names are literal but for a lone `*`; a service account is told by its user name alone."""
+    """`matchesSubject`: names are literal, except `*`; a service account is recognized by its user name."""
     match subject.kind:
         case "User":
             return subject.user is not None and subject.user in (ALL, user.name)
@@ -80,7 +79,7 @@ def matches_subject(user: UserInfo, subject: Subject) -> bool:
 
 
 def service_account_matches_namespace(namespace: str, username: str) -> bool:
-    """`serviceAccountMatchesNamespace`: a test of the prefix only; what follows the second colon may be anything."""
+    """`serviceAccountMatchesNamespace`: compares the prefix only; anything may follow."""
     return username.startswith(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:")
 
 
@@ -90,7 +89,7 @@ def matches_a_resource_rule(info: RequestInfo, rules: Sequence[ResourcePolicyRul
 
 
 def matches_resource_policy_rule(info: RequestInfo, policy_rule: ResourcePolicyRule) -> bool:
-    """`matchesResourcePolicyRule`: verb, resource, API group and namespace all fit."""
+    """`matchesResourcePolicyRule`: verb, resource, API group and namespace match."""
     return (
         match_policy_rule_verb(policy_rule.verbs, info.verb)
         and match_policy_rule_resource(policy_rule.resources, info.resource, info.subresource)
@@ -100,7 +99,7 @@ def matches_resource_policy_rule(info: RequestInfo, policy_rule: ResourcePolicyR
 
 
 def match_policy_rule_namespace(policy_rule: ResourcePolicyRule, request_namespace: str) -> bool:
-    """The end of `matchesResourcePolicyRule`: without a namespace it takes `clusterScope: true`, whatever `namespaces` says."""
+    """The end of `matchesResourcePolicyRule`: a request without a namespace requires `clusterScope: true`."""
     if not request_namespace:
         return policy_rule.cluster_scope
     return contains_string(request_namespace, policy_rule.namespaces, ALL)
@@ -112,7 +111,7 @@ def matches_a_non_resource_rule(info: RequestInfo, rules: Sequence[NonResourcePo
 
 
 def matches_non_resource_policy_rule(info: RequestInfo, policy_rule: NonResourcePolicyRule) -> bool:
-    """`matchesNonResourcePolicyRule`: verb and path fit."""
+    """`matchesNonResourcePolicyRule`: verb and path match."""
     return match_policy_rule_verb(policy_rule.verbs, info.verb) and match_policy_rule_non_resource_url(
         policy_rule.non_resource_urls, info.path
     )
@@ -124,7 +123,7 @@ def match_policy_rule_verb(policy_rule_verbs: Sequence[str], request_verb: str) 
 
 
 def match_policy_rule_non_resource_url(policy_rule_request_urls: Sequence[str], request_path: str) -> bool:
-    """`matchPolicyRuleNonResourceURL`: each entry is a path, and the folder of that name with all in it."""
+    """`matchPolicyRuleNonResourceURL`: a URL matches its path and all paths below it."""
     for rule_path in policy_rule_request_urls:
         if rule_path in (ALL, request_path):
             return True
@@ -149,10 +148,10 @@ def rs_join(request_resource: str, request_subresource: str) -> str:
 def match_policy_rule_resource(
     policy_rule_request_resources: Sequence[str], request_resource: str, request_subresource: str
 ) -> bool:
-    """`matchPolicyRuleResource`: literally; `pods` does not cover `pods/log`, and `pods/*` is no pattern."""
+    """`matchPolicyRuleResource`: literal; `pods` does not match `pods/log`, and `pods/*` is not a pattern."""
     return contains_string(rs_join(request_resource, request_subresource), policy_rule_request_resources, ALL)
 
 
 def contains_string(x: str, strings: Sequence[str], wildcard: str) -> bool:
-    """`containsString`: whether `x` is in the list, or the wildcard is all there is in it."""
+    """`containsString`: the list contains `x`, or the wildcard is its only item."""
     return (len(strings) == 1 and strings[0] == wildcard) or x in strings

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
-from apflint.evaluate.requestinfo import seen_by_apf
+from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def explain_unclassified(info: RequestInfo, deadline: Deadline, release: Release
             f'The server answers this request with status 400 before API Priority and Fairness: timeout "{deadline.invalid}"'
             " is not a duration such as 5s."
         )
-    if seen_by_apf(info, watches=release.classifies_watches):
+    if is_seen_by_apf(info, watches=release.classifies_watches):
         return None
     kinds = "exec, attach, port-forward, log, proxy or profiling"
     return (

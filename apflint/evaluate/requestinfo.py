@@ -1,7 +1,7 @@
-"""HTTP method and URL to the attributes of a request, as kube-apiserver works them out before anything else sees it.
+"""The attributes of a request from its HTTP method and URL, as kube-apiserver determines them before any other step.
 
 Source: `RequestInfoFactory.NewRequestInfo` in staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, with
-the prefixes `api` (no group) and `apis`; held against what a kube-apiserver 1.36.2 was seen to do.
+the prefixes `api` (no group) and `apis`; compared with recordings of kube-apiserver 1.36.2.
 """
 
 from __future__ import annotations
@@ -15,52 +15,51 @@ from apflint.record import NamedTuple
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# url.ParseRequestURI also takes what a client of a proxy sends: GET http://host/path.
+# url.ParseRequestURI also accepts what a client of a proxy sends: GET http://host/path.
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 _INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 LONG_RUNNING_PATH = "/debug/pprof/"
-"""The three ways to be long-running. Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
+"""The criteria for long-running requests. Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
 `BasicLongRunningRequestCheck` in staging/src/k8s.io/apiserver/pkg/server/filters/longrunning.go."""
 
 
 class RequestInfo(NamedTuple):
-    """The attributes of a request; the names are Kubernetes' own. What does not apply is empty."""
+    """The attributes of a request, with Kubernetes' names. Attributes that do not apply are empty."""
 
     is_resource_request: bool
     verb: str
-    """`get`, `list`, `watch`, `create`, ...; of a non-resource request the HTTP method in lower case; empty for a method
-    that means nothing to a resource (OPTIONS)."""
+    """`get`, `list`, `watch`, `create`, ...; for a non-resource request the HTTP method in lower case; empty for a resource
+    request with another method (OPTIONS)."""
     api_prefix: str
     api_group: str
     api_version: str
     namespace: str
-    """Empty: cluster-scoped, or all namespaces. Of the namespace `foo` itself it is `foo`."""
+    """Empty: cluster-scoped, or all namespaces. `foo` for the namespace `foo` itself."""
     resource: str
     subresource: str
     name: str
     path: str
-    """The path of the URL, percent signs decoded, otherwise as sent."""
+    """The path of the URL, percent-decoded."""
     parts: tuple[str, ...] = ()
-    """The path from the resource on."""
+    """The segments of the path from the resource on."""
     field_selector: str = ""
     label_selector: str = ""
 
 
-def request_info(method: str, url: str) -> RequestInfo:
-    """The attributes of the request `method url`; `url` is a path with or without a query, as on an HTTP request line.
+def parse_request_info(method: str, url: str) -> RequestInfo:
+    """Return the attributes of the request `method url`; `url` is a path with or without a query, as in an HTTP request line.
 
-    Raises UserError where the server answers 400 or 500 instead:
-    `/api/v1/watch` with nothing after it, a broken percent escape, a target that does not start with a slash.
-    Pure: the same arguments always give the same answer, so it may be cached.
+    Raises UserError if the server answers 400 or 500 instead: `/api/v1/watch` with nothing after it, a broken percent escape,
+    a target that does not start with a slash.
     """
     path, query = _target(url)
     parts = path.strip("/").split("/")
     grouped = parts[0] == "apis"
     if len(parts) < (4 if grouped else 3) or not (grouped or parts[0] == "api"):
-        # Of the paths that are too short for a resource, only /apis/GROUP/VERSION keeps its prefix.
+        # Among the paths that are too short for a resource, only /apis/GROUP/VERSION keeps its prefix.
         prefix = "apis" if grouped and len(parts) == 3 else ""
         return RequestInfo(False, method.lower(), prefix, "", "", "", "", "", "", path)
     prefix = parts[0]
@@ -70,8 +69,8 @@ def request_info(method: str, url: str) -> RequestInfo:
     if by_prefix:
         if len(parts) < 2:
             raise UserError(
-                f'"{url}" ends after "{parts[0]}": the server cannot tell which resource is meant and answers with status'
-                f' 500. Name one: "{path.rstrip("/")}/pods".'
+                f'"{url}" ends after "{parts[0]}": the server cannot determine the resource and answers with status 500.'
+                f' Add one: "{path.rstrip("/")}/pods"'
             )
         verb, parts = parts[0], parts[1:]
     else:
@@ -111,8 +110,8 @@ def request_info(method: str, url: str) -> RequestInfo:
     )
 
 
-def long_running(info: RequestInfo) -> bool:
-    """Whether the server lets this request run without a time limit (a watch, a log, a port-forward, a profile)."""
+def is_long_running(info: RequestInfo) -> bool:
+    """Return whether the server does not limit the time of a request (a watch, a log, a port-forward, a profile)."""
     if info.verb in LONG_RUNNING_VERBS:
         return True
     if info.is_resource_request:
@@ -120,17 +119,17 @@ def long_running(info: RequestInfo) -> bool:
     return info.path.startswith(LONG_RUNNING_PATH)
 
 
-def seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
-    """Whether API Priority and Fairness classifies the request: it skips long-running ones, except watches.
+def is_seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
+    """Return whether API Priority and Fairness classifies a request: it skips long-running requests, except watches.
 
-    `watches` is the release's `classifies_watches`: up to 1.21 watches are skipped like the others. Source:
+    `watches` is `Release.classifies_watches`: until 1.21, watches are skipped too. Source:
     `WithPriorityAndFairness` in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go.
     """
-    return (watches and info.verb == "watch") or not long_running(info)
+    return (watches and info.verb == "watch") or not is_long_running(info)
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """The first value of each parameter, as Go's `url.ParseQuery`: what is malformed (`%zz`, a semicolon) is dropped."""
+    """Return the first value of each parameter, without malformed ones (`%zz`, a semicolon), as Go's `url.ParseQuery`."""
     values: dict[str, str] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair or _BAD_ESCAPE.search(pair):
@@ -141,27 +140,27 @@ def parse_query(query: str) -> dict[str, str]:
 
 
 def _target(url: str) -> tuple[str, str]:
-    """Path (decoded) and query (raw) of a request target, as Go's `url.ParseRequestURI`."""
+    """Return path (decoded) and query (raw) of a request target, as Go's `url.ParseRequestURI`."""
     target = url
     if not url.startswith("/") and url != "*":
         absolute = _ABSOLUTE.match(url)
         if absolute is None:
-            raise UserError(f'"{url}" is no path: it has to start with "/".')
+            raise UserError(f'"{url}" is not a path: it must start with "/"')
         target = url[absolute.end() :]
     raw, _, query = target.partition("?")
     if "%" in raw:
         broken = _BAD_ESCAPE.search(raw)
         if broken:
             escape = raw[broken.start() : broken.start() + 3]
-            raise UserError(f'"{url}" has the broken escape "{escape}": the server answers with status 400.')
+            raise UserError(f'"{url}" has the broken escape "{escape}": the server answers with status 400')
         raw = _decoded(raw)
     if _CONTROL.search(target):
-        raise UserError(f"{url!r} has a control character in it: the server answers with status 400.")
+        raise UserError(f"{url!r} has a control character in it: the server answers with status 400")
     return raw, query
 
 
 def _decoded(text: str) -> str:
-    # Bytes that are no UTF-8 become U+FFFD, as in everything that the server itself prints about the request.
+    # Bytes that are not UTF-8 become U+FFFD, as in the server's own output about the request.
     if "%" not in text:
         return text
     from urllib.parse import unquote_to_bytes  # 1.5 ms at start, for escapes alone
@@ -170,7 +169,7 @@ def _decoded(text: str) -> str:
 
 
 def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
-    """Verb and name of a GET without a name. A name comes from `fieldSelector=metadata.name=x`, if all else is well formed.
+    """Return verb and name of a GET without a name. `fieldSelector=metadata.name=x` is a name if all parameters are well-formed.
 
     Source: as above, and `Convert_Slice_string_To_bool` in staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go:
     anything but `false` and `0` is true.
@@ -182,12 +181,12 @@ def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
     if not selector or not _decodes(values):
         return verb, ""
     name = exact_field_match(selector, "metadata.name") or ""
-    # `IsValidPathSegmentName`: a name that could not stand in a path is no name.
+    # `IsValidPathSegmentName`: a name must be a valid path segment.
     return verb, "" if name in (".", "..") or "/" in name or "%" in name else name
 
 
 def _decodes(values: dict[str, str]) -> bool:
-    """Whether the other parameters decode to list options; one that does not makes the server forget them all."""
+    """Return whether the other parameters are valid list options; the server ignores all options if one is not."""
     for key in ("limit", "timeoutSeconds"):
         value = values.get(key)
         if value is not None and not (_INT64.fullmatch(value) and len(value) < 400 and -(2**63) <= int(value) < 2**63):

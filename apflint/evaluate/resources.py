@@ -1,19 +1,15 @@
-"""The resources that Kubernetes itself serves, and the names by which kubectl's users call them.
-
-Compiled by hand for about Kubernetes 1.36, alpha resources left out; held against the discovery documents that
-kubernetes/kubernetes keeps in api/discovery/ for the core group, networking, storage, resource, certificates and
-storagemigration. Not recorded from a server. Also here are resources of older releases that manifests still name (REMOVED).
-"""
+"""The resources that Kubernetes itself serves, and the names that kubectl accepts for them."""
 
 from __future__ import annotations
 
 from functools import cache
+from os.path import dirname
 
 from apflint.record import NamedTuple
 
 
 class Resource(NamedTuple):
-    """One resource. `version` is the one that servers prefer."""
+    """A resource with its preferred version."""
 
     group: str
     version: str
@@ -26,174 +22,52 @@ class Resource(NamedTuple):
 
     @property
     def qualified_name(self) -> str:
-        """`pods`, `deployments.apps`: as kubectl takes it."""
+        """`pods`, `deployments.apps`."""
         return f"{self.name}.{self.group}" if self.group else self.name
 
 
-# A line for a group: name and preferred version. Below it a line for each resource: name, kind, N(amespaced) or C(luster),
-# short names or -, subresources. Singular names are kinds in lower case.
-_TABLE = """
-core v1
- bindings Binding N -
- componentstatuses ComponentStatus C cs
- configmaps ConfigMap N cm
- endpoints Endpoints N ep
- events Event N ev
- limitranges LimitRange N limits
- namespaces Namespace C ns finalize,status
- nodes Node C no proxy,status
- persistentvolumeclaims PersistentVolumeClaim N pvc status
- persistentvolumes PersistentVolume C pv status
- pods Pod N po attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize,status
- podtemplates PodTemplate N -
- replicationcontrollers ReplicationController N rc scale,status
- resourcequotas ResourceQuota N quota status
- secrets Secret N -
- serviceaccounts ServiceAccount N sa token
- services Service N svc proxy,status
-apps v1
- controllerrevisions ControllerRevision N -
- daemonsets DaemonSet N ds status
- deployments Deployment N deploy scale,status
- replicasets ReplicaSet N rs scale,status
- statefulsets StatefulSet N sts scale,status
-batch v1
- cronjobs CronJob N cj status
- jobs Job N - status
-autoscaling v2
- horizontalpodautoscalers HorizontalPodAutoscaler N hpa status
-networking.k8s.io v1
- ingressclasses IngressClass C -
- ingresses Ingress N ing status
- ipaddresses IPAddress C ip
- networkpolicies NetworkPolicy N netpol
- servicecidrs ServiceCIDR C - status
-policy v1
- poddisruptionbudgets PodDisruptionBudget N pdb status
-rbac.authorization.k8s.io v1
- clusterrolebindings ClusterRoleBinding C -
- clusterroles ClusterRole C -
- rolebindings RoleBinding N -
- roles Role N -
-storage.k8s.io v1
- csidrivers CSIDriver C -
- csinodes CSINode C -
- csistoragecapacities CSIStorageCapacity N -
- storageclasses StorageClass C sc
- volumeattachments VolumeAttachment C - status
- volumeattributesclasses VolumeAttributesClass C vac
-coordination.k8s.io v1
- leases Lease N -
-coordination.k8s.io v1beta1
- leasecandidates LeaseCandidate N -
-discovery.k8s.io v1
- endpointslices EndpointSlice N -
-events.k8s.io v1
- events Event N ev
-admissionregistration.k8s.io v1
- mutatingadmissionpolicies MutatingAdmissionPolicy C -
- mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding C -
- mutatingwebhookconfigurations MutatingWebhookConfiguration C -
- validatingadmissionpolicies ValidatingAdmissionPolicy C - status
- validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding C -
- validatingwebhookconfigurations ValidatingWebhookConfiguration C -
-apiextensions.k8s.io v1
- customresourcedefinitions CustomResourceDefinition C crd,crds status
-apiregistration.k8s.io v1
- apiservices APIService C - status
-authentication.k8s.io v1
- selfsubjectreviews SelfSubjectReview C -
- tokenreviews TokenReview C -
-authorization.k8s.io v1
- localsubjectaccessreviews LocalSubjectAccessReview N -
- selfsubjectaccessreviews SelfSubjectAccessReview C -
- selfsubjectrulesreviews SelfSubjectRulesReview C -
- subjectaccessreviews SubjectAccessReview C -
-certificates.k8s.io v1
- certificatesigningrequests CertificateSigningRequest C csr approval,status
-certificates.k8s.io v1beta1
- clustertrustbundles ClusterTrustBundle C -
- podcertificaterequests PodCertificateRequest N - status
-flowcontrol.apiserver.k8s.io v1
- flowschemas FlowSchema C - status
- prioritylevelconfigurations PriorityLevelConfiguration C - status
-node.k8s.io v1
- runtimeclasses RuntimeClass C -
-resource.k8s.io v1
- deviceclasses DeviceClass C -
- resourceclaims ResourceClaim N - status
- resourceclaimtemplates ResourceClaimTemplate N -
- resourceslices ResourceSlice C -
-resource.k8s.io v1beta2
- devicetaintrules DeviceTaintRule C - status
-scheduling.k8s.io v1
- priorityclasses PriorityClass C pc
-storagemigration.k8s.io v1beta1
- storageversionmigrations StorageVersionMigration C - status
-"""
-
-_REMOVED = """
-extensions v1beta1
- daemonsets DaemonSet N ds status
- deployments Deployment N deploy scale,status
- ingresses Ingress N ing status
- networkpolicies NetworkPolicy N netpol
- podsecuritypolicies PodSecurityPolicy C psp
- replicasets ReplicaSet N rs scale,status
-policy v1beta1
- podsecuritypolicies PodSecurityPolicy C psp
-"""
-
-
-def _read(table: str) -> tuple[Resource, ...]:
+def _read_table(name: str) -> tuple[Resource, ...]:
+    """Read resources.txt or removed_resources.txt, which describe their format."""
     resources = []
     group = version = ""
-    for line in table.split("\n"):
-        fields = line.split()
-        if line[:1] != " " and fields:
-            group, version = "" if fields[0] == "core" else fields[0], fields[1]
-        elif fields:
-            name, kind, scope, short, *subresources = fields
-            resources.append(
-                Resource(
-                    group,
-                    version,
-                    name,
-                    kind.lower(),
-                    kind,
-                    scope == "N",
-                    () if short == "-" else tuple(short.split(",")),
-                    tuple(subresources[0].split(",")) if subresources else (),
-                )
-            )
+    with open(f"{dirname(__file__)}/{name}", encoding="utf-8") as file:  # pathlib takes longer to import
+        for line in file:
+            fields = line.split()
+            if line[0] == " ":
+                plural, kind, scope, short, *subresources = fields
+                short_names = () if short == "-" else tuple(short.split(","))
+                subs = tuple(subresources[0].split(",")) if subresources else ()
+                resources.append(Resource(group, version, plural, kind.lower(), kind, scope == "N", short_names, subs))
+            elif line[0] != "#":
+                group, version = "" if fields[0] == "core" else fields[0], fields[1]
     return tuple(resources)
 
 
-RESOURCES = _read(_TABLE)
-"""What a kube-apiserver serves; where a name is in several groups, the one that kubectl means by it comes first."""
-REMOVED = _read(_REMOVED)
-"""What older servers served under groups that are gone."""
+RESOURCES = _read_table("resources.txt")
+"""Resources of current servers."""
+REMOVED = _read_table("removed_resources.txt")
+"""Resources that older servers served in groups that no longer exist; manifests still name them."""
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:
-    """The resources that a plural, singular or short name or a kind means to kubectl, in any case; its own choice first."""
-    return _by_word().get(text.lower(), ())
+    """Return the resources that kubectl finds by a plural, singular or short name or a kind, in any case, in its order."""
+    return _resources_by_word().get(text.lower(), ())
 
 
 @cache
-def _by_word() -> dict[str, tuple[Resource, ...]]:
-    found: dict[str, tuple[Resource, ...]] = {}
+def _resources_by_word() -> dict[str, tuple[Resource, ...]]:
+    by_word: dict[str, tuple[Resource, ...]] = {}
     for resource in RESOURCES:
         for word in dict.fromkeys((resource.name, resource.singular, *resource.short_names)):
-            found[word] = (*found.get(word, ()), resource)
-    return found
+            by_word[word] = (*by_word.get(word, ()), resource)
+    return by_word
 
 
 def get_resource(name: str, group: str) -> Resource | None:
-    """The resource of exactly this plural name in exactly this group; None if Kubernetes itself serves none."""
-    return _by_name().get((name, group))
+    """Return the resource with a plural name in a group, or None if Kubernetes itself does not serve it."""
+    return _resources_by_name().get((name, group))
 
 
 @cache
-def _by_name() -> dict[tuple[str, str], Resource]:
+def _resources_by_name() -> dict[tuple[str, str], Resource]:
     return {(resource.name, resource.group): resource for resource in reversed(RESOURCES)}

@@ -1,7 +1,7 @@
-"""How many seats one request takes: a list by what it loads, a change by how many watchers it will wake.
+"""How many seats one request takes: a list by the objects it loads, a change by the watchers it notifies.
 
-Facts: Kubernetes `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go, config.go).
-`max_seats` and `request_bound` hold for every release that has such bounds. The estimates are those of 1.34 and later, with
+Sources: `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go, config.go).
+`max_seats` and `request_bound` apply to every release with such bounds. The estimates are those of 1.34 and later, with
 the feature gate SizeBasedListCostEstimate on, as by default; recorded from kube-apiserver 1.36.2.
 """
 
@@ -14,45 +14,45 @@ from apflint.record import NamedTuple
 
 MINIMUM_SEATS = 1
 MAXIMUM_LIST_SEATS = 100
-"""No list takes more, whatever its level would let it. From 1.34 on; `Release.max_list_seats` has the other releases."""
+"""Maximum seats of a list at any level, from 1.34 on. For other releases, see `Release.max_list_seats`."""
 MAXIMUM_MUTATING_SEATS = 10
-"""No change takes more in its second phase. From 1.24 on; `Release.max_mutating_seats` has the other releases."""
+"""Maximum seats of a change in its second phase, from 1.24 on. For other releases, see `Release.max_mutating_seats`."""
 MAX_SEATS_PERCENT = 15
-"""The share of a level's nominal limit that one request may take (`priorityLevelMaxSeatsPercent`)."""
+"""Percentage of the nominal limit of a level that one request may take (`priorityLevelMaxSeatsPercent`)."""
 BYTES_PER_SEAT = 100_000
 CACHE_BYTES = 1_000_000
-"""What a list from the watch cache is thought to hold in memory at once, at most: it is streamed."""
+"""Estimated maximum memory of a list from the watch cache, which is streamed."""
 UNKNOWN_OBJECT_BYTES = 1_500_000
-"""The size of an object where the server has not measured any yet: the most that etcd takes."""
+"""Size of an object before the server has measured any: the maximum of etcd."""
 WATCHERS_PER_SEAT = 10
 EVENT_NANOSECONDS = 5_000_000
-"""How long a seat of a change is held for sending the events of ten watchers."""
+"""Time for which a change holds a seat to notify ten watchers."""
 
 Count = int | Literal["stale", "unknown"]
-"""Objects of a resource; "stale" when the server has not counted lately, "unknown" when it holds no such resource."""
+"""Number of objects of a resource; "stale" if the server has not counted recently, "unknown" if it has no such resource."""
 
 
 class Seats(NamedTuple):
-    """What one request takes of its level."""
+    """The seats that one request takes at its level."""
 
     initial: int
     """Seats while it executes."""
     final: int = 0
-    """Seats after that, while the watchers are told of the change."""
+    """Seats after that, while watchers are notified."""
     nanoseconds: int = 0
-    """How long the final seats are held."""
+    """Time for which the final seats are held."""
 
     @property
-    def most(self) -> int:
-        """The seats that must be free before it starts."""
+    def peak(self) -> int:
+        """Seats that must be free before the request starts."""
         return max(self.initial, self.final)
 
 
 def max_seats(nominal: int, hand_size: int | None) -> int:
     """Return the bound that a level sets on the seats of one request; `nominal` is the level's limit in seats.
 
-    15 percent of the limit, rounded up, yet so few that requests of one flow can fill its hand side by side; at least
-    1. A level without queues (`hand_size` None) has no bound of its own: 0, as the server has it.
+    15% of the limit, rounded up, but few enough for one request in each queue of a hand; at least 1. A level without queues
+    (`hand_size` None) has no bound: 0, as in the server.
     (`util/flowcontrol/apf_controller.go`, see `Release.bounds_seats_by_level`.)
     """
     if hand_size is None:
@@ -65,7 +65,7 @@ def request_bound(level_max_seats: int, overall: int) -> int:
     return overall if level_max_seats == 0 else min(level_max_seats, overall)
 
 
-def list_seats(
+def estimate_list_seats(
     objects: Count,
     object_bytes: int,
     level_max_seats: int,
@@ -75,15 +75,15 @@ def list_seats(
     from_cache: bool = True,
     single: bool = False,
 ) -> Seats:
-    """The seats of a list, or of a watch that starts with what exists.
+    """Return the seats of a list, or of a watch that starts with the existing objects.
 
-    `objects` is how many objects of the resource the server stores, in all namespaces; `object_bytes` their average
-    size (0: not known); `level_max_seats` what `max_seats` says (0: no bound). `limit` is the request's (0: none),
-    `selector` whether it has a label or field selector, `from_cache` whether the watch cache can answer it (see
-    `listed_from_cache`), `single` whether it names one object (`metadata.name=x`).
+    `objects` is the number of stored objects of the resource in all namespaces; `object_bytes` their average size (0:
+    unknown); `level_max_seats` the result of `max_seats`. `limit` is that of the request (0: none), `selector` whether it has
+    a label or field selector, `from_cache` the result of `is_listed_from_cache`, `single` whether it names one object
+    (`metadata.name=x`).
     """
     bound = request_bound(level_max_seats, MAXIMUM_LIST_SEATS)
-    if objects == "unknown":  # the resource of an aggregated server, most likely: little work for this one
+    if objects == "unknown":  # probably a resource of an aggregated server, which does the work
         return Seats(MINIMUM_SEATS)
     if isinstance(objects, str):
         objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
@@ -92,7 +92,7 @@ def list_seats(
     loaded = min(limit, objects) if limit > 0 else objects
     if single:
         loaded = 1
-    elif selector and not from_cache:  # etcd cannot select, so pages are read until enough is found
+    elif selector and not from_cache:  # etcd cannot select, so the server reads pages until it has enough objects
         loaded = max(loaded, objects // 2)
     size = loaded * object_bytes
     if from_cache:
@@ -100,15 +100,15 @@ def list_seats(
     return Seats(min(max(-(-size // BYTES_PER_SEAT), MINIMUM_SEATS), bound))
 
 
-def undecodable_list_seats(level_max_seats: int) -> Seats:
-    """The seats of a list or watch whose query cannot be decoded (`limit=abc`): the most there are."""
+def estimate_undecodable_list_seats(level_max_seats: int) -> Seats:
+    """Return the seats of a list or watch whose query cannot be decoded (`limit=abc`): the maximum."""
     return Seats(request_bound(level_max_seats, MAXIMUM_LIST_SEATS))
 
 
-def listed_from_cache(
+def is_listed_from_cache(
     resource_version: str = "", match: str = "", *, limit: int = 0, continued: bool = False, consistent: bool = True
 ) -> bool:
-    """Whether the watch cache can answer a list (`ShouldDelegateListMeta` without snapshots).
+    """Return whether the watch cache can answer a list (`ShouldDelegateListMeta` without snapshots).
 
     `match` is the request's `resourceVersionMatch`, `continued` whether it has `continue`, `consistent` whether the
     server can answer a read of the newest state from its cache (ConsistentListFromCache; it needs etcd 3.4.31, 3.5.13 or later).
@@ -124,16 +124,16 @@ def listed_from_cache(
     return resource_version == "0" or limit == 0
 
 
-def watch_lists(resource_version: str = "", *, send_initial_events: bool = False) -> bool:
-    """Whether a watch starts with all that exists and so costs what a list from the cache costs; otherwise 1 seat."""
+def is_watch_list(resource_version: str = "", *, send_initial_events: bool = False) -> bool:
+    """Return whether a watch starts with the existing objects and so takes the seats of a list from the cache, not 1."""
     return send_initial_events or resource_version in ("", "0")
 
 
-def mutating_seats(watchers: int, level_max_seats: int) -> Seats:
-    """The seats of create, update, patch and delete; `watchers` are those that will see the change.
+def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:
+    """Return the seats of create, update, patch and delete for a number of watchers that see the change.
 
-    Up to 9 watchers cost nothing. When the level bounds the seats, they are held for longer instead.
-    Not for deletecollection and not for a service account's tokens: these take 1 seat and no more.
+    Up to 9 watchers require no seats. If the level bounds the seats, they are held longer instead. Not for deletecollection and
+    tokens of service accounts, which take 1 seat.
     """
     if watchers < WATCHERS_PER_SEAT:
         return Seats(MINIMUM_SEATS)
@@ -146,5 +146,5 @@ MUTATING_VERBS = frozenset({"create", "update", "patch", "delete"})
 
 
 def is_mutating(verb: str, resource: str = "", subresource: str = "") -> bool:
-    """Whether `mutating_seats` applies; the verb is that of the request's attributes, not the HTTP method."""
+    """Return whether `estimate_mutating_seats` applies; the verb is that of the request's attributes, not the HTTP method."""
     return verb in MUTATING_VERBS and (resource, subresource) != ("serviceaccounts", "token")

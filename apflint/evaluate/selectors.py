@@ -1,6 +1,6 @@
-"""Field and label selectors, as far as they decide what a request is about.
+"""Field and label selectors, as far as they determine the name of a request.
 
-A list whose field selector asks for one name has that name, if the server can decode all selectors. Sources:
+A list whose field selector requires a name has that name, if the server can decode all selectors. Sources:
 `fields.ParseSelector` in staging/src/k8s.io/apimachinery/pkg/fields/selector.go, `labels.Parse` in .../pkg/labels/selector.go.
 """
 
@@ -23,28 +23,27 @@ _SYMBOLS = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">"))
 
 
 def exact_field_match(selector: str, field: str) -> str | None:
-    """The value that a field selector demands of `field`; None if it demands none, or is malformed."""
-    # The server sorts the terms, bytewise (which is how Python orders texts), then takes the first that fits.
-    found: str | None = None
-    for term in sorted(_terms(selector)):
+    """Return the value that a field selector requires of `field`, or None if it requires none or is malformed."""
+    # The server sorts the terms by bytes, as Python sorts strings, and uses the first one that applies.
+    value: str | None = None
+    for term in sorted(_split_terms(selector)):
         if not term:
             continue
         operator = _OPERATOR.search(term)
         if operator is None or _VALUE.fullmatch(term, operator.end()) is None:
             return None
-        if found is None and operator[0] != "!=" and term[: operator.start()] == field:
-            found = _UNESCAPE.sub(r"\1", term[operator.end() :])
-    return found
+        if value is None and operator[0] != "!=" and term[: operator.start()] == field:
+            value = _UNESCAPE.sub(r"\1", term[operator.end() :])
+    return value
 
 
 def is_label_selector(selector: str) -> bool:
-    """Whether the server can decode a label selector such as `app=web,tier in (a, b),!canary`."""
-    tokens = _TOKEN.findall(selector)
-    return _requirements(tokens)
+    """Return whether the server can decode a label selector such as `app=web,tier in (a, b),!canary`."""
+    return _parse_requirements(_TOKEN.findall(selector))
 
 
-def _terms(selector: str) -> list[str]:
-    """The terms of a field selector: split at commas that no backslash escapes."""
+def _split_terms(selector: str) -> list[str]:
+    """Return the terms of a field selector, split at unescaped commas."""
     terms, start = [], 0
     while True:
         match = _TERM.match(selector, start)
@@ -55,13 +54,13 @@ def _terms(selector: str) -> list[str]:
         start = end + 1
 
 
-def _requirements(tokens: list[str]) -> bool:
-    """`labels.Parse` over tokens, the last of which is the empty end of the text."""
+def _parse_requirements(tokens: list[str]) -> bool:
+    """Return whether tokens are a label selector (`labels.Parse`). The last token is the empty end of the text."""
     at = 0
     if tokens[at] == "":
         return True
     while True:
-        end = _requirement(tokens, at)
+        end = _parse_requirement(tokens, at)
         if end is None:
             return False
         if tokens[end] == "":
@@ -71,8 +70,8 @@ def _requirements(tokens: list[str]) -> bool:
         at = end + 1
 
 
-def _requirement(tokens: list[str], at: int) -> int | None:
-    """The index of the token after one requirement; None if there is none."""
+def _parse_requirement(tokens: list[str], at: int) -> int | None:
+    """Return the index of the token after a requirement, or None if there is no requirement."""
     negated = tokens[at] == "!"
     at += negated
     key = tokens[at]
@@ -82,12 +81,12 @@ def _requirement(tokens: list[str], at: int) -> int | None:
     if negated or operator in ("", ","):
         return at + 1
     if operator in ("in", "notin"):
-        return _value_set(tokens, at + 2)
+        return _parse_value_set(tokens, at + 2)
     if operator not in ("=", "==", "!=", "<", ">"):
         return None
     value = tokens[at + 2]
     if value in ("", ","):
-        # An empty value: fine, except as the bound of < and >, which is a number.
+        # An empty value is valid, except as the bound of < and >.
         return None if operator in ("<", ">") else at + 2
     if value in _SYMBOLS or not _LABEL_VALUE.fullmatch(value):
         return None
@@ -96,8 +95,8 @@ def _requirement(tokens: list[str], at: int) -> int | None:
     return at + 3
 
 
-def _value_set(tokens: list[str], at: int) -> int | None:
-    """The index after `(a, b)`; None if there is no such thing, or nothing in it."""
+def _parse_value_set(tokens: list[str], at: int) -> int | None:
+    """Return the index after `(a, b)`, or None if there is no such list or it is empty."""
     if tokens[at] != "(" or tokens[at + 1] == ")":
         return None
     at += 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.evaluate.classify import MAX_REMEMBERED
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import (
     flow_json,
     outcome_json,
@@ -45,7 +45,7 @@ _KEPT_CHARACTERS = 32 * 1024 * 1024
 _SOME = 1_000
 """Answers to the parts of one value that are given at once."""
 _encode = json.JSONEncoder().encode
-_REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(request_info("GET", "/"))) + "}"
+_REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
 """A request in JSON without its values, which are texts and truth values: filled in twice as fast as encoded."""
 
 

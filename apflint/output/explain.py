@@ -11,7 +11,7 @@ from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS, find_deadline
 from apflint.evaluate.flows import find_distinguisher, find_flow
 from apflint.evaluate.outcomes import explain_unclassified, list_outcomes
-from apflint.evaluate.requestinfo import long_running
+from apflint.evaluate.requestinfo import is_long_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +148,7 @@ def request_json(info: RequestInfo) -> dict[str, str | bool]:
         "subresource": info.subresource,
         "name": info.name,
         "path": info.path,
-        "longRunning": long_running(info),
+        "longRunning": is_long_running(info),
     }
 
 

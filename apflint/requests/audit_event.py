@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo, rs_join
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.json_lines import get_string, get_strings, require_object
 from apflint.requests.log_envelopes import unwrap_event
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
@@ -64,7 +64,7 @@ def _parse_user(event: dict[str, Any]) -> tuple[UserInfo, tuple[str, ...]]:
 
 
 def _parse_uri(verb: str, uri: str) -> RequestInfo:
-    info = request_info(METHOD_OF_VERB.get(verb, verb.upper()), uri)
+    info = parse_request_info(METHOD_OF_VERB.get(verb, verb.upper()), uri)
     if not info.is_resource_request and info.verb != verb:
-        return request_info(verb.upper(), uri)
+        return parse_request_info(verb.upper(), uri)
     return info

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.errors import UserError
 from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, complete_groups
 from apflint.evaluate.match import UserInfo
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.resources import find_resources
 from apflint.record import NamedTuple
 from apflint.requests.log_envelopes import is_other_log, strip_timestamp, unwrap_event, unwrap_list
@@ -72,7 +72,7 @@ def parse_record(value: object) -> Request:
     path = get_string(fields, "path")
     if path:
         method = get_string(fields, "method") or get_string(fields, "verb").upper() or "GET"
-        return Request(user, request_info(method, path), group_notes, path)
+        return Request(user, parse_request_info(method, path), group_notes, path)
     resource, subresource = get_string(fields, "resource"), get_string(fields, "subresource")
     if not resource:
         raise UserError('a request needs "method" and "path", or "verb" and "resource"')

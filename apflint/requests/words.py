@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.match import UserInfo, rs_join
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.resources import RESOURCES, find_resources
 from apflint.record import NamedTuple
 from apflint.requests.request import (
@@ -212,14 +212,14 @@ def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_c
 def _parse_path(verb: str, url: str) -> tuple[RequestInfo, tuple[str, ...]]:
     """Parse `VERB /path`. The verb is an HTTP method in any case; for the path of a resource also a Kubernetes verb."""
     method = verb.upper()
-    info = request_info(METHOD_OF_VERB.get(verb.lower(), method), url)
+    info = parse_request_info(METHOD_OF_VERB.get(verb.lower(), method), url)
     if not info.is_resource_request:
         if method in HTTP_METHODS:
             return info, ()
         note = f'HTTP has no method {method}: the verb of a non-resource request is "get", "post" or the like.'
-        return request_info(method, url), (note,)
+        return parse_request_info(method, url), (note,)
     if method == "WATCH" and info.verb == "list":
-        info = request_info("GET", f"{url}{'&' if '?' in url else '?'}watch=true")
+        info = parse_request_info("GET", f"{url}{'&' if '?' in url else '?'}watch=true")
     resource = rs_join(info.resource, info.subresource)
     return info, (f'This is the path of a resource: the server sees the verb "{info.verb}" on "{resource}".',)
 

@@ -18,7 +18,7 @@ from apflint.diff.requests import Difference, Side, compare_configurations
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute_limits
-from apflint.evaluate.requestinfo import seen_by_apf
+from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.output import diff_markdown, diff_text, diff_words
 from apflint.output.console import Style
 from apflint.output.diff_words import Sides
@@ -450,7 +450,7 @@ def test_what_is_said_holds_and_is_complete(
                 assert (group.what == "priorityLevel") == (group.old.name != group.new.name)
     names = {(source, target) for _, source, target in told(found)}
     for digest in digests:
-        if not seen_by_apf(digest.request_info):
+        if not is_seen_by_apf(digest.request_info):
             continue
         here, there = classify(old.configuration, digest), classify(new.configuration, digest)
         levels = [where.limits.level(end.priority_level.name) for where, end in ((old, here), (new, there))]

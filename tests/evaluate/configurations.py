@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apflint import builtin
 from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.load.document import Document
 from apflint.load.source import Source
 from apflint.model import FlowSchema, PriorityLevelConfiguration, build_flow_schema, build_priority_level
@@ -93,7 +93,7 @@ def recorded() -> dict[str, tuple[dict[str, Any], Configuration]]:
 
 
 def digest(user: str, groups: list[str], method: str, url: str) -> RequestDigest:
-    return RequestDigest(request_info(method, url), UserInfo(user, tuple(groups)))
+    return RequestDigest(parse_request_info(method, url), UserInfo(user, tuple(groups)))
 
 
 # Few values, so that made-up requests and rules often meet.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apflint.evaluate.classify import Classifier, classify, matched_by
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.requestinfo import seen_by_apf
+from apflint.evaluate.requestinfo import is_seen_by_apf
 
 from .configurations import (
     BUILT_IN,
@@ -57,7 +57,7 @@ def test_requests_resolve_as_on_the_server(number: str) -> None:
     for identity, user, groups, method, url, verb, seen, schema, level in mine:
         asked = digest(user, groups, method, url)
         assert asked.request_info.verb == verb, identity
-        assert seen_by_apf(asked.request_info) is seen, identity
+        assert is_seen_by_apf(asked.request_info) is seen, identity
         resolution = classify(config, asked)
         assert names(resolution) == (schema, level), identity
         assert fast(asked) == resolution, identity
@@ -78,7 +78,7 @@ def test_all_recorded_requests_resolve_as_on_the_server(shared: Path) -> None:
     for row in requests:
         wanted = row if row["flow_schema"] else row["would_be"]
         asked = digest(row["user"], row["groups"], row["method"], row["url"])
-        assert seen_by_apf(asked.request_info) is row["apf_headers"], row["id"]
+        assert is_seen_by_apf(asked.request_info) is row["apf_headers"], row["id"]
         assert names(classify(configs[row["config"]], asked)) == (wanted["flow_schema"], wanted["priority_level"]), row[
             "id"
         ]

@@ -6,7 +6,7 @@ import pytest
 
 from apflint.evaluate.deadline import Deadline, find_deadline, parse_duration
 from apflint.evaluate.outcomes import explain_unclassified
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.releases import parse_release
 
 
@@ -31,7 +31,7 @@ from apflint.releases import parse_release
     ],
 )
 def test_a_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> None:
-    assert find_deadline(url, request_info("GET", url)) == Deadline(seconds)
+    assert find_deadline(url, parse_request_info("GET", url)) == Deadline(seconds)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_long_timeout_is_read_in_linear_time() -> None:
 def test_what_is_not_a_duration_is_answered_first() -> None:
     # Recorded from kube-apiserver 1.36.2: status 400 without the headers of API Priority and Fairness.
     url = "/api/v1/pods?timeout=bogus"
-    info = request_info("GET", url)
+    info = parse_request_info("GET", url)
     deadline = find_deadline(url, info)
     assert deadline == Deadline(15, "bogus")
     assert 'status 400 before API Priority and Fairness: timeout "bogus"' in (

@@ -12,7 +12,7 @@ from apflint.evaluate.match import (
     matches_resource_policy_rule,
     matches_subject,
 )
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.model import ResourcePolicyRule, ServiceAccountSubject, Subject
 
 
@@ -107,4 +107,4 @@ def test_subresources_are_named_in_full(resources: tuple[str, ...], subresource:
 )
 def test_scope(url: str, cluster_scope: bool, namespaces: tuple[str, ...], matches: bool) -> None:
     rule = ResourcePolicyRule(("*",), ("*",), ("*",), cluster_scope, namespaces)
-    assert matches_resource_policy_rule(request_info("GET", url), rule) is matches
+    assert matches_resource_policy_rule(parse_request_info("GET", url), rule) is matches

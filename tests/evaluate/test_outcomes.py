@@ -9,7 +9,7 @@ import pytest
 from apflint.evaluate import limits
 from apflint.evaluate.deadline import Deadline
 from apflint.evaluate.outcomes import describe_starvation, explain_unclassified, list_outcomes
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.model import build_priority_level
 from apflint.releases import parse_release
 
@@ -115,7 +115,7 @@ def test_queue_level_without_seats_executes_nothing() -> None:
 
 def test_long_running_requests_are_not_classified() -> None:
     listing, watch, log = (
-        request_info("GET", f"/api/v1/namespaces/a/pods{rest}") for rest in ("", "?watch=true", "/x/log")
+        parse_request_info("GET", f"/api/v1/namespaces/a/pods{rest}") for rest in ("", "?watch=true", "/x/log")
     )
     assert explain_unclassified(listing, Deadline(15), RELEASE) is None
     assert explain_unclassified(watch, Deadline(15), RELEASE) is None
@@ -128,7 +128,7 @@ def test_long_running_requests_are_not_classified() -> None:
 @pytest.mark.parametrize(("name", "seen"), [("1.18", False), ("1.21", False), ("1.22", True), ("1.37", True)])
 def test_watches_are_classified_from_1_22_on(name: str, *, seen: bool) -> None:
     # WithPriorityAndFairness skips every long-running request up to 1.21.
-    watch = request_info("GET", "/api/v1/pods?watch=true")
+    watch = parse_request_info("GET", "/api/v1/pods?watch=true")
     assert (explain_unclassified(watch, Deadline(15), parse_release(name)) is None) is seen
-    assert explain_unclassified(request_info("GET", "/api/v1/pods"), Deadline(15), parse_release(name)) is None
+    assert explain_unclassified(parse_request_info("GET", "/api/v1/pods"), Deadline(15), parse_release(name)) is None
     assert "(watch, exec," in (explain_unclassified(watch, Deadline(15), parse_release(name)) or "(watch, exec,")

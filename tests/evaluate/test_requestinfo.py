@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.errors import UserError
-from apflint.evaluate.requestinfo import (
-    RequestInfo,
-    long_running,
-    parse_query,
-    request_info,
-    seen_by_apf,
-)
+from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_query, parse_request_info
 from apflint.evaluate.selectors import exact_field_match, is_label_selector
 
 from .configurations import FIXTURES, lines
@@ -43,7 +37,7 @@ def spelled(info: RequestInfo) -> dict[str, Any]:
         "parts": list(info.parts),
         "fieldSelector": info.field_selector,
         "labelSelector": info.label_selector,
-        "longRunning": long_running(info),
+        "longRunning": is_long_running(info),
     }
     return {key: value for key, value in values.items() if value}
 
@@ -53,13 +47,13 @@ def spelled(info: RequestInfo) -> dict[str, Any]:
 )
 def test_agrees_with_the_server(method: str, url: str, seen: bool, expect: dict[str, Any]) -> None:
     if "error" in expect:
-        with pytest.raises(UserError, match="cannot tell which resource"):
-            request_info(method, url)
+        with pytest.raises(UserError, match="cannot determine the resource"):
+            parse_request_info(method, url)
         return
-    info = request_info(method, url)
+    info = parse_request_info(method, url)
     assert spelled(info) == expect
     assert {type(value) for value in (*info[1:10], info.field_selector, info.label_selector)} == {str}
-    assert seen_by_apf(info) is seen
+    assert is_seen_by_apf(info) is seen
 
 
 def test_agrees_with_the_whole_recording(shared: Path) -> None:
@@ -67,40 +61,42 @@ def test_agrees_with_the_whole_recording(shared: Path) -> None:
         wanted = {key: value for key, value in row["expect"].items() if value}
         if "error" in wanted:
             with pytest.raises(UserError):
-                request_info(row["method"], row["url"])
+                parse_request_info(row["method"], row["url"])
         else:
-            assert spelled(request_info(row["method"], row["url"])) == wanted, row["id"]
+            assert spelled(parse_request_info(row["method"], row["url"])) == wanted, row["id"]
 
 
 @pytest.mark.parametrize("url", ["", "api/v1/pods", "/api/%zz", "/api/%", "/a\x00b", "/a\nb", "*?x"])
 def test_targets_that_no_server_takes(url: str) -> None:
     with pytest.raises(UserError):
-        request_info("GET", url)
+        parse_request_info("GET", url)
 
 
 def test_what_is_wrong_with_a_target_is_said() -> None:
     with pytest.raises(UserError, match=r'^"/a/%zz/b" has the broken escape "%zz": the server answers with'):
-        request_info("GET", "/a/%zz/b")
+        parse_request_info("GET", "/a/%zz/b")
     with pytest.raises(UserError, match=r"^'/a\\nb' has a control character in it"):
-        request_info("GET", "/a\nb")
+        parse_request_info("GET", "/a\nb")
 
 
 def test_only_slashes_are_taken_off_the_ends() -> None:
-    assert request_info("GET", "/api/v1/X/").resource == "X"
-    assert request_info("GET", "//api/v1/pods//").resource == "pods"
+    assert parse_request_info("GET", "/api/v1/X/").resource == "X"
+    assert parse_request_info("GET", "//api/v1/pods//").resource == "pods"
 
 
 def test_bytes_that_are_no_text_become_replacement_characters() -> None:
-    assert request_info("GET", "/a%ff%20").path == "/a\ufffd "
-    assert request_info("GET", "/a\ud800%20").path == "/a\ufffd\ufffd\ufffd "  # half of a pair, from JSON
+    assert parse_request_info("GET", "/a%ff%20").path == "/a\ufffd "
+    assert parse_request_info("GET", "/a\ud800%20").path == "/a\ufffd\ufffd\ufffd "  # half of a pair, from JSON
 
 
 def test_an_absolute_url_is_its_path() -> None:
-    assert request_info("GET", "https://server:6443/api/v1/pods?watch=1") == request_info("GET", "/api/v1/pods?watch=1")
+    assert parse_request_info("GET", "https://server:6443/api/v1/pods?watch=1") == parse_request_info(
+        "GET", "/api/v1/pods?watch=1"
+    )
 
 
 def test_a_fragment_belongs_to_the_path() -> None:
-    assert request_info("GET", "/healthz#x").path == "/healthz#x"
+    assert parse_request_info("GET", "/healthz#x").path == "/healthz#x"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +119,7 @@ def test_a_fragment_belongs_to_the_path() -> None:
     ],
 )
 def test_a_name_comes_from_a_field_selector_if_all_else_is_well_formed(query: str, name: str) -> None:
-    assert request_info("GET", f"/api/v1/pods?{query}").name == name
+    assert parse_request_info("GET", f"/api/v1/pods?{query}").name == name
 
 
 @pytest.mark.parametrize(
@@ -228,10 +224,10 @@ def test_the_first_value_of_a_parameter_counts_and_broken_ones_are_dropped() -> 
 def test_any_text_is_an_answer_or_an_error(url: str, method: str) -> None:
     for target in (url, "/" + url, "/api/v1/pods?" + url):
         try:
-            info = request_info(method, target)
+            info = parse_request_info(method, target)
         except UserError:
             continue
-        assert info == request_info(method, target)
+        assert info == parse_request_info(method, target)
         json.dumps(info)
 
 

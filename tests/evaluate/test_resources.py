@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.evaluate.resources import REMOVED, RESOURCES, Resource, _read, find_resources, get_resource
+from apflint.evaluate.resources import REMOVED, RESOURCES, Resource, find_resources, get_resource
 
 
 def test_a_resource_of_the_core_group() -> None:
@@ -33,28 +33,36 @@ def test_any_word_that_kubectl_takes_names_it() -> None:
     assert find_resources("") == find_resources("widgets") == ()
 
 
-def test_what_older_servers_served_is_not_among_what_is_served() -> None:
+def test_removed_resources_are_not_current_ones() -> None:
     removed = {(each.name, each.group) for each in REMOVED}
     assert {("podsecuritypolicies", "policy"), ("podsecuritypolicies", "extensions")} <= removed
     assert get_resource("podsecuritypolicies", "policy") is None
 
 
-def test_how_the_table_is_read() -> None:
-    table = """
-core v1
- pods Pod N po,p exec,log
- nodes Node C -
-apps v1beta1
- deployments Deployment N deploy scale
-"""
-    assert _read(table) == (
-        Resource("", "v1", "pods", "pod", "Pod", True, ("po", "p"), ("exec", "log")),
-        Resource("", "v1", "nodes", "node", "Node", False, (), ()),
-        Resource("apps", "v1beta1", "deployments", "deployment", "Deployment", True, ("deploy",), ("scale",)),
+def test_table_is_read_with_groups_scopes_and_names() -> None:
+    pods, nodes = get_resource("pods", ""), get_resource("nodes", "")
+    assert pods == Resource(
+        *("", "v1", "pods", "pod", "Pod", True, ("po",)),
+        (
+            "attach",
+            "binding",
+            "ephemeralcontainers",
+            "eviction",
+            "exec",
+            "log",
+            "portforward",
+            "proxy",
+            "resize",
+            "status",
+        ),
+    )
+    assert nodes == Resource("", "v1", "nodes", "node", "Node", False, ("no",), ("proxy", "status"))
+    assert get_resource("leasecandidates", "coordination.k8s.io") == Resource(
+        "coordination.k8s.io", "v1beta1", "leasecandidates", "leasecandidate", "LeaseCandidate", True
     )
 
 
-def test_the_table_of_resources_is_consistent() -> None:
+def test_table_of_resources_is_consistent() -> None:
     assert len({(each.name, each.group) for each in RESOURCES}) == len(RESOURCES)
     for each in (*RESOURCES, *REMOVED):
         assert each.name == each.name.lower()

@@ -32,22 +32,22 @@ def _estimate(row: dict[str, Any]) -> seats.Seats:
     resource, subresource = segments[5], segments[7]
     if said["verb"] not in ("list", "watch"):
         mutating = seats.is_mutating(said["verb"], resource, subresource)
-        return seats.mutating_seats(said["watch_count"], bound) if mutating else seats.Seats(1)
+        return seats.estimate_mutating_seats(said["watch_count"], bound) if mutating else seats.Seats(1)
     if not all(query.get(key, "0").isdigit() for key in ("limit", "timeoutSeconds")):
-        return seats.undecodable_list_seats(bound)
+        return seats.estimate_undecodable_list_seats(bound)
     version = query.get("resourceVersion", "")
     initial = query.get("sendInitialEvents", "false") not in ("false", "0")
-    if said["verb"] == "watch" and not seats.watch_lists(version, send_initial_events=initial):
+    if said["verb"] == "watch" and not seats.is_watch_list(version, send_initial_events=initial):
         return seats.Seats(1)
     limit = int(query.get("limit", "0"))
-    cached = said["verb"] == "watch" or seats.listed_from_cache(
+    cached = said["verb"] == "watch" or seats.is_listed_from_cache(
         version,
         query.get("resourceVersionMatch", ""),
         limit=limit,
         continued="continue" in query,
         consistent=row["id"].startswith("se-"),
     )
-    return seats.list_seats(
+    return seats.estimate_list_seats(
         _COUNTS.get(row["stats_error"], row["object_count"]),
         row["avg_object_bytes"],
         bound,
@@ -64,7 +64,7 @@ def _hold(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         mine, said = _estimate(row), row["expect"]
         theirs = (said["initial_seats"], said["final_seats"], said["additional_latency_ns"], said["max_seats"])
-        if (*mine, mine.most) != theirs:
+        if (*mine, mine.peak) != theirs:
             wrong[row["id"]] = (mine, theirs)
     assert wrong == {}
 
@@ -117,14 +117,14 @@ def test_the_most_seats_of_one_request_in_the_whole_recording(shared: Path) -> N
     ],
 )
 def test_seats_of_a_list(took: int, objects: seats.Count, size: int, more: dict[str, Any]) -> None:
-    assert seats.list_seats(objects, size, 0, **more) == seats.Seats(took, 0, 0)
+    assert seats.estimate_list_seats(objects, size, 0, **more) == seats.Seats(took, 0, 0)
 
 
 def test_a_level_bounds_a_list() -> None:
-    assert seats.list_seats(2000, 1000, 3, from_cache=False) == seats.Seats(3)
-    assert seats.list_seats(2000, 1_000_000, 1000, from_cache=False) == seats.Seats(100)
-    assert seats.undecodable_list_seats(0) == seats.Seats(100)
-    assert seats.undecodable_list_seats(7) == seats.Seats(7)
+    assert seats.estimate_list_seats(2000, 1000, 3, from_cache=False) == seats.Seats(3)
+    assert seats.estimate_list_seats(2000, 1_000_000, 1000, from_cache=False) == seats.Seats(100)
+    assert seats.estimate_undecodable_list_seats(0) == seats.Seats(100)
+    assert seats.estimate_undecodable_list_seats(7) == seats.Seats(7)
 
 
 @pytest.mark.parametrize(
@@ -144,14 +144,14 @@ def test_a_level_bounds_a_list() -> None:
     ],
 )
 def test_what_the_watch_cache_answers(cached: bool, version: str, match: str, more: dict[str, Any]) -> None:
-    assert seats.listed_from_cache(version, match, **more) is cached
+    assert seats.is_listed_from_cache(version, match, **more) is cached
 
 
 def test_which_watches_begin_with_a_list() -> None:
-    assert seats.watch_lists()
-    assert seats.watch_lists("0")
-    assert not seats.watch_lists("12")
-    assert seats.watch_lists("12", send_initial_events=True)
+    assert seats.is_watch_list()
+    assert seats.is_watch_list("0")
+    assert not seats.is_watch_list("12")
+    assert seats.is_watch_list("12", send_initial_events=True)
 
 
 def test_what_changes_something() -> None:
@@ -172,10 +172,10 @@ def test_what_changes_something() -> None:
 def test_a_list_takes_from_one_seat_to_its_bound(
     objects: int, size: int, bound: int, limit: int, selector: bool, cached: bool
 ) -> None:
-    took = seats.list_seats(objects, size, bound, limit=limit, selector=selector, from_cache=cached)
+    took = seats.estimate_list_seats(objects, size, bound, limit=limit, selector=selector, from_cache=cached)
     assert 1 <= took.initial <= (min(bound, 100) if bound else 100)
     assert took.final == took.nanoseconds == 0
-    more = seats.list_seats(objects + 1, size, bound, limit=limit, selector=selector, from_cache=cached)
+    more = seats.estimate_list_seats(objects + 1, size, bound, limit=limit, selector=selector, from_cache=cached)
     # An empty resource has no size, so it is not compared with one of unknown size.
     assert more.initial >= took.initial
     if cached:
@@ -184,7 +184,7 @@ def test_a_list_takes_from_one_seat_to_its_bound(
 
 @given(st.integers(0, 10**6), st.integers(0, 200))
 def test_a_bound_on_a_change_is_paid_for_in_time(watchers: int, bound: int) -> None:
-    took = seats.mutating_seats(watchers, bound)
+    took = seats.estimate_mutating_seats(watchers, bound)
     assert took.initial == 1
     assert took.final <= min(10, bound or 10)
     assert (took.final == 0) == (watchers < 10)

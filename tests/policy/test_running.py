@@ -16,7 +16,7 @@ from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
-from apflint.evaluate.requestinfo import request_info, seen_by_apf
+from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
 from apflint.load import load
 from apflint.location import field_path
 from apflint.policy.expectation import Property, Suite
@@ -305,8 +305,8 @@ def _world() -> list[RequestDigest]:
         if not authentic(user, groups):
             continue
         for method, url in itertools.product(("GET", "POST", "DELETE"), URLS):
-            info = request_info(method, url)
-            if seen_by_apf(info):
+            info = parse_request_info(method, url)
+            if is_seen_by_apf(info):
                 found.append(RequestDigest(info, UserInfo(user, groups)))
     return found
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.proofs import pair, pair_candidates
 from apflint.proofs.candidates import Fresh
 from apflint.proofs.encoding import Encoding, Formula
@@ -102,7 +102,7 @@ def test_what_nothing_matches_goes_from_and_to_catch_all() -> None:
         for name, subject in (("catch-all", "no one"), ("zz", "someone"))
     ]
     without, with_it = (build_configuration(objects(values[:count]), BUILT_IN) for count in (1, 2))
-    asked = RequestDigest(request_info("GET", "/api/v1/pods"), UserInfo("someone", ()))
+    asked = RequestDigest(parse_request_info("GET", "/api/v1/pods"), UserInfo("someone", ()))
     for old, new in ((without, with_it), (with_it, without)):
         here, there = classify(old, asked), classify(new, asked)
         assert {here.flow_schema.name, there.flow_schema.name} == {"catch-all", "zz"}

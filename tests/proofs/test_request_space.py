@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apflint.errors import UserError
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.model import ResourcePolicyRule
 from apflint.proofs import overlap
 from apflint.proofs.encoding import Point
@@ -100,7 +100,7 @@ def test_groups_that_ordinary_users_may_have() -> None:
 def test_paths_of_resources_are_those_that_the_server_takes_for_one(segments: list[str]) -> None:
     path = "/" + "/".join(segments)
     try:
-        info = request_info("GET", path)
+        info = parse_request_info("GET", path)
     except UserError:
         assert is_resource_path(path)  # a resource that the server cannot make out
     else:

@@ -31,7 +31,7 @@ from apflint.evaluate.match import (
     matches_resource_policy_rule,
     matches_subject,
 )
-from apflint.evaluate.requestinfo import request_info, seen_by_apf
+from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
 from apflint.proofs.conditions import Conditions
 from apflint.proofs.encoding import Point
 from apflint.proofs.pair import Comparison
@@ -195,9 +195,9 @@ def what() -> tuple[RequestDigest, ...]:
             continue
         found.append(digest_of(Point("", (), True, verb, group, resource, namespace)))
     for verb, path in itertools.product(HTTP_VERBS, PATHS):
-        if path.startswith("/") and not request_info("GET", path).is_resource_request:
+        if path.startswith("/") and not parse_request_info("GET", path).is_resource_request:
             found.append(digest_of(Point("", (), False, verb, path=path)))
-    return tuple(each for each in found if seen_by_apf(each.request_info))
+    return tuple(each for each in found if is_seen_by_apf(each.request_info))
 
 
 def requests(
@@ -266,7 +266,7 @@ def outermost(dead: list[Part]) -> list[Part]:
 def replays(config: Configuration, found: Witness, world: World) -> Resolution:
     """Where the witness goes; its words and its record must mean the very same request."""
     resolution = classify(config, found.digest)
-    assert seen_by_apf(found.digest.request_info)
+    assert is_seen_by_apf(found.digest.request_info)
     assert world == "any" or authentic(found.digest.user.name, found.digest.user.groups)
     assert classify(config, parse_record(found.record).digest) == resolution
     assert found.words is not None or world == "any"
@@ -630,7 +630,7 @@ def test_every_resource_request_can_be_said(verb: str, group: str, resource: str
 @given(st.sampled_from(HTTP_VERBS), st.text("/apis v1*%?#é.-", max_size=12).map("/{}".format))
 def test_every_path_can_be_said(verb: str, path: str) -> None:
     point = Point("alice", ("system:authenticated",), False, verb, path=path)
-    assert is_resource_path(path) is request_info("GET", quote(path)).is_resource_request
+    assert is_resource_path(path) is parse_request_info("GET", quote(path)).is_resource_request
     if possible(point, "authenticated"):
         found = witness(point)
         assert digest_of(point) == _bare(found.digest) == _bare(parse_record(found.record).digest)

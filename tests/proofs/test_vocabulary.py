@@ -8,7 +8,7 @@ import pytest
 from evaluate.configurations import account, group, schema, user
 
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
-from apflint.evaluate.requestinfo import RequestInfo, request_info
+from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
 from apflint.proofs.encoding import Encoding, Point
 from apflint.proofs.minimize import _in_scope, _things, _users, ordinary
 from apflint.proofs.request_space import HTTP_VERBS, authentic_user, usual_groups
@@ -189,7 +189,7 @@ def test_method_and_url_of_a_request(
 
 
 def seen_as(method: str, url: str) -> tuple[str, str, str, str]:
-    info = request_info(method, url)
+    info = parse_request_info(method, url)
     return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
 
 

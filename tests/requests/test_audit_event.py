@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apflint.evaluate.match import UserInfo
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.audit_event import parse_event
 from apflint.requests.request import VERBS
 
@@ -31,7 +31,7 @@ def test_an_event_is_used_unchanged() -> None:
 
 def test_an_event_is_its_uri_and_verb_not_what_the_body_completed() -> None:
     request = parse_event(event())
-    assert request.info == request_info("POST", "/api/v1/namespaces/x/pods?fieldManager=kubectl")
+    assert request.info == parse_request_info("POST", "/api/v1/namespaces/x/pods?fieldManager=kubectl")
     assert request.user == UserInfo("alice", ("dev", "system:authenticated"))
     assert request.notes == ()
 
@@ -58,7 +58,7 @@ def test_an_event_without_a_uri_is_read_from_its_object() -> None:
         "subresource": "scale",
     }
     request = parse_event(event(requestURI=None, verb="get", objectRef=reference))
-    assert request.info == request_info("GET", "/apis/apps/v1/namespaces/x/deployments/d/scale")
+    assert request.info == parse_request_info("GET", "/apis/apps/v1/namespaces/x/deployments/d/scale")
     assert request.user == UserInfo("alice", ("dev", "system:authenticated"))
     assert len(request.notes) == 1
 
@@ -71,7 +71,9 @@ def test_an_event_of_no_kind_is_one() -> None:
 
 def test_an_event_of_a_path_keeps_a_verb_that_is_a_method() -> None:
     # For a path that is no resource the verb of the event is the method, in small letters.
-    assert parse_event(event(verb="put", requestURI="/healthz", objectRef=None)).info == request_info("PUT", "/healthz")
+    assert parse_event(event(verb="put", requestURI="/healthz", objectRef=None)).info == parse_request_info(
+        "PUT", "/healthz"
+    )
     assert parse_event(event(verb="list", requestURI="/healthz", objectRef=None)).info.verb == "list"
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate.match import UserInfo
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.audit_event import parse_event
 from apflint.requests.json_lines import parse_record, read_json_values
 from apflint.requests.request import Request
@@ -63,7 +63,7 @@ from apflint.requests.request import Request
 def test_records(record: dict[str, Any], method: str, url: str) -> None:
     groups = ["dev", "system:authenticated"]
     request = parse_record({"user": "alice", "groups": groups, **record})
-    assert request.info == request_info(method, url)
+    assert request.info == parse_request_info(method, url)
     assert request.user == UserInfo("alice", tuple(groups))
 
 
@@ -109,7 +109,7 @@ def test_a_record_can_say_that_its_groups_are_complete() -> None:
         ({"user": "a"}, '"method" and "path", or "verb" and "resource"'),
         ({"user": "a", "resource": "pods"}, '"verb" is missing'),
         ({"user": "a", "verb": "get", "resource": "pods", "group": 3}, '"group" must be a string, not a number'),
-        ({"user": "a", "path": "healthz"}, 'has to start with "/"'),
+        ({"user": "a", "path": "healthz"}, 'must start with "/"'),
         ({"kind": "Event", "apiVersion": "audit.k8s.io/v1"}, "audit event: read it with --event"),
         ({"user": {"username": "a"}, "verb": "get"}, "audit event: read it with --event"),
         (

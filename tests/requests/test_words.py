@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.evaluate.match import UserInfo
-from apflint.evaluate.requestinfo import request_info
+from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.http import parse_http
 from apflint.requests.words import parse_words
 
@@ -49,7 +49,7 @@ def words(text: str, **options: Any) -> Request:
     ],
 )
 def test_words_are_the_request_that_kubectl_would_send(text: str, namespace: str | None, method: str, url: str) -> None:
-    assert words(text, namespace=namespace).info == request_info(method, url)
+    assert words(text, namespace=namespace).info == parse_request_info(method, url)
 
 
 def test_a_custom_resource_has_no_version_that_anybody_could_know() -> None:
@@ -103,7 +103,7 @@ def test_what_was_inferred_is_said() -> None:
         ("get pods/ a", "cannot parse"),
         ("get pods a b", 'unexpected argument "b"'),
         ("get /healthz x", 'unexpected argument "x"'),
-        ("get /api/v1/watch", "cannot tell which resource"),
+        ("get /api/v1/watch", "cannot determine the resource"),
     ],
 )
 def test_words_that_are_no_request(text: str, message: str) -> None:
@@ -146,7 +146,7 @@ def test_methods_of_http() -> None:
 
 def test_the_name_of_what_is_created_is_in_its_body() -> None:
     request = parse_words(("create", "configmaps", "x"), user="a", namespace="dev")
-    assert request.info == request_info("POST", "/api/v1/namespaces/dev/configmaps")
+    assert request.info == parse_request_info("POST", "/api/v1/namespaces/dev/configmaps")
     assert 'The name "x" is in the body of the request, which API Priority and Fairness does not read.' in request.notes
     binding = parse_words(("create", "pods/binding", "x"), user="a", namespace="dev")
     assert binding.info.name == "x"
@@ -185,5 +185,5 @@ def test_a_path_tells_the_namespace_itself() -> None:
 def test_http() -> None:
     request = parse_http("GET", "/version", user="bob", groups=["ops"])
     assert request.user == UserInfo("bob", ("ops", "system:authenticated"))
-    assert request.info == request_info("GET", "/version")
+    assert request.info == parse_request_info("GET", "/version")
     assert request.digest.user == request.user
