@@ -79,6 +79,17 @@ class Workspace(NamedTuple):
             for index, non_resource_rule in enumerate(rule.non_resource_rules):
                 yield place / "nonResourceRules" / index, non_resource_rule
 
+    def string_lists(self) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
+        """Yield the lists of strings in resource and non-resource rules: place of the rule, field, and items."""
+        for place, rule in self.resource_rules():
+            yield place, "verbs", rule.verbs
+            yield place, "apiGroups", rule.api_groups
+            yield place, "resources", rule.resources
+            yield place, "namespaces", rule.namespaces
+        for place, other in self.non_resource_rules():
+            yield place, "verbs", other.verbs
+            yield place, "nonResourceURLs", other.non_resource_urls
+
 
 def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterable[Loaded] = ()) -> Workspace:
     """Validate every document against its schema, and make typed objects of those that can be decoded."""

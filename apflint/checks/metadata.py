@@ -6,7 +6,8 @@ flowcontrol objects have. The server reports labels, annotations and owner refer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.finding import Elsewhere, Problem, reject
@@ -15,7 +16,6 @@ from apflint.fixes.suggestions import remove_field
 from apflint.formats import check_dns_subdomain, check_label_value, check_qualified_name
 from apflint.load.templates import suggest_rendering
 from apflint.location import Place
-from apflint.model import FlowSchema
 from apflint.wording import join_some, join_words, quote, write_sentence
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.model import PriorityLevelConfiguration
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
     from apflint.workspace import Workspace
 
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -280,52 +280,21 @@ def _remove_fields(paths: list[Path]) -> Fix:
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     """APF106. The lists are those with `x-kubernetes-list-type: set` in the API."""
-    for item in workspace.objects():
-        document = item.document
-        if not (document.has_other_fields or _may_have_duplicates(item)):
-            continue
-        for path, entries in _sets(item):
-            if "*" in entries and path[-1] != "finalizers":
-                continue  # APF210 reports lists with more than "*"
-            first_at: dict[Any, int] = {}
-            for index, entry in enumerate(entries):
-                key = entry if entry is None or isinstance(entry, str) else repr(entry)
-                if key not in first_at:
-                    first_at[key] = index
-                    continue
+    finalizers = (
+        (Place(item.document, ("metadata",)), "finalizers", item.metadata.finalizers) for item in workspace.objects()
+    )
+    for place, name, entries in chain(workspace.string_lists(), finalizers):
+        if len(entries) < 2 or len(set(entries)) == len(entries) or ("*" in entries and name != "finalizers"):
+            continue  # APF210 reports lists with "*" and other entries
+        first: dict[str, Place] = {}
+        for index, entry in enumerate(entries):
+            duplicate = place / name / index
+            if first.setdefault(entry, duplicate) is not duplicate:
                 yield Problem(
-                    Place(document, (*path, index)),
+                    duplicate,
                     f"{quote(entry)} is already in this list",
-                    related=(Elsewhere(Place(document, (*path, first_at[key])), "the first one"),),
+                    related=(Elsewhere(first[entry], "the first one"),),
                     notes=("A plain create accepts duplicates, but server-side apply fails.",),
                     help="remove one of the two",
-                    fix=Fix(f"remove the second {quote(entry)}", True, (Remove((*path, index)),)),
+                    fix=Fix(f"remove the second {quote(entry)}", True, (Remove(duplicate.path),)),
                 )
-
-
-def _may_have_duplicates(item: FlowSchema | PriorityLevelConfiguration) -> bool:
-    """Whether a list in a rule has duplicates. Cheap; here null and the empty string are equal."""
-    return isinstance(item, FlowSchema) and any(
-        entries.__class__ is tuple and len(entries) > 1 and len(set(entries)) < len(entries)
-        for rule in item.spec.rules
-        for part in (*rule.resource_rules, *rule.non_resource_rules)
-        for entries in part
-    )
-
-
-def _sets(item: FlowSchema | PriorityLevelConfiguration) -> Iterator[tuple[Path, list[Any]]]:
-    """Yield the lists that are sets as they are written, with their paths."""
-    value: Any = item.document.value
-    if finalizers := (value.get("metadata") or {}).get("finalizers"):
-        yield ("metadata", "finalizers"), finalizers
-    if not isinstance(item, FlowSchema):
-        return  # "rules" would be an unknown field of any type
-    for i, rule in enumerate((value.get("spec") or {}).get("rules") or ()):
-        for kind, names in (
-            ("resourceRules", ("verbs", "apiGroups", "resources", "namespaces")),
-            ("nonResourceRules", ("verbs", "nonResourceURLs")),
-        ):
-            for j, part in enumerate((rule or {}).get(kind) or ()):
-                for name in names:
-                    if entries := (part or {}).get(name):
-                        yield ("spec", "rules", i, kind, j, name), entries

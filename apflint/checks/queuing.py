@@ -73,36 +73,27 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
 def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF307."""
     for place, queuing in _queuing(workspace):
-        if not 1 <= queuing.queues <= MAX_QUEUES:
-            yield reject(
-                place / "queues",
-                "FieldValueInvalid",
-                f"queues {queuing.queues:,} is not between 1 and {MAX_QUEUES:,}",
-                help=f"set queues to {MAX_QUEUES:,} or less"
-                if queuing.queues > 0
-                else "set queues to 1 or more; for no queues use type Reject",
-            )
+        queues, positive = queuing.queues, "set queues to 1 or more; for no queues use type Reject"
+        if not 1 <= queues <= MAX_QUEUES:
+            suggestion = positive if queues < 1 else f"set queues to {MAX_QUEUES:,} or less"
+            message = f"queues {queues:,} is not between 1 and {MAX_QUEUES:,}"
+            yield reject(place / "queues", "FieldValueInvalid", message, help=suggestion)
 
 
 def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF308."""
     for place, queuing in _queuing(workspace):
-        if queuing.queue_length_limit < 1:
-            yield reject(
-                place / "queueLengthLimit",
-                "FieldValueInvalid",
-                f"queueLengthLimit {queuing.queue_length_limit} is less than 1",
-                help="set queueLengthLimit to 1 or more; the default is 50",
-            )
+        yield from _reject_less_than_1(place / "queueLengthLimit", queuing.queue_length_limit, default=50)
 
 
 def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF309."""
     for place, queuing in _queuing(workspace):
-        if queuing.hand_size < 1:
-            yield reject(
-                place / "handSize",
-                "FieldValueInvalid",
-                f"handSize {queuing.hand_size} is less than 1",
-                help="set handSize to 1 or more; the default is 8",
-            )
+        yield from _reject_less_than_1(place / "handSize", queuing.hand_size, default=8)
+
+
+def _reject_less_than_1(place: Place, value: int, default: int) -> Iterator[Problem]:
+    if value < 1:
+        name = place.path[-1]
+        suggestion = f"set {name} to 1 or more; the default is {default}"
+        yield reject(place, "FieldValueInvalid", f"{name} {value} is less than 1", help=suggestion)

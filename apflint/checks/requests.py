@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import reject_name
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Problem
     from apflint.fix import Fix
-    from apflint.location import Path, Place
+    from apflint.location import Path
     from apflint.workspace import Workspace
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
@@ -24,17 +23,6 @@ VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletec
 _RBAC_VERBS = ("use", "bind", "escalate", "impersonate", "approve", "sign", "attest")
 MAX_NAMED_VERBS = 5
 _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
-
-
-def _lists(workspace: Workspace) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
-    """Yield the lists of strings in all rules except the namespaces: place of the rule, field, and items."""
-    for place, rule in workspace.resource_rules():
-        yield place, "verbs", rule.verbs
-        yield place, "apiGroups", rule.api_groups
-        yield place, "resources", rule.resources
-    for place, other in workspace.non_resource_rules():
-        yield place, "verbs", other.verbs
-        yield place, "nonResourceURLs", other.non_resource_urls
 
 
 def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
@@ -52,8 +40,8 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
 
 def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
     """APF209."""
-    for place, name, items in _lists(workspace):
-        if not items:
+    for place, name, items in workspace.string_lists():
+        if not items and name != "namespaces":
             core = 'for the core group (pods, services, nodes) use [""], ' if name == "apiGroups" else ""
             message = f"{name} is missing or empty"
             yield reject(place / name, "FieldValueRequired", message, help=f'{core}for all {name} use ["*"]')
@@ -61,8 +49,7 @@ def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
 
 def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
     """APF210."""
-    namespaces = ((place, "namespaces", rule.namespaces) for place, rule in workspace.resource_rules())
-    for place, name, items in chain(_lists(workspace), namespaces):
+    for place, name, items in workspace.string_lists():
         if len(items) > 1 and "*" in items:
             star, strings = items.index("*"), place / name
             others = [index for index in range(len(items)) if index != star]
@@ -82,7 +69,7 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
 
     Verbs that can be fixed are a separate finding, so that their fix does not depend on the others.
     """
-    for place, name, items in _lists(workspace):
+    for place, name, items in workspace.string_lists():
         if name != "verbs" or "*" in items or all(verb in VERBS for verb in items):
             continue
         verbs, is_resource = place / name, "resourceRules" in place.path
