@@ -42,7 +42,7 @@ class Difference(NamedTuple):
 
 
 def run_check(configuration: Configuration) -> tuple[Finding, ...]:
-    """What `apflint check` reports about the manifests, each in a file of its own."""
+    """Return what `apflint check` reports about the manifests, each in a separate file, with everything in `message`."""
     options = Options(
         parse_release(configuration.kubernetes), RULES, assumptions=Assumptions(complete=configuration.complete)
     )
@@ -50,7 +50,10 @@ def run_check(configuration: Configuration) -> tuple[Finding, ...]:
         [(f"{name}-{number}.json", json.dumps(manifest).encode()) for number, manifest in enumerate(manifests)]
         for name, manifests in (("input", configuration.manifests), ("context", configuration.context))
     )
-    return check(inputs, options, context).findings
+    return tuple(
+        finding._replace(message="\n".join((finding.message, *finding.notes, f"`{finding.example}`")))
+        for finding in check(inputs, options, context).findings
+    )
 
 
 def compare(configuration: Configuration, rules: Sequence[str] = PROVEN) -> tuple[Difference, ...]:

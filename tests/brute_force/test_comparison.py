@@ -133,5 +133,5 @@ def test_the_reference_shares_no_code_with_apflint() -> None:
         names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         imported[file.stem] = {name for name in names if name.partition(".")[0] == "apflint"}
-    assert imported.pop("comparison") == {"apflint.engine", "apflint.finding", "apflint.workspace"}
+    assert imported.pop("comparison") == {"apflint.engine", "apflint.finding", "apflint.effective", "apflint.releases"}
     assert set().union(*imported.values()) <= {"apflint.finding"}
