@@ -75,7 +75,7 @@ def apply_fixes(
         except ConflictsError as error:
             run.narrow_down(error.conflicts)
     else:
-        run.refuse_all(f"apflint stops after {limit} attempts to tell good fixes from bad ones")
+        run.refuse_all(f"apflint stops after {limit} attempts to find the fixes that fail")
     return run.result()
 
 
@@ -163,8 +163,8 @@ class _Run:
 
     def result(self) -> FixResult:
         """Return what became of the inputs."""
-        found = set(map(identity, self._state.report.findings))
-        refused = tuple(refusal for key, (refusal, _) in self._refused.items() if key in found)
+        remaining = set(map(identity, self._state.report.findings))
+        refused = tuple(refusal for key, (refusal, _) in self._refused.items() if key in remaining)
         return FixResult(self._state.inputs, tuple(self._fixed), refused, self._state.report)
 
     def _is_wanted(self, finding: Finding) -> bool:

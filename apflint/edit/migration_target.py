@@ -50,7 +50,7 @@ def parse_api_version(text: str) -> str:
 
 
 def parse_release_range(text: str) -> tuple[Release, ...]:
-    """Return the releases from `X.Y` to `X.Z` of a text `X.Y..X.Z`. Raises UserError."""
+    """Return the releases from `X.Y` to `X.Z` of a string `X.Y..X.Z`. Raises UserError."""
     first, dots, last = text.partition("..")
     if not dots:
         raise UserError(f'"{text}" is not a range of releases. Write it like "1.26..1.31".')

@@ -61,13 +61,13 @@ def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
     for step in path:
         if isinstance(node, Alias):
             return node.start, node.end
-        found = find_child(node, step)
-        if found is None:
+        entry = find_child(node, step)
+        if entry is None:
             return None
-        if isinstance(node, Mapping) and not any(key is found[0] for key, _ in node.pairs):
+        if isinstance(node, Mapping) and not any(key is entry[0] for key, _ in node.pairs):
             _, merge_key, merged = node.merges[0]
             return merge_key.start, merged.end
-        node = found[1]
+        node = entry[1]
     return (node.start, node.end) if isinstance(node, Alias) else None
 
 

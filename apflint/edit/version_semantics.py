@@ -124,7 +124,7 @@ def _convert_shares(document: Document, target: Target, notes: list[Note]) -> tu
         if old in limited:
             message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
-        return tuple(operations)  # else `_find_differences` reports the unknown field, which takes effect
+        return tuple(operations)  # else `_find_differences` reports the unknown field, which has an effect now
     if old != new and old in limited:
         operations.append(Rename((*_LIMITED, old), new))
     shares = {
@@ -165,7 +165,7 @@ def _effective_shares(document: Document, release: Release) -> int:
 
 
 def _must_remove_annotation(version: str, target: Target, written: int | None) -> bool:
-    """Whether the target rejects the annotation, or whether it takes effect only there."""
+    """Whether the target rejects the annotation, or whether it has an effect only there."""
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
         return True
     newest = max(release.minor for release in target.releases)
@@ -184,7 +184,7 @@ def _describe_annotation(old: str, new: str) -> str:
 def _find_differences(before: Document, after: Document, release: Release) -> Iterator[Note]:
     """Yield what a server of the release would reject, or interpret differently than the one before."""
     origin = source_release(before.version, release)
-    unknown = {found.path for found in find_violations(before.value, before.kind, before.version, origin)}
+    unknown = {violation.path for violation in find_violations(before.value, before.kind, before.version, origin)}
     remaining = find_violations(after.value, after.kind, after.version, release)
     for violation in remaining:
         problem = f"unknown field in {after.version} of Kubernetes {release.name}"
@@ -196,7 +196,7 @@ def _find_differences(before: Document, after: Document, release: Release) -> It
     for path in unknown - {violation.path for violation in remaining}:
         message = (
             f"{field_path(path)}: unknown field in {before.version} of Kubernetes {origin.name}, but not in {after.version}"
-            f" of {release.name}, where it takes effect"
+            f" of {release.name}, where it has an effect"
         )
         yield Note(path, message, "changed")
     if not unknown and stored_spec(before, origin) != stored_spec(after, release):

@@ -1,1 +1,1 @@
-"""Fixes that rules suggest, if they take more than a line."""
+"""Fixes that rules suggest, if they need more than a line."""

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint import engine
 from apflint.budgets import MAX_WORKSPACE_FILES
 from apflint.effective import Effective
+from apflint.engine import Options
+from apflint.errors import UserError
 from apflint.inputs import discovery, reading
 from apflint.inputs.patches import Patches
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
 from apflint.lsp.diagnostics import diagnostics_by_file
-from apflint.settings import resolve_settings
+from apflint.settings import Settings, resolve_settings
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
 
     from lsprotocol import types
 
-    from apflint.engine import Options
     from apflint.finding import Finding, Report
     from apflint.lsp.convert import Encoding
-    from apflint.settings import Settings
     from apflint.settings.patterns import Patterns
 
 
@@ -166,18 +166,6 @@ def _innermost(path: str, folders: list[str]) -> str | None:
     return max(containing, key=len, default=None)
 
 
-class _Settings(NamedTuple):
-    options: Options
-    exclude: Patterns
-    """Patterns of files that are not checked."""
-    context: tuple[str, ...]
-    """Paths of files that are read for what they define."""
-
-    @classmethod
-    def from_project(cls, settings: Settings) -> _Settings:
-        return cls(settings.to_options(), settings.exclude, settings.context)
-
-
 class _File(NamedTuple):
     """A file as last read."""
 
@@ -195,7 +183,8 @@ class DirectoryChecker:
         self.only_open = only_open
         self._files: dict[str, _File] = {}
         self._texts: dict[str, tuple[str, Loaded]] = {}
-        self._settings: _Settings | None = None
+        self._settings: Settings | None = None
+        self._options = Options()
         self._manifests: list[tuple[str, str]] | None = None
         """Name in findings and real path of each file; None if only open documents are checked."""
         self._context: list[tuple[str, str]] = []
@@ -214,13 +203,12 @@ class DirectoryChecker:
         if self._reread:
             self._read_settings()
         assert self._settings is not None, "the settings were read"
-        options, exclude, _ = self._settings
         notes = list(self._notes)
-        loaded = list(self._load_manifests(texts, exclude, notes))
+        loaded = list(self._load_manifests(texts, self._settings.exclude, notes))
         context = [part for name, real in self._context if (part := self._load(name, real, texts, notes)) is not None]
-        results = [self._analyze(loaded, context, options, notes)]
+        results = [self._analyze(loaded, context, notes)]
         unnamed = [self._load_text(uri, uri, text) for uri, text in untitled.items()]
-        results += [self._analyze([part], [*loaded, *context], options, []) for part in unnamed]
+        results += [self._analyze([part], [*loaded, *context], []) for part in unnamed]
         self._last = [*unnamed, *loaded, *context]
         self._texts = {path: entry for path, entry in self._texts.items() if path in texts or path in untitled}
         return results
@@ -232,9 +220,7 @@ class DirectoryChecker:
         """
         from apflint.edit.fixing import apply_fixes
 
-        assert self._settings is not None, "something was checked"
         os.chdir(self.directory)
-        options = self._settings.options
         others = [part for part in self._last if part.source.name != name]
         target = next((part for part in self._last if part.source.name == name), None)
         if target is None:
@@ -242,7 +228,7 @@ class DirectoryChecker:
 
         def judge(inputs: Mapping[str, bytes]) -> Report:
             loaded = [load(path, data) for path, data in inputs.items()]
-            return self._analyze(loaded, others, options, []).report
+            return self._analyze(loaded, others, []).report
 
         try:
             data = target.source.text.encode()
@@ -251,11 +237,10 @@ class DirectoryChecker:
         result = apply_fixes({name: data}, judge)
         return result.inputs[name].decode() if result.fixed else None
 
-    def _analyze(
-        self, loaded: list[Loaded], context: list[Loaded], options: Options, notes: list[str]
-    ) -> DirectoryResult:
-        known = Effective(build_workspace(loaded, options.kubernetes, context), options.assumptions)
-        report = engine.report(loaded, known, options)
+    def _analyze(self, loaded: list[Loaded], context: list[Loaded], notes: list[str]) -> DirectoryResult:
+        workspace = build_workspace(loaded, self._options.kubernetes, context)
+        known = Effective(workspace, self._options.assumptions)
+        report = engine.report(loaded, known, self._options)
         sources = {part.source.name: part.source for part in (*context, *loaded)}
         return DirectoryResult(self.directory, report, known, sources, tuple(notes))
 
@@ -263,12 +248,13 @@ class DirectoryChecker:
         """Read the settings and find the files. Invalid settings are reported, and the last valid ones stay in use."""
         self._notes = []
         try:
-            self._settings = _Settings.from_project(resolve_settings())
-        except (ValueError, OSError) as error:
+            settings = resolve_settings()
+            self._options, self._settings = settings.to_options(), settings
+        except (UserError, OSError) as error:
             problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
             self._notes.append(f"the settings are not used: {problem}")
-            self._settings = self._settings or _Settings.from_project(resolve_settings(isolated=True))
-        _, exclude, context = self._settings
+            self._settings = self._settings or Settings()
+        exclude, context = self._settings.exclude, self._settings.context
         self._manifests = None if self.only_open else self._find_files((".",), exclude)
         self._context = self._find_files(context, exclude) if context else []
         in_context = {real for _, real in self._context}

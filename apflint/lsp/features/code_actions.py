@@ -142,7 +142,7 @@ def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
 def _is_requested(params: types.CodeActionParams, kind: str) -> bool:
     """Return whether the editor wants actions of a kind: all kinds by default, and `source` includes `source.fixAll`."""
     only = params.context.only
-    return only is None or any(f"{kind}.".startswith(f"{getattr(one, 'value', one)}.") for one in only)
+    return only is None or any(f"{kind}.".startswith(f"{getattr(wanted, 'value', wanted)}.") for wanted in only)
 
 
 def _resolves_edits(ls: Server) -> bool:
@@ -162,7 +162,7 @@ def _has_safe_fixes(current: CurrentResult) -> bool:
 
 def _code_action(ls: Server, current: CurrentResult, action: Action) -> types.CodeAction:
     shown = zip(current.findings, current.diagnostics, strict=False)
-    diagnostics = [diagnostic for finding, diagnostic in shown if any(finding is one for one in action.findings)]
+    diagnostics = [diagnostic for finding, diagnostic in shown if any(finding is fixed for fixed in action.findings)]
     return types.CodeAction(
         title=action.title,
         kind=types.CodeActionKind.QuickFix,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lsprotocol import types
 
 from apflint import catalogue
+from apflint.errors import UserError
 from apflint.load.document import KINDS
 from apflint.location import field_path
 from apflint.lsp.convert import escape_markdown, markup, range_at
@@ -84,7 +85,7 @@ def _explain_comment(text: str, offset: int) -> Explanation | None:
         return None
     try:
         rule = catalogue.find_rule(reference.selector)
-    except ValueError:
+    except UserError:
         return None
     return Explanation(_describe_rule(rule), reference.start, reference.end)
 

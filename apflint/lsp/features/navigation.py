@@ -56,7 +56,7 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
     if current is None:
         return []
     documents = _documents(current.result.directory.effective.workspace)
-    return [_symbol(one, ls.session.encoding) for one in documents if one.source.name == current.result.name]
+    return [_symbol(item, ls.session.encoding) for item in documents if item.source.name == current.result.name]
 
 
 async def _locations(
