@@ -15,14 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def test_a_mandatory_level_that_was_changed_is_shown_at_the_word_spec() -> None:
-    ours = priority_level("catch-all", 77)
-    text = json.dumps(ours)
-    (found,) = findings(ours, only="APF311")
-    assert text[found.span.column - 1 : found.span.end_column - 1] == '"spec"'
-
-
-def test_the_server_deletes_what_has_none_of_its_names() -> None:
+def test_server_deletes_objects_with_unknown_names() -> None:
     autoupdate = {"annotations": {"apf.kubernetes.io/autoupdate-spec": "true"}}
     ours = {**priority_level("workload-lo"), "metadata": {"name": "workload-lo", **autoupdate}}
     (found,) = findings(ours, only="APF405")
@@ -36,7 +29,7 @@ def test_the_server_deletes_what_has_none_of_its_names() -> None:
     assert "FlowSchema" in found.message
 
 
-def test_a_leftover_of_an_earlier_release_that_the_server_deletes_may_be_removed() -> None:
+def test_help_for_a_leftover_of_an_earlier_release() -> None:
     leftover = flow_schema("endpoint-controller")
     leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "true"}
     (found,) = findings(leftover, only="APF405")
@@ -44,12 +37,12 @@ def test_a_leftover_of_an_earlier_release_that_the_server_deletes_may_be_removed
     assert found.help == 'remove the object, or set the annotation to "false" to keep it'
 
 
-def test_suggested_objects_are_told_wherever_they_stand() -> None:
+def test_changed_suggested_objects_are_reported() -> None:
     kept = flow_schema("service-accounts")
     kept["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "false"}
     objects = (flow_schema("a"), kept, flow_schema("probes"), priority_level("x"), priority_level("workload-low", 77))
-    told = findings(*objects, only="APF404")
-    assert [found.object.name for found in told if found.object] == ["probes", "workload-low"]
+    found = findings(*objects, only="APF404")
+    assert [finding.object.name for finding in found if finding.object] == ["probes", "workload-low"]
 
 
 @pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True", "0", "f", "yes", "tRUE", "false", ""])

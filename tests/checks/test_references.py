@@ -102,7 +102,7 @@ def test_seats_of_an_unused_level_are_counted() -> None:
     assert not finding.notes
 
 
-def test_a_level_that_is_refused_is_not_missing() -> None:
+def test_rejected_level_is_not_missing() -> None:
     broken = priority_level("batch", queuing={"queues": 4, "handSize": 8, "queueLengthLimit": 50})
     assert not findings(broken, DANGLING, only="APF401")
     assert findings(broken, DANGLING)
@@ -128,7 +128,7 @@ def test_similar_level_is_suggested_among_up_to_100_levels() -> None:
         assert str(finding.help).startswith('did you mean "payment-processing"?') is hint
 
 
-def test_a_missing_level_of_another_release_with_a_near_one_has_no_fix() -> None:
+def test_missing_level_of_another_release_has_no_fix() -> None:
     ours = priority_level("node-highs", version="v1beta1")
     (found,) = findings(ours, flow_schema("a", "node-high", version="v1beta1"), kubernetes="1.21", only="APF401")
     assert str(found.help).startswith('did you mean "node-highs"?')
@@ -137,7 +137,7 @@ def test_a_missing_level_of_another_release_with_a_near_one_has_no_fix() -> None
     assert other.fix is not None
 
 
-def test_names_of_levels_are_compared_word_for_word() -> None:
+def test_typos_are_searched_word_by_word() -> None:
     for written, known in (("work.load-lwo", "work-load-low"), ("work-load.lwo", "work.load.low")):
         (found,) = findings(priority_level(known), flow_schema("a", written), only="APF401")
         assert found.fix is not None
@@ -157,7 +157,7 @@ def test_names_of_levels_are_compared_word_for_word() -> None:
         ("global-default1", False),
     ],
 )
-def test_which_names_are_a_letter_off(written: str, fixed: bool) -> None:
+def test_typos_of_one_letter_are_fixed(written: str, fixed: bool) -> None:
     (found,) = findings(flow_schema("a", written), only="APF401")
     assert (found.fix is not None) is fixed
 
@@ -166,12 +166,12 @@ def test_which_names_are_a_letter_off(written: str, fixed: bool) -> None:
     ("known", "written", "fixed"),
     [("ab", "ba", False), ("abc", "bac", True), ("abc", "abd", False), ("abcd", "abce", True), ("abcd", "abc", False)],
 )
-def test_short_words_are_other_names_rather_than_wrong_ones(known: str, written: str, fixed: bool) -> None:
+def test_short_words_are_other_names(known: str, written: str, fixed: bool) -> None:
     (found,) = findings(priority_level(f"{known}-tests"), flow_schema("a", f"{written}-tests"), only="APF401")
     assert (found.fix is not None) is fixed
 
 
-def test_what_is_well_does_not_hide_what_comes_after_it() -> None:
+def test_each_flow_schema_is_checked() -> None:
     broken = priority_level("broken")
     broken["spec"]["type"] = "Nonsense"
     objects = (
@@ -183,5 +183,5 @@ def test_what_is_well_does_not_hide_what_comes_after_it() -> None:
         flow_schema("e", "qqq"),
         flow_schema("f", "rrr"),
     )
-    told = findings(*objects, only="APF401")
-    assert [found.object.name for found in told if found.object] == ["e", "f"]
+    found = findings(*objects, only="APF401")
+    assert [finding.object.name for finding in found if finding.object] == ["e", "f"]
