@@ -46,7 +46,7 @@ MANDATORY = ("exempt", "catch-all")
 AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
 """Annotation: "true" lets the server restore the spec of its release."""
 GENERAL_PURPOSE = ("service-accounts", "global-default")
-"""Suggested FlowSchemas for requests without a FlowSchema of their own; the others reserve capacity for the system."""
+"""Suggested FlowSchemas for all requests that no other FlowSchema matches; the others reserve capacity for the system."""
 _FIRST_MINORS = (18, 19, 20, 22, 24, 26, 28, 34)
 """Minor releases that changed the built-in objects: the names of the data files."""
 _SOURCE_PREFIX = "<built-in "

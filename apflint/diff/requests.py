@@ -98,7 +98,7 @@ class Difference(NamedTuple):
     objects: tuple[ObjectChange, ...]
     """Objects that differ, even if that has no effect."""
     complete: bool
-    """False if requests move between more than `MAX_MOVES` pairs of FlowSchemas; then only so many are included."""
+    """False if requests move between more than `MAX_MOVES` pairs of FlowSchemas; then the others are missing."""
 
     @property
     def changed(self) -> bool:

@@ -1,1 +1,1 @@
-"""What a server will do with a request: which FlowSchema takes it, which priority level, which flow, how many seats."""
+"""What a server does with a request: classify it, find its flow and seats, dispatch, queue or reject it."""

@@ -179,34 +179,28 @@ def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
 def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
     """Return what fails in a rule that does not match, the subject first; never empty."""
     info, user = digest
-    mismatches = []
-    if not matches_a_subject(user, rule.subjects):
-        mismatches.append(_explain_subjects(user, rule.subjects, (*path, "subjects")))
     field = "resourceRules" if info.is_resource_request else "nonResourceRules"
-    entries = (
-        [
-            _find_resource_mismatches(info, entry, (*path, field, number))
-            for number, entry in enumerate(rule.resource_rules)
-        ]
-        if info.is_resource_request
-        else [
-            _find_path_mismatches(info, entry, (*path, field, number))
-            for number, entry in enumerate(rule.non_resource_rules)
-        ]
-    )
-    if entries:
-        return (*mismatches, *min(entries, key=len))
-    # No condition can be met, so all of them count.
+    entries: list[list[Mismatch]] = []
     if info.is_resource_request:
+        for number, resource_rule in enumerate(rule.resource_rules):
+            entries.append(_find_resource_mismatches(info, resource_rule, (*path, field, number)))
         conditions: tuple[Condition, ...] = ("verb", "resource", "group", "namespace")
         because = "it has no resourceRules, and this is a resource request"
     else:
+        for number, path_rule in enumerate(rule.non_resource_rules):
+            entries.append(_find_path_mismatches(info, path_rule, (*path, field, number)))
         conditions = ("verb", "path")
         because = "it has no nonResourceRules, and this is a non-resource request"
-    return (*mismatches, *(Mismatch(condition, because, (*path, field)) for condition in conditions))
+    # Without entries no condition can be met, so all of them count.
+    mismatches = min(
+        entries, key=len, default=[Mismatch(condition, because, (*path, field)) for condition in conditions]
+    )
+    if not matches_a_subject(user, rule.subjects):
+        mismatches.insert(0, _explain_subjects(user, rule.subjects, (*path, "subjects")))
+    return tuple(mismatches)
 
 
-def _find_resource_mismatches(info: RequestInfo, entry: ResourcePolicyRule, path: Path) -> tuple[Mismatch, ...]:
+def _find_resource_mismatches(info: RequestInfo, entry: ResourcePolicyRule, path: Path) -> list[Mismatch]:
     """Return what fails in an entry of `resourceRules`, in the order in which the server looks."""
     mismatches = []
     if not match_policy_rule_verb(entry.verbs, info.verb):
@@ -214,15 +208,17 @@ def _find_resource_mismatches(info: RequestInfo, entry: ResourcePolicyRule, path
     if not match_policy_rule_resource(entry.resources, info.resource, info.subresource):
         mismatches.append(Mismatch("resource", _explain_resource(info, entry.resources), (*path, "resources")))
     if not match_policy_rule_api_group(entry.api_groups, info.api_group):
-        mismatches.append(Mismatch("group", _explain_api_group(info, entry.api_groups), (*path, "apiGroups")))
+        mismatches.append(Mismatch("group", _explain_api_group(info.api_group, entry.api_groups), (*path, "apiGroups")))
     if not match_policy_rule_namespace(entry, info.namespace):
         field = "namespaces" if info.namespace else "clusterScope"
-        because = _explain_namespace(info, entry.namespaces) if info.namespace else _explain_scope(info, entry)
+        because = (
+            _explain_namespace(info.namespace, entry.namespaces) if info.namespace else _explain_scope(info, entry)
+        )
         mismatches.append(Mismatch("namespace", because, (*path, field)))
-    return tuple(mismatches)
+    return mismatches
 
 
-def _find_path_mismatches(info: RequestInfo, entry: NonResourcePolicyRule, path: Path) -> tuple[Mismatch, ...]:
+def _find_path_mismatches(info: RequestInfo, entry: NonResourcePolicyRule, path: Path) -> list[Mismatch]:
     """Return what fails in an entry of `nonResourceRules`, in the order in which the server looks."""
     mismatches = []
     if not match_policy_rule_verb(entry.verbs, info.verb):
@@ -230,27 +226,25 @@ def _find_path_mismatches(info: RequestInfo, entry: NonResourcePolicyRule, path:
     if not match_policy_rule_non_resource_url(entry.non_resource_urls, info.path):
         because = _explain_path(info.path, entry.non_resource_urls)
         mismatches.append(Mismatch("path", because, (*path, "nonResourceURLs")))
-    return tuple(mismatches)
+    return mismatches
 
 
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
     """Explain why no subject is the user. The path is that of the only subject, of one that nearly is, or of the list."""
     if not subjects:
         return Mismatch("subject", "the rule has no subjects", path)
-    names = [describe_subject(subject) for subject in subjects]
-    shown = ", ".join(names[:MAX_LISTED_VALUES])
-    shown += f", and {len(names) - MAX_LISTED_VALUES} more" if len(names) > MAX_LISTED_VALUES else ""
     kinds = {subject.kind for subject in subjects}
+    names = [(subject.group if subject.kind == "Group" else subject.user) or "" for subject in subjects]
     if kinds == {"Group"}:
-        groups = [subject.group or "" for subject in subjects]
-        single = f'the user is not in the group "{groups[0]}"'
-        several = f"the user is in none of the groups {quote_list(groups)}"
+        single = f'the user is not in the group "{names[0]}"'
+        several = f"the user is in none of the groups {quote_list(names)}"
     elif kinds == {"User"}:
-        users = [subject.user or "" for subject in subjects]
-        single, several = f'the user is not "{users[0]}"', f"the user is not among {quote_list(users)}"
+        single, several = f'the user is not "{names[0]}"', f"the user is not among {quote_list(names)}"
     else:
-        single = f"the user is not {shown}"
-        several = f"the user is none of the {len(subjects)} subjects: {shown}"
+        nouns = [describe_subject(subject) for subject in subjects[:MAX_LISTED_VALUES]]
+        more = len(subjects) - len(nouns)
+        single = f"the user is not {nouns[0]}"
+        several = f"the user is none of the {len(subjects)} subjects: {', '.join(nouns)}{f', and {more} more' if more else ''}"
     because = single if len(subjects) == 1 else several
     for number, subject in enumerate(subjects):
         if hint := _explain_near_subject(user, subject):
@@ -284,53 +278,52 @@ def _explain_near_subject(user: UserInfo, subject: Subject) -> str:
     return ""
 
 
-_WILDCARD_IN_LIST = '"*" matches everything only if it is the only item'
+def _explain_value(noun: str, value: str, values: Sequence[str], hint: str | None = None) -> str:
+    """Return that a value is not in a list, with a hint: `verb "get" is not among ["list"]; ...`."""
+    if not values:
+        return f"the rule has no {noun}s"
+    text = f"{noun} {value} is not among {quote_list(values)}"
+    if ALL in values:
+        hint = '"*" matches everything only if it is the only item'
+    return f"{text}; {hint}" if hint else text
+
+
+def _explain_literal(pattern: str | None) -> str | None:
+    return pattern and f'"{pattern}" is matched literally, not as a pattern'
 
 
 def _explain_verb(info: RequestInfo, verbs: Sequence[str]) -> str:
-    if not verbs:
-        return "the rule has no verbs"
-    text = (
-        f'verb "{info.verb}" is not among {quote_list(verbs)}'
-        if info.verb
-        else f'this HTTP method maps to no verb, so only ["*"] matches it, not {quote_list(verbs)}'
-    )
-    if ALL in verbs:
-        return f"{text}; {_WILDCARD_IN_LIST}"
+    if verbs and not info.verb:
+        return f'this HTTP method maps to no verb, so only ["*"] matches it, not {quote_list(verbs)}'
+    hint = None
     if not info.is_resource_request and not any(verb in _HTTP_VERBS for verb in verbs):
-        return f"{text}; the verb of a non-resource request is its HTTP method in lower case"
-    return text
+        hint = "the verb of a non-resource request is its HTTP method in lower case"
+    return _explain_value("verb", f'"{info.verb}"', verbs, hint)
 
 
 def _explain_resource(info: RequestInfo, resources: Sequence[str]) -> str:
-    if not resources:
-        return "the rule has no resources"
-    text = f'resource "{rs_join(info.resource, info.subresource)}" is not among {quote_list(resources)}'
-    if ALL in resources:
-        return f"{text}; {_WILDCARD_IN_LIST}"
-    if info.subresource:
-        if info.resource in resources:
-            return f'{text}; "{info.resource}" does not match its subresources'
+    hint = None
+    if info.subresource and info.resource in resources:
+        hint = f'"{info.resource}" does not match its subresources'
+    elif info.subresource:
         patterns = (f"{info.resource}/*", f"*/{info.subresource}")
-        pattern = next((pattern for pattern in patterns if pattern in resources), None)
-        return f'{text}; "{pattern}" is matched literally, not as a pattern' if pattern else text
-    for resource in resources:
-        if resource != info.resource and any(known.name == info.resource for known in find_resources(resource)):
-            return f'{text}; the name of "{resource}" in requests is "{info.resource}"'
-    return text
+        hint = _explain_literal(next((pattern for pattern in patterns if pattern in resources), None))
+    else:
+        other_names = (
+            name for name in resources if info.resource in (resource.name for resource in find_resources(name))
+        )
+        if other := next(other_names, None):
+            hint = f'the name of "{other}" in requests is "{info.resource}"'
+    return _explain_value("resource", f'"{rs_join(info.resource, info.subresource)}"', resources, hint)
 
 
-def _explain_api_group(info: RequestInfo, groups: Sequence[str]) -> str:
-    if not groups:
-        return "the rule has no API groups"
-    core = "" if info.api_group else " (core)"
-    text = f'API group "{info.api_group}"{core} is not among {quote_list(groups)}'
-    if ALL in groups:
-        return f"{text}; {_WILDCARD_IN_LIST}"
-    if not info.api_group and any(group in ("core", "v1", "core/v1", "api") for group in groups):
-        return f'{text}; the core group is written ""'
-    versioned = next((group for group in groups if info.api_group and group.startswith(f"{info.api_group}/")), None)
-    return f'{text}; "{versioned}" includes a version, which does not belong here' if versioned else text
+def _explain_api_group(group: str, groups: Sequence[str]) -> str:
+    hint = None
+    if not group and any(other in ("core", "v1", "core/v1", "api") for other in groups):
+        hint = 'the core group is written ""'
+    elif group and (versioned := next((other for other in groups if other.startswith(f"{group}/")), None)):
+        hint = f'"{versioned}" includes a version, which does not belong here'
+    return _explain_value("API group", f'"{group}"' if group else '"" (core)', groups, hint)
 
 
 def _explain_scope(info: RequestInfo, entry: ResourcePolicyRule) -> str:
@@ -345,23 +338,19 @@ def _explain_scope(info: RequestInfo, entry: ResourcePolicyRule) -> str:
     return f"no clusterScope: true, and {what}{hint}"
 
 
-def _explain_namespace(info: RequestInfo, namespaces: Sequence[str]) -> str:
+def _explain_namespace(namespace: str, namespaces: Sequence[str]) -> str:
     if not namespaces:
-        return f'the rule has no namespaces, and the request is for namespace "{info.namespace}"'
-    text = f'namespace "{info.namespace}" is not among {quote_list(namespaces)}'
-    if ALL in namespaces:
-        return f"{text}; {_WILDCARD_IN_LIST}"
-    patterns = (name for name in namespaces if name.endswith(ALL) and info.namespace.startswith(name[:-1]))
-    pattern = next(patterns, None)
-    return f'{text}; "{pattern}" is matched literally, not as a pattern' if pattern else text
+        return f'the rule has no namespaces, and the request is for namespace "{namespace}"'
+    patterns = (name for name in namespaces if name.endswith(ALL) and namespace.startswith(name[:-1]))
+    return _explain_value("namespace", f'"{namespace}"', namespaces, _explain_literal(next(patterns, None)))
 
 
 def _explain_path(path: str, urls: Sequence[str]) -> str:
-    if not urls:
-        return "the rule has no paths"
-    text = f'path "{path}" is not among {quote_list(urls)}'
+    hint = None
     directory = next((url for url in urls if url.rstrip("*").rstrip("/") == path), None)
-    if directory:
-        return f'{text}; "{directory}" matches only paths below "{path}"'
     prefix = next((url for url in urls if len(url) > 1 and path.startswith(url.removesuffix(ALL))), None)
-    return f'{text}; "{prefix}" matches only whole segments of a path' if prefix else text
+    if directory:
+        hint = f'"{directory}" matches only paths below "{path}"'
+    elif prefix:
+        hint = f'"{prefix}" matches only whole segments of a path'
+    return _explain_value("path", f'"{path}"', urls, hint)

@@ -13,6 +13,7 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apflint.budgets import MAX_FILE_BYTES
+from apflint.errors import UserError
 from apflint.evaluate.classify import MAX_REMEMBERED
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import (
@@ -86,7 +87,7 @@ class Answers:
             request = self._read(value)
             # Lines of equal audit events differ, so their answers are remembered by the request. Equal requests are equal lines.
             answer = self._answer(request) if self._reasons else self._compose(request)
-        except ValueError as error:
+        except UserError as error:
             yield self._refused(number, str(error))
             return
         self._make_room(len(line))
@@ -116,7 +117,7 @@ class Answers:
                 try:
                     yield self._answer(self._read(value.value))
                     continue
-                except ValueError as error:
+                except UserError as error:
                     problem = str(error)
             yield self._refused(number + value.line - 1, problem)
 

@@ -38,7 +38,7 @@ class Destination(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """`reaches`: the destinations that are meant. A field that is empty or None allows everything."""
+    """`reaches`: the required destination. A field that is empty or None allows everything."""
 
     path: Path
     """Where it is written; its fields are `(*path, "priorityLevel")` and so on."""

@@ -86,7 +86,7 @@ class Run(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Exit status: 2 for a file that is no valid suite, 1 for an expectation that does not hold, otherwise 0."""
+        """Exit status: 2 for a file that is not a valid suite, 1 for an expectation that does not hold, otherwise 0."""
         if any(file.mistakes for file in self.files):
             return 2
         return int(any(file.failed for file in self.files))

@@ -88,7 +88,7 @@ def parse_record(value: object) -> Request:
             resource, group = known.name, known.group
     elif not isinstance(group, str):
         raise UserError(f'"group" must be a string, not {_describe_type(group)}')
-    versions = (each.version for each in find_resources(resource) if (each.name, each.group) == (resource, group))
+    versions = (known.version for known in find_resources(resource) if (known.name, known.group) == (resource, group))
     info = make_resource_info(
         get_string(fields, "verb", required=True),
         group,
