@@ -4,39 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
-from apflint.cli import completers
+from apflint.cli import completers, options
 from apflint.cli.app import LINT, app, examples
 from apflint.cli.check_run import CheckRun, Output, check_selection, run_check
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    CLUSTER,
-    FIXES,
-    INPUT,
-    OUTPUT,
-    RULES,
-    BaselineFile,
-    Color,
-    ConfigFile,
-    Context,
-    Exclude,
-    ExitZero,
-    ExtendSelect,
-    Filenames,
-    ForceExclude,
-    Ignore,
-    Isolated,
-    Kubernetes,
-    Paths,
-    Select,
-    ServerConcurrency,
-    StdinFilename,
-    UnsafeFixes,
-    manifest_paths,
-    parse_patterns,
-    parse_selectors,
-)
+from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
 from apflint.cli.report_files import check_report_files, parse_report_file
 from apflint.errors import UserError
 from apflint.inputs.selection import Selection
@@ -65,88 +37,63 @@ Threshold = Literal["error", "warning", "info", "never"]
     ),
 )
 def check(
-    paths: Paths = None,
-    filename: Filenames = None,
-    exclude: Exclude = None,
-    force_exclude: ForceExclude = False,
-    stdin_filename: StdinFilename = None,
-    context: Context = None,
+    paths: options.Paths = None,
+    filename: options.Filenames = None,
+    exclude: options.Exclude = None,
+    force_exclude: options.ForceExclude = False,
+    stdin_filename: options.StdinFilename = None,
+    context: options.Context = None,
     require_objects: Annotated[
-        bool,
-        typer.Option(
-            "--require-objects",
-            help="Exit with 2 if there are no FlowSchemas and no priority levels.",
-            rich_help_panel=INPUT,
-        ),
+        bool, option(INPUT, "Exit with 2 if there are no FlowSchemas and no priority levels.", "--require-objects")
     ] = False,
-    select: Select = None,
-    extend_select: ExtendSelect = None,
-    ignore: Ignore = None,
-    no_ignores: Annotated[
-        bool,
-        typer.Option("--no-ignores", help="Ignore suppression comments and annotations.", rich_help_panel=RULES),
-    ] = False,
-    baseline: BaselineFile = None,
+    select: options.Select = None,
+    extend_select: options.ExtendSelect = None,
+    ignore: options.Ignore = None,
+    no_ignores: Annotated[bool, option(RULES, "Ignore suppression comments and annotations.", "--no-ignores")] = False,
+    baseline: options.Baseline = None,
     write_baseline: Annotated[
-        bool,
-        typer.Option("--write-baseline", help="Record all findings in the file of --baseline.", rich_help_panel=RULES),
+        bool, option(RULES, "Record all findings in the file of --baseline.", "--write-baseline")
     ] = False,
-    kubernetes: Kubernetes = None,
-    server_concurrency: ServerConcurrency = None,
+    kubernetes: options.Kubernetes = None,
+    server_concurrency: options.ServerConcurrency = None,
     complete: Annotated[
-        bool,
-        typer.Option(
-            "--complete", help="Treat the manifests as the cluster's complete configuration.", rich_help_panel=CLUSTER
-        ),
+        bool, option(CLUSTER, "Treat the manifests as the cluster's complete configuration.", "--complete")
     ] = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Apply safe fixes, and show the other findings.", rich_help_panel=FIXES)
-    ] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Show the edits that --fix would make.", rich_help_panel=FIXES)
-    ] = False,
-    unsafe_fixes: UnsafeFixes = False,
+    fix: Annotated[bool, option(FIXES, "Apply safe fixes, and show the other findings.", "--fix")] = False,
+    diff: Annotated[bool, option(FIXES, "Show the edits that --fix would make.", "--diff")] = False,
+    unsafe_fixes: options.UnsafeFixes = False,
     output_format: Annotated[
         FindingsFormat | None,
-        typer.Option(
+        option(
+            OUTPUT,
+            "text, concise, json, sarif, github, gitlab, junit or markdown.",
             "--format",
             metavar="FORMAT",
-            help="text, concise, json, sarif, github, gitlab, junit or markdown.",
-            show_default="text",
-            rich_help_panel=OUTPUT,
+            default="text",
         ),
     ] = None,
     report: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            OUTPUT,
+            "Write a report to a file, too; repeatable.",
             metavar="FORMAT=FILE",
-            autocompletion=completers.complete_report,
-            help="Write a report to a file, too; repeatable.",
-            rich_help_panel=OUTPUT,
+            complete=completers.complete_report,
         ),
     ] = None,
     fail_on: Annotated[
         Threshold | None,
-        typer.Option(
-            help="Exit with 1 if there are findings of this severity or higher.",
-            show_default="error",
-            rich_help_panel=OUTPUT,
-        ),
+        option(OUTPUT, "Exit with 1 if there are findings of this severity or higher.", default="error"),
     ] = None,
-    exit_zero: ExitZero = False,
+    exit_zero: options.ExitZero = False,
     statistics: Annotated[
-        bool,
-        typer.Option("--statistics", help="Show the number of findings of each rule instead.", rich_help_panel=OUTPUT),
+        bool, option(OUTPUT, "Show the number of findings of each rule instead.", "--statistics")
     ] = False,
-    color: Color = "auto",
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show findings only, without the summary.", rich_help_panel=OUTPUT)
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show field paths, and all skipped files.", rich_help_panel=OUTPUT)
-    ] = False,
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    color: options.Color = "auto",
+    quiet: Annotated[bool, option(OUTPUT, "Show findings only, without the summary.", "--quiet", "-q")] = False,
+    verbose: Annotated[bool, option(OUTPUT, "Show field paths, and all skipped files.", "--verbose", "-v")] = False,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Check manifests for errors the API server rejects and mistakes it silently accepts.
 
@@ -157,12 +104,12 @@ def check(
     """
     settings = resolve_settings(
         {
-            "select": parse_selectors(select),
-            "extend_select": parse_selectors(extend_select),
-            "ignore": parse_selectors(ignore),
+            "select": options.parse_selectors(select),
+            "extend_select": options.parse_selectors(extend_select),
+            "ignore": options.parse_selectors(ignore),
             "fail_on": fail_on,
             "kubernetes": kubernetes,
-            "exclude": parse_patterns(exclude),
+            "exclude": options.parse_patterns(exclude),
             "context": tuple(context) if context else None,
             "complete": complete or None,
             "server_concurrency": server_concurrency,
@@ -172,12 +119,7 @@ def check(
         isolated=isolated,
     )
     selection = Selection(
-        manifest_paths(paths, filename),
-        settings.exclude,
-        force_exclude,
-        stdin_filename,
-        settings.context,
-        baseline,
+        options.join_paths(paths, filename), settings.exclude, force_exclude, stdin_filename, settings.context, baseline
     )
     output = Output(
         settings.format,
@@ -192,14 +134,7 @@ def check(
     )
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
-    _reject_conflicts(
-        {
-            "--write-baseline": write_baseline,
-            "--fix": fix,
-            "--diff": diff,
-            "--report": bool(report),
-        }
-    )
+    _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
     if write_baseline and baseline is None:
         raise UserError("--write-baseline requires --baseline FILE, the file to write")
     if unsafe_fixes and not (fix or diff):

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from apflint.cli import options
 from apflint.cli.app import LINT, app, examples
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import ConfigFile, Format, Isolated
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.releases import Release
@@ -25,7 +25,9 @@ from apflint.settings.patterns import Patterns
         ("the settings in another file", "apflint config --config ci/apflint.toml"),
     ),
 )
-def config(config: ConfigFile = None, isolated: Isolated = False, output_format: Format = "text") -> int:
+def config(
+    config: options.Config = None, isolated: options.Isolated = False, output_format: options.Format = "text"
+) -> int:
     """Show the effective settings and their sources.
 
     Settings come from apflint.toml, .apflint.toml, or the table tool.apflint

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal
 
-import typer
-
+from apflint.cli import options
 from apflint.cli.app import ANALYZE, app, examples
 from apflint.cli.completers import complete_api_versions
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import CLUSTER, OUTPUT, Kubernetes
+from apflint.cli.options import CLUSTER, OUTPUT, option
 from apflint.output.defaults import run
 
 
@@ -23,20 +22,18 @@ from apflint.output.defaults import run
     ),
 )
 def defaults(
-    kubernetes: Kubernetes = None,
+    kubernetes: options.Kubernetes = None,
     api_version: Annotated[
         str | None,
-        typer.Option(
+        option(
+            CLUSTER,
+            "API version of the objects.",
             metavar="V",
-            autocompletion=complete_api_versions,
-            help="API version of the objects.",
-            show_default="the newest that the release serves",
-            rich_help_panel=CLUSTER,
+            complete=complete_api_versions,
+            default="the newest that the release serves",
         ),
     ] = None,
-    output_format: Annotated[
-        Literal["yaml", "json"], typer.Option("--format", help="Output format.", rich_help_panel=OUTPUT)
-    ] = "yaml",
+    output_format: Annotated[Literal["yaml", "json"], option(OUTPUT, "Output format.", "--format")] = "yaml",
 ) -> int:
     """Print the built-in objects that every API server of a release creates.
 

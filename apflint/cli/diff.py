@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from apflint.cli import options
 from apflint.cli.app import ANALYZE, app, examples
 from apflint.cli.completers import complete_configuration
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    OUTPUT,
-    Color,
-    ConfigFile,
-    ExitZero,
-    Isolated,
-    Kubernetes,
-    NoDefaults,
-    ServerConcurrency,
-    cluster_options,
-)
+from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
@@ -54,17 +45,16 @@ def diff(
         ),
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=complete_configuration, help="The same.")],
-    kubernetes: Kubernetes = None,
-    no_defaults: NoDefaults = False,
-    server_concurrency: ServerConcurrency = None,
+    kubernetes: options.Kubernetes = None,
+    no_defaults: options.NoDefaults = False,
+    server_concurrency: options.ServerConcurrency = None,
     output_format: Annotated[
-        Literal["text", "json", "markdown"],
-        typer.Option("--format", help="Output format; markdown is for comments.", rich_help_panel=OUTPUT),
+        Literal["text", "json", "markdown"], option(OUTPUT, "Output format; markdown is for comments.", "--format")
     ] = "text",
-    exit_zero: ExitZero = False,
-    color: Color = "auto",
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    exit_zero: options.ExitZero = False,
+    color: options.Color = "auto",
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Show which requests change FlowSchema or priority level, and which seats change.
 
@@ -75,8 +65,10 @@ def diff(
     """
     if old == new == "-":
         raise UserError("standard input cannot be both OLD and NEW")
-    options = cluster_options(kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated)
-    before, after = (_read(name, options) for name in (old, new))
+    cluster = options.join_cluster_options(
+        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
+    )
+    before, after = (_read(name, cluster) for name in (old, new))
     with show_progress(lambda: "Comparing") as start:
         start()
         found = compare_configurations(
@@ -93,9 +85,9 @@ def diff(
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
 
 
-def _read(name: str, options: ClusterOptions) -> Effective:
+def _read(name: str, cluster: ClusterOptions) -> Effective:
     """Read a configuration. Print a note if there is none: a mistyped path must not look like a cluster without objects."""
-    known = read_configuration(name, options, print_note)
+    known = read_configuration(name, cluster, print_note)
     if not known.workspace.manifests and (name == "-" or os.path.isdir(name)):
         print_note(f"{_shown(name)}: no FlowSchema and no PriorityLevelConfiguration found")
     return known

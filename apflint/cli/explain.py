@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from apflint.cli import completers
+from apflint.cli import completers, options
 from apflint.cli.app import ANALYZE, app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    OUTPUT,
-    Color,
-    ConfigFile,
-    Filenames,
-    Format,
-    Isolated,
-    Kubernetes,
-    NoDefaults,
-    ServerConcurrency,
-    cluster_options,
-    manifest_paths,
-)
+from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
@@ -86,69 +74,49 @@ def explain(
             show_default="ask on a terminal",
         ),
     ] = None,
-    user: Annotated[
-        str | None, typer.Option("--as", metavar="USER", help="User making the request.", rich_help_panel=REQUEST)
-    ] = None,
+    user: Annotated[str | None, option(REQUEST, "User making the request.", "--as", metavar="USER")] = None,
     groups: Annotated[
-        list[str] | None,
-        typer.Option("--as-group", metavar="GROUP", help="Group of the user; repeatable.", rich_help_panel=REQUEST),
+        list[str] | None, option(REQUEST, "Group of the user; repeatable.", "--as-group", metavar="GROUP")
     ] = None,
     namespace: Annotated[
         str | None,
-        typer.Option(
+        option(
+            REQUEST,
+            "Namespace of the request; omit it to list across all namespaces.",
             "--namespace",
             "-n",
             metavar="NS",
-            help="Namespace of the request; omit it to list across all namespaces.",
-            rich_help_panel=REQUEST,
         ),
     ] = None,
     all_namespaces: Annotated[
-        bool,
-        typer.Option("--all-namespaces", "-A", help="List or watch across all namespaces.", rich_help_panel=REQUEST),
+        bool, option(REQUEST, "List or watch across all namespaces.", "--all-namespaces", "-A")
     ] = False,
     method: Annotated[
         HttpMethod | None,
-        typer.Option(
-            case_sensitive=False, help="HTTP method, with --path.", show_default="GET", rich_help_panel=REQUEST
-        ),
+        option(REQUEST, "HTTP method, with --path.", metavar="METHOD", case_sensitive=False, default="GET"),
     ] = None,
-    path: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Path of an HTTP request, with its query.", rich_help_panel=REQUEST),
-    ] = None,
+    path: Annotated[str | None, option(REQUEST, "Path of an HTTP request, with its query.", metavar="URL")] = None,
     event: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Audit events in JSON, also as AKS and EKS log them; or -.", rich_help_panel=REQUEST
-        ),
+        str | None, option(REQUEST, "Audit events in JSON, also as AKS and EKS log them; or -.", metavar="FILE")
     ] = None,
     requests: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Requests in JSON, one a line; or -. Prints JSON lines.", rich_help_panel=REQUEST
-        ),
+        str | None, option(REQUEST, "Requests in JSON, one a line; or -. Prints JSON lines.", metavar="FILE")
     ] = None,
     flow_schema_uid: Annotated[
-        str | None,
-        typer.Option(metavar="UID", help="Show the name of the FlowSchema with this uid.", rich_help_panel=REQUEST),
+        str | None, option(REQUEST, "Show the name of the FlowSchema with this uid.", metavar="UID")
     ] = None,
     priority_level_uid: Annotated[
-        str | None,
-        typer.Option(metavar="UID", help="Show the name of the priority level with this uid.", rich_help_panel=REQUEST),
+        str | None, option(REQUEST, "Show the name of the priority level with this uid.", metavar="UID")
     ] = None,
-    filename: Filenames = None,
-    kubernetes: Kubernetes = None,
-    no_defaults: NoDefaults = False,
-    server_concurrency: ServerConcurrency = None,
-    output_format: Format = "text",
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", "-v", help="With --requests: show why FlowSchemas match.", rich_help_panel=OUTPUT),
-    ] = False,
-    color: Color = "auto",
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    filename: options.Filenames = None,
+    kubernetes: options.Kubernetes = None,
+    no_defaults: options.NoDefaults = False,
+    server_concurrency: options.ServerConcurrency = None,
+    output_format: options.Format = "text",
+    verbose: Annotated[bool, option(OUTPUT, "With --requests: show why FlowSchemas match.", "--verbose", "-v")] = False,
+    color: options.Color = "auto",
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Show which FlowSchema and priority level a request gets, and why.
 
@@ -169,7 +137,7 @@ def explain(
         raise UserError(f"{given[0]} and {given[1]} cannot be combined: name one request")
     if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
-    paths = manifest_paths(None, filename)
+    paths = options.join_paths(None, filename)
     if "-" in paths and "-" in (event, requests):
         raise UserError("standard input cannot be both the manifests and the requests")
     if method is not None and path is None:
@@ -196,8 +164,10 @@ def explain(
         )
     elif path is not None:
         request = parse_http(method or "GET", path, user=_required(user), groups=tuple(groups or ()))
-    options = cluster_options(kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated)
-    known = read_cluster(paths, options, print_note)
+    cluster = options.join_cluster_options(
+        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
+    )
+    known = read_cluster(paths, cluster, print_note)
     if uids != (None, None):
         return _print_names(known, *uids, output_format)
     explainer, how = Explainer(known), style(color)

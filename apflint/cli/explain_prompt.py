@@ -285,9 +285,7 @@ class TerminalPrompts:
         from prompt_toolkit.output import ColorDepth
 
         self._new_session: Callable[[], PromptSession[str]] = lambda: PromptSession(
-            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
-            complete_while_typing=True,
-            reserve_space_for_menu=6,
+            color_depth=None if color else ColorDepth.DEPTH_1_BIT, complete_while_typing=True, reserve_space_for_menu=6
         )
         self._width = width
         self._sessions: dict[str, PromptSession[str]] = {}

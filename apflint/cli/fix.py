@@ -4,36 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from apflint import engine
 from apflint.budgets import MAX_FIXED_FINDINGS
+from apflint.cli import options
 from apflint.cli.app import EDIT, app, examples
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check_run import CheckRun, Output, exit_code_of, note_files_without_objects, print_report
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    FIXES,
-    OUTPUT,
-    BaselineFile,
-    ConfigFile,
-    Context,
-    Exclude,
-    ExitZero,
-    ExtendSelect,
-    Filenames,
-    ForceExclude,
-    Ignore,
-    Isolated,
-    Kubernetes,
-    Paths,
-    Select,
-    StdinFilename,
-    UnsafeFixes,
-    manifest_paths,
-    parse_patterns,
-    parse_selectors,
-)
+from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress, track_reading
 from apflint.edit.fixing import apply_fixes
 from apflint.edit.regressions import identity
@@ -60,27 +38,23 @@ if TYPE_CHECKING:
     ),
 )
 def fix(
-    paths: Paths = None,
-    filename: Filenames = None,
-    exclude: Exclude = None,
-    force_exclude: ForceExclude = False,
-    stdin_filename: StdinFilename = None,
-    context: Context = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Show the edits instead of making them.", rich_help_panel=FIXES)
-    ] = False,
-    unsafe_fixes: UnsafeFixes = False,
-    select: Select = None,
-    extend_select: ExtendSelect = None,
-    ignore: Ignore = None,
-    baseline: BaselineFile = None,
-    kubernetes: Kubernetes = None,
-    exit_zero: ExitZero = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show only refused fixes and errors.", rich_help_panel=OUTPUT)
-    ] = False,
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    paths: options.Paths = None,
+    filename: options.Filenames = None,
+    exclude: options.Exclude = None,
+    force_exclude: options.ForceExclude = False,
+    stdin_filename: options.StdinFilename = None,
+    context: options.Context = None,
+    diff: options.Diff = False,
+    unsafe_fixes: options.UnsafeFixes = False,
+    select: options.Select = None,
+    extend_select: options.ExtendSelect = None,
+    ignore: options.Ignore = None,
+    baseline: options.Baseline = None,
+    kubernetes: options.Kubernetes = None,
+    exit_zero: options.ExitZero = False,
+    quiet: Annotated[bool, option(OUTPUT, "Show only refused fixes and errors.", "--quiet", "-q")] = False,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Fix findings in the files, preserving comments, quotes and order.
 
@@ -93,23 +67,18 @@ def fix(
     """
     settings = resolve_settings(
         {
-            "select": parse_selectors(select),
-            "extend_select": parse_selectors(extend_select),
-            "ignore": parse_selectors(ignore),
+            "select": options.parse_selectors(select),
+            "extend_select": options.parse_selectors(extend_select),
+            "ignore": options.parse_selectors(ignore),
             "kubernetes": kubernetes,
-            "exclude": parse_patterns(exclude),
+            "exclude": options.parse_patterns(exclude),
             "context": tuple(context) if context else None,
         },
         config,
         isolated=isolated,
     )
     selection = Selection(
-        manifest_paths(paths, filename),
-        settings.exclude,
-        force_exclude,
-        stdin_filename,
-        settings.context,
-        baseline,
+        options.join_paths(paths, filename), settings.exclude, force_exclude, stdin_filename, settings.context, baseline
     )
     outcome = _fix_files(CheckRun(selection, settings.to_options()), diff=diff, unsafe=unsafe_fixes)
     if not quiet:

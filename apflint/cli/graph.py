@@ -5,22 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal
 
-import typer
-
+from apflint.cli import options
 from apflint.cli.app import ANALYZE, app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    OUTPUT,
-    ConfigFile,
-    Filenames,
-    Isolated,
-    Kubernetes,
-    NoDefaults,
-    Paths,
-    ServerConcurrency,
-    cluster_options,
-    manifest_paths,
-)
+from apflint.cli.options import OUTPUT, option
 from apflint.graph.build import build_picture, find_unreachable
 from apflint.inputs.cluster import read_cluster, read_configuration
 
@@ -35,25 +23,26 @@ from apflint.inputs.cluster import read_cluster, read_configuration
     ),
 )
 def graph(
-    paths: Paths = None,
-    filename: Filenames = None,
-    kubernetes: Kubernetes = None,
-    no_defaults: NoDefaults = False,
-    server_concurrency: ServerConcurrency = None,
+    paths: options.Paths = None,
+    filename: options.Filenames = None,
+    kubernetes: options.Kubernetes = None,
+    no_defaults: options.NoDefaults = False,
+    server_concurrency: options.ServerConcurrency = None,
     output_format: Annotated[
-        Literal["mermaid", "dot", "svg", "html"],
-        typer.Option("--format", help="Output format; dot is for Graphviz.", rich_help_panel=OUTPUT),
+        Literal["mermaid", "dot", "svg", "html"], option(OUTPUT, "Output format; dot is for Graphviz.", "--format")
     ] = "mermaid",
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
-    named = manifest_paths(paths, filename)
-    options = cluster_options(kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated)
+    named = options.join_paths(paths, filename)
+    cluster = options.join_cluster_options(
+        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
+    )
     if len(named) == 1:
-        known = read_configuration(named[0], options, print_note)
+        known = read_configuration(named[0], cluster, print_note)
     else:
-        known = read_cluster(named, options, print_note)
+        known = read_cluster(named, cluster, print_note)
     drawing = build_picture(known, find_unreachable(known.configuration))
     match output_format:
         case "dot":

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from apflint.cli import options
 from apflint.cli.app import ANALYZE, app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    Color,
-    ConfigFile,
-    Filenames,
-    Format,
-    Isolated,
-    Kubernetes,
-    NoDefaults,
-    Paths,
-    ServerConcurrency,
-    cluster_options,
-    manifest_paths,
-)
 from apflint.cli.terminal import style
 from apflint.inputs.cluster import read_cluster
 from apflint.output.console import Painter
@@ -35,23 +23,25 @@ from apflint.output.limits import limits_json, render
     ),
 )
 def limits(
-    paths: Paths = None,
-    filename: Filenames = None,
-    kubernetes: Kubernetes = None,
-    no_defaults: NoDefaults = False,
-    server_concurrency: ServerConcurrency = None,
-    output_format: Format = "text",
-    color: Color = "auto",
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    paths: options.Paths = None,
+    filename: options.Filenames = None,
+    kubernetes: options.Kubernetes = None,
+    no_defaults: options.NoDefaults = False,
+    server_concurrency: options.ServerConcurrency = None,
+    output_format: options.Format = "text",
+    color: options.Color = "auto",
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Show how many seats each priority level gets.
 
     Built-in objects of the Kubernetes release are included, unless the
     manifests define them or --no-defaults is given.
     """
-    options = cluster_options(kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated)
-    known = read_cluster(manifest_paths(paths, filename), options, print_note)
+    cluster = options.join_cluster_options(
+        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
+    )
+    known = read_cluster(options.join_paths(paths, filename), cluster, print_note)
     if output_format == "json":
         sys.stdout.write(to_json(limits_json(known.limits), 2))
         return ExitCode.OK

@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
-from apflint.cli import completers
+from apflint.cli import completers, options
 from apflint.cli.app import EDIT, app, examples
 from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    CLUSTER,
-    FIXES,
-    ConfigFile,
-    Exclude,
-    ExitZero,
-    Filenames,
-    ForceExclude,
-    Isolated,
-    Kubernetes,
-    Paths,
-    manifest_paths,
-    parse_patterns,
-)
+from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.files import decode
 from apflint.edit.migrate import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, parse_api_version, parse_release_range
@@ -52,40 +37,31 @@ if TYPE_CHECKING:
     ),
 )
 def migrate(
-    paths: Paths = None,
-    filename: Filenames = None,
-    exclude: Exclude = None,
-    force_exclude: ForceExclude = False,
+    paths: options.Paths = None,
+    filename: options.Filenames = None,
+    exclude: options.Exclude = None,
+    force_exclude: options.ForceExclude = False,
     to: Annotated[
         str | None,
-        typer.Option(
+        option(
+            CLUSTER,
+            "API version, v1alpha1 to v1.",
             metavar="V",
-            autocompletion=completers.complete_api_versions,
-            help="API version, v1alpha1 to v1.",
-            show_default="the newest that the releases serve",
-            rich_help_panel=CLUSTER,
+            complete=completers.complete_api_versions,
+            default="the newest that the releases serve",
         ),
     ] = None,
-    kubernetes: Kubernetes = None,
+    kubernetes: options.Kubernetes = None,
     releases: Annotated[
-        str | None,
-        typer.Option(
-            "--range",
-            metavar="X.Y..X.Z",
-            help="Choose a version that all these releases serve.",
-            rich_help_panel=CLUSTER,
-        ),
+        str | None, option(CLUSTER, "Choose a version that all these releases serve.", "--range", metavar="X.Y..X.Z")
     ] = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Show the edits instead of making them.", rich_help_panel=FIXES)
-    ] = False,
+    diff: options.Diff = False,
     accept_changes: Annotated[
-        bool,
-        typer.Option("--accept-changes", help="Migrate objects whose meaning changes, too.", rich_help_panel=FIXES),
+        bool, option(FIXES, "Migrate objects whose meaning changes, too.", "--accept-changes")
     ] = False,
-    exit_zero: ExitZero = False,
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    exit_zero: options.ExitZero = False,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Move manifests to a later API version without changing their meaning.
 
@@ -95,7 +71,7 @@ def migrate(
 
     Exits with 1 if an object is refused.
     """
-    settings = resolve_settings({"exclude": parse_patterns(exclude)}, config, isolated=isolated)
+    settings = resolve_settings({"exclude": options.parse_patterns(exclude)}, config, isolated=isolated)
     if kubernetes is not None and releases is not None:
         raise UserError("--kubernetes and --range cannot be combined")
     version = parse_api_version(to) if to is not None else None
@@ -107,7 +83,7 @@ def migrate(
     elif version is None:
         target_releases = (settings.kubernetes,)
     target = choose_target(version, target_releases)
-    named = manifest_paths(paths, filename)
+    named = options.join_paths(paths, filename)
     exit_code, moved, migrated_files = 0, 0, 0
     patches, empty = Patches(), list[str]()
     for file in discover_files(named, settings.exclude, force_exclude):

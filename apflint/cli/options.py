@@ -1,20 +1,25 @@
-"""Options and arguments that several commands share: each with its type, parser, completion, help panel and help text."""
+"""Options and arguments that several commands share: each with its type, parser, completion, help panel and help text.
+
+Commands refer to them as `options.Kubernetes`, and define options of their own with `option`.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from apflint import releases
 from apflint.cli import completers
 from apflint.errors import UserError
 from apflint.releases import NEWEST, RELEASES, Release
-from apflint.releases import parse_release as parse_known_release
 from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from typer.models import OptionInfo
 
     from apflint.inputs.cluster import ClusterOptions
     from apflint.rule_selection import RuleSelector
@@ -29,14 +34,35 @@ SETTINGS = "Settings"
 MAX_SEATS = 2**31 - 1
 """Maximum seats of an API server: its flags are 32-bit integers."""
 
-ColorMode = Literal["auto", "always", "never"]
-PageFormat = Literal["text", "json"]
+
+def option(
+    panel: str,
+    text: str,
+    *names: str,
+    metavar: str | None = None,
+    default: str | bool = True,
+    parser: Callable[[str], object] | None = None,
+    complete: Callable[..., object] | None = None,
+    case_sensitive: bool = True,
+) -> OptionInfo:
+    """Return a typer option with a help text in a panel. `default` describes the default value if it is None."""
+    info = typer.Option(
+        *names,
+        help=text,
+        rich_help_panel=panel,
+        metavar=metavar,
+        show_default=default,
+        parser=parser,
+        autocompletion=complete,
+        case_sensitive=case_sensitive,
+    )
+    return cast("OptionInfo", info)
 
 
 def parse_release(text: str) -> Release:
     """Parse `1.36`. Raises typer.BadParameter for an unknown release."""
     try:
-        return parse_known_release(text)
+        return releases.parse_release(text)
     except UserError as error:
         raise typer.BadParameter(str(error)) from error
 
@@ -74,137 +100,12 @@ def parse_patterns(globs: list[str] | None) -> Patterns | None:
     return Patterns(tuple(globs)) if globs else None
 
 
-def manifest_paths(paths: list[str] | None, filenames: list[str] | None) -> tuple[str, ...]:
+def join_paths(paths: list[str] | None, filenames: list[str] | None) -> tuple[str, ...]:
     """Return the paths of arguments and of -f, or the current directory."""
     return (*(paths or ()), *(filenames or ())) or (".",)
 
 
-Paths = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[PATH]...",
-        help="Files, directories (the *.yaml, *.yml and *.json files below), or - for standard input.",
-        show_default="the current directory",
-    ),
-]
-Filenames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--filename",
-        "-f",
-        metavar="PATH",
-        help="Files, directories, or - for standard input; repeatable.",
-        rich_help_panel=INPUT,
-    ),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="GLOB",
-        help="Ignore matching files and directories below directories; repeatable.",
-        rich_help_panel=INPUT,
-    ),
-]
-ForceExclude = Annotated[
-    bool, typer.Option("--force-exclude", help="Apply --exclude to named files, too.", rich_help_panel=INPUT)
-]
-StdinFilename = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Name to show for standard input.", rich_help_panel=INPUT),
-]
-Context = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="PATH",
-        help="Further manifests of the cluster, which are read but have no findings; repeatable.",
-        rich_help_panel=INPUT,
-    ),
-]
-BaselineFile = Annotated[
-    str | None,
-    typer.Option("--baseline", metavar="FILE", help="Hide findings recorded in this file.", rich_help_panel=RULES),
-]
-Select = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="RULES",
-        autocompletion=completers.complete_rules,
-        help="Run only these rules: ids, prefixes of ids, or names, separated by commas.",
-        rich_help_panel=RULES,
-    ),
-]
-ExtendSelect = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="RULES",
-        autocompletion=completers.complete_rules,
-        help="Run these rules, too, such as rules that are off by default.",
-        rich_help_panel=RULES,
-    ),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="RULES",
-        autocompletion=completers.complete_rules,
-        help="Do not run these rules.",
-        rich_help_panel=RULES,
-    ),
-]
-Kubernetes = Annotated[
-    Release | None,
-    typer.Option(
-        "--kubernetes",
-        metavar="X.Y",
-        parser=parse_release,
-        autocompletion=completers.complete_releases,
-        help=f"Kubernetes release, {RELEASES[0].name} to {NEWEST.name}.",
-        show_default="the newest",
-        rich_help_panel=CLUSTER,
-    ),
-]
-NoDefaults = Annotated[
-    bool,
-    typer.Option("--no-defaults", help="Leave out the built-in objects of the release.", rich_help_panel=CLUSTER),
-]
-ServerConcurrency = Annotated[
-    int | None,
-    typer.Option(
-        "--server-concurrency",
-        metavar="N|N+N",
-        parser=parse_seats,
-        help="Seats of one API server: the sum of its flags --max-requests-inflight and --max-mutating-requests-inflight.",
-        show_default="400+200",
-        rich_help_panel=CLUSTER,
-    ),
-]
-UnsafeFixes = Annotated[
-    bool,
-    typer.Option("--unsafe-fixes", help="Include fixes that may change the meaning of objects.", rich_help_panel=FIXES),
-]
-ExitZero = Annotated[
-    bool,
-    typer.Option("--exit-zero", help="Exit with 0 instead of 1. Errors still exit with 2.", rich_help_panel=OUTPUT),
-]
-Color = Annotated[
-    ColorMode,
-    typer.Option(
-        "--color",
-        help="Color the output. auto: on a terminal, unless NO_COLOR is set, or if FORCE_COLOR is set.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Format = Annotated[PageFormat, typer.Option("--format", help="Output format.", rich_help_panel=OUTPUT)]
-ConfigFile = Annotated[
-    str | None,
-    typer.Option(
-        "--config", metavar="FILE", help="Settings file to use instead of the closest one.", rich_help_panel=SETTINGS
-    ),
-]
-Isolated = Annotated[bool, typer.Option("--isolated", help="Ignore settings files.", rich_help_panel=SETTINGS)]
-
-
-def cluster_options(
+def join_cluster_options(
     kubernetes: Release | None,
     server_concurrency: int | None = None,
     *,
@@ -216,3 +117,60 @@ def cluster_options(
     from apflint.inputs.cluster import ClusterOptions  # `apflint shards` does without
 
     return ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
+
+
+_PATHS_HELP = "Files, directories (the *.yaml, *.yml and *.json files below), or - for standard input."
+_FILENAME_HELP = "Files, directories, or - for standard input; repeatable."
+_EXCLUDE_HELP = "Ignore matching files and directories below directories; repeatable."
+_CONTEXT_HELP = "Further manifests of the cluster, which are read but have no findings; repeatable."
+_SELECT_HELP = "Run only these rules: ids, prefixes of ids, or names, separated by commas."
+_EXTEND_HELP = "Run these rules, too, such as rules that are off by default."
+_KUBERNETES_HELP = f"Kubernetes release, {RELEASES[0].name} to {NEWEST.name}."
+_SEATS_HELP = (
+    "Seats of one API server: the sum of its flags --max-requests-inflight and --max-mutating-requests-inflight."
+)
+_COLOR_HELP = "Color the output. auto: on a terminal, unless NO_COLOR is set, or if FORCE_COLOR is set."
+
+Paths = Annotated[
+    list[str] | None, typer.Argument(metavar="[PATH]...", help=_PATHS_HELP, show_default="the current directory")
+]
+Filenames = Annotated[list[str] | None, option(INPUT, _FILENAME_HELP, "--filename", "-f", metavar="PATH")]
+Exclude = Annotated[list[str] | None, option(INPUT, _EXCLUDE_HELP, metavar="GLOB")]
+ForceExclude = Annotated[bool, option(INPUT, "Apply --exclude to named files, too.", "--force-exclude")]
+StdinFilename = Annotated[str | None, option(INPUT, "Name to show for standard input.", metavar="FILE")]
+Context = Annotated[list[str] | None, option(INPUT, _CONTEXT_HELP, metavar="PATH")]
+
+Select = Annotated[list[str] | None, option(RULES, _SELECT_HELP, metavar="RULES", complete=completers.complete_rules)]
+ExtendSelect = Annotated[
+    list[str] | None, option(RULES, _EXTEND_HELP, metavar="RULES", complete=completers.complete_rules)
+]
+Ignore = Annotated[
+    list[str] | None, option(RULES, "Do not run these rules.", metavar="RULES", complete=completers.complete_rules)
+]
+Baseline = Annotated[str | None, option(RULES, "Hide findings recorded in this file.", metavar="FILE")]
+
+Kubernetes = Annotated[
+    Release | None,
+    option(
+        CLUSTER,
+        _KUBERNETES_HELP,
+        metavar="X.Y",
+        default="the newest",
+        parser=parse_release,
+        complete=completers.complete_releases,
+    ),
+]
+NoDefaults = Annotated[bool, option(CLUSTER, "Leave out the built-in objects of the release.", "--no-defaults")]
+ServerConcurrency = Annotated[
+    int | None, option(CLUSTER, _SEATS_HELP, metavar="N|N+N", default="400+200", parser=parse_seats)
+]
+
+UnsafeFixes = Annotated[bool, option(FIXES, "Include fixes that may change the meaning of objects.", "--unsafe-fixes")]
+Diff = Annotated[bool, option(FIXES, "Show the edits instead of making them.", "--diff")]
+
+Format = Annotated[Literal["text", "json"], option(OUTPUT, "Output format.", "--format")]
+ExitZero = Annotated[bool, option(OUTPUT, "Exit with 0 instead of 1. Errors still exit with 2.", "--exit-zero")]
+Color = Annotated[Literal["auto", "always", "never"], option(OUTPUT, _COLOR_HELP)]
+
+Config = Annotated[str | None, option(SETTINGS, "Settings file to use instead of the closest one.", metavar="FILE")]
+Isolated = Annotated[bool, option(SETTINGS, "Ignore settings files.", "--isolated")]

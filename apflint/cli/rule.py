@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from apflint.cli import options
 from apflint.cli.app import LINT, app, examples
 from apflint.cli.completers import complete_rule
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import Color, Format
 from apflint.cli.terminal import style
 from apflint.output.rule_page import show
 
@@ -30,8 +30,8 @@ def rule(
             metavar="[RULE]", autocompletion=complete_rule, help="Id or name of a rule.", show_default="list all rules"
         ),
     ] = None,
-    output_format: Format = "text",
-    color: Color = "auto",
+    output_format: options.Format = "text",
+    color: options.Color = "auto",
 ) -> int:
     """Explain a rule: what it finds, why that matters, and how to fix it."""
     sys.stdout.write(show(rule, output_format, style(color)))

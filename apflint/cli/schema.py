@@ -35,10 +35,7 @@ FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report":
     rich_help_panel=INTEGRATE,
     epilog=examples(
         ("into a file for the editor's settings", "apflint schema FlowSchema > flowschema.json"),
-        (
-            "of an older API version",
-            "apflint schema PriorityLevelConfiguration --api-version v1beta3 > levels.json",
-        ),
+        ("of an older API version", "apflint schema PriorityLevelConfiguration --api-version v1beta3 > levels.json"),
         ("of apflint.toml", "apflint schema config > apflint-config.json"),
     ),
 )

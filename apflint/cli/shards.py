@@ -5,20 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
+from apflint.cli import options
 from apflint.cli.app import ANALYZE, app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    Color,
-    ConfigFile,
-    Filenames,
-    Format,
-    Isolated,
-    Kubernetes,
-    cluster_options,
-    manifest_paths,
-)
+from apflint.cli.options import option
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
@@ -50,50 +40,27 @@ DEFAULT_MAX_QUEUES = 1024
     ),
 )
 def shards(
-    queues: Annotated[
-        int | None, typer.Option(metavar="Q", help="Queues of the priority level (the deck).", rich_help_panel=TABLE)
-    ] = None,
-    hand_size: Annotated[
-        int | None, typer.Option(metavar="H", help="Queues that a flow is dealt (its hand).", rich_help_panel=TABLE)
-    ] = None,
+    queues: Annotated[int | None, option(TABLE, "Queues of the priority level (the deck).", metavar="Q")] = None,
+    hand_size: Annotated[int | None, option(TABLE, "Queues that a flow is dealt (its hand).", metavar="H")] = None,
     elephants: Annotated[
         str | None,
-        typer.Option(
-            metavar="N,N",
-            help="Numbers of flows that fill all queues of their hands.",
-            show_default="1,4,16",
-            rich_help_panel=TABLE,
-        ),
+        option(TABLE, "Numbers of flows that fill all queues of their hands.", metavar="N,N", default="1,4,16"),
     ] = None,
-    flow_schema: Annotated[
-        str | None, typer.Option(metavar="NAME", help="FlowSchema of the flow.", rich_help_panel=HAND)
-    ] = None,
-    distinguisher: Annotated[
-        str, typer.Option(metavar="TEXT", help="User or namespace of the flow.", rich_help_panel=HAND)
-    ] = "",
+    flow_schema: Annotated[str | None, option(HAND, "FlowSchema of the flow.", metavar="NAME")] = None,
+    distinguisher: Annotated[str, option(HAND, "User or namespace of the flow.", metavar="TEXT")] = "",
     recommend: Annotated[
         float | None,
-        typer.Option(
-            metavar="P",
-            help="Find pairs with at most this probability that elephants block a mouse.",
-            rich_help_panel=RECOMMENDATION,
-        ),
+        option(RECOMMENDATION, "Find pairs with at most this probability that elephants block a mouse.", metavar="P"),
     ] = None,
     max_queues: Annotated[
-        int | None,
-        typer.Option(
-            metavar="Q",
-            help="Maximum number of queues.",
-            show_default=str(DEFAULT_MAX_QUEUES),
-            rich_help_panel=RECOMMENDATION,
-        ),
+        int | None, option(RECOMMENDATION, "Maximum number of queues.", metavar="Q", default=str(DEFAULT_MAX_QUEUES))
     ] = None,
-    filename: Filenames = None,
-    kubernetes: Kubernetes = None,
-    output_format: Format = "text",
-    color: Color = "auto",
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    filename: options.Filenames = None,
+    kubernetes: options.Kubernetes = None,
+    output_format: options.Format = "text",
+    color: options.Color = "auto",
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Show how well shuffle sharding isolates flows.
 
@@ -119,8 +86,8 @@ def shards(
     is_json = output_format == "json"
     if flow_schema is not None:
         if reads_manifests:
-            options = cluster_options(kubernetes, config=config, isolated=isolated)
-            pair = _pair_of_flow_schema(flow_schema, distinguisher, manifest_paths(None, filename), options)
+            cluster = options.join_cluster_options(kubernetes, config=config, isolated=isolated)
+            pair = _pair_of_flow_schema(flow_schema, distinguisher, options.join_paths(None, filename), cluster)
         flow = flow_schema, distinguisher, *_complete(*pair)
         text = to_json(output.hand_json(*flow), 2) if is_json else output.render_hand(*flow, width=width, paint=paint)
     elif recommend is not None:
@@ -154,13 +121,13 @@ def _complete(queues: int | None, hand_size: int | None) -> tuple[int, int]:
 
 
 def _pair_of_flow_schema(
-    name: str, distinguisher: str, paths: tuple[str, ...], options: ClusterOptions
+    name: str, distinguisher: str, paths: tuple[str, ...], cluster: ClusterOptions
 ) -> tuple[int, int]:
     """Return the queues and the hand size of the priority level that a FlowSchema references.
 
     Raises UserError if the FlowSchema or the priority level does not exist, or has no queues.
     """
-    known = read_cluster(paths, options, print_note)
+    known = read_cluster(paths, cluster, print_note)
     configuration = known.configuration
     schemas = {schema.name: schema for schema in (*configuration.dangling, *configuration.order)}
     if name not in schemas:

@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from apflint.cli import options
 from apflint.cli.app import LINT, app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.options import (
-    INPUT,
-    OUTPUT,
-    Color,
-    ConfigFile,
-    ExitZero,
-    Isolated,
-    Kubernetes,
-    ServerConcurrency,
-    cluster_options,
-)
+from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
@@ -55,26 +46,22 @@ def test(
     suites: Annotated[list[str], typer.Argument(metavar="FILE...", help="Test suites in YAML or JSON; or -.")],
     filename: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            INPUT,
+            "Manifests to test instead of those that the suites name; repeatable.",
             "--filename",
             "-f",
             metavar="PATH",
-            help="Manifests to test instead of those that the suites name; repeatable.",
-            rich_help_panel=INPUT,
         ),
     ] = None,
-    kubernetes: Kubernetes = None,
-    server_concurrency: ServerConcurrency = None,
-    output_format: Annotated[
-        Literal["text", "json", "junit"], typer.Option("--format", help="Output format.", rich_help_panel=OUTPUT)
-    ] = "text",
-    exit_zero: ExitZero = False,
-    color: Color = "auto",
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show only failed tests.", rich_help_panel=OUTPUT)
-    ] = False,
-    config: ConfigFile = None,
-    isolated: Isolated = False,
+    kubernetes: options.Kubernetes = None,
+    server_concurrency: options.ServerConcurrency = None,
+    output_format: Annotated[Literal["text", "json", "junit"], option(OUTPUT, "Output format.", "--format")] = "text",
+    exit_zero: options.ExitZero = False,
+    color: options.Color = "auto",
+    quiet: Annotated[bool, option(OUTPUT, "Show only failed tests.", "--quiet", "-q")] = False,
+    config: options.Config = None,
+    isolated: options.Isolated = False,
 ) -> int:
     """Run policy tests: example requests, and properties proven for all requests.
 
@@ -86,10 +73,10 @@ def test(
     if "-" in suites and "-" in manifests:
         raise UserError("standard input cannot be both the suite and the manifests")
     resolve_settings(config=config, isolated=isolated)  # reports a mistake in the settings once, not for each suite
-    options = cluster_options(kubernetes, server_concurrency, config=config, isolated=isolated)
+    cluster = options.join_cluster_options(kubernetes, server_concurrency, config=config, isolated=isolated)
     with show_progress(lambda: "Testing") as start:
         start()
-        result = Run(tuple(_test_file(path, manifests, options) for path in suites))
+        result = Run(tuple(_test_file(path, manifests, cluster) for path in suites))
     for file in result.files:
         sys.stderr.write(text.render_mistakes(file, style(color, sys.stderr)))
     if output_format == "json":
@@ -103,7 +90,7 @@ def test(
     return ExitCode.OK if exit_zero and result.status == ExitCode.FINDINGS else result.status
 
 
-def _test_file(path: str, manifests: tuple[str, ...], options: ClusterOptions) -> FileResult:
+def _test_file(path: str, manifests: tuple[str, ...], cluster: ClusterOptions) -> FileResult:
     """Run a suite. A mistake in its file is part of the result, so that other suites are tested as well."""
     if path != "-" and os.path.isdir(path):
         return _untested(path, None, f"{path}: this is a directory: name the suites in it")
@@ -114,11 +101,11 @@ def _test_file(path: str, manifests: tuple[str, ...], options: ClusterOptions) -
     reading = parse_suite(file.name, data)
     if reading.suite is None:
         return FileResult(file.name, reading.source, "", (), (), reading.mistakes)
-    return _run_suite(file.name, reading.source, reading.suite, manifests, options)
+    return _run_suite(file.name, reading.source, reading.suite, manifests, cluster)
 
 
 def _run_suite(
-    name: str, source: Source, suite: Suite, manifests: tuple[str, ...], options: ClusterOptions
+    name: str, source: Source, suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions
 ) -> FileResult:
     document = suite.document
     paths = manifests or _manifests_of(suite, name)
@@ -130,12 +117,12 @@ def _run_suite(
     if not manifests and (stream := next(filter(_is_stream, paths), None)):
         message = f'"{stream}" is a stream or a device, and suites can only name files and directories: use -f {stream}'
         return _untested(name, source, message, document.span(("manifests",)))
-    if options.kubernetes is None and suite.release is not None:
-        options = options._replace(kubernetes=suite.release)
-    if options.server_concurrency is None:
-        options = options._replace(server_concurrency=suite.server_concurrency)
+    if cluster.kubernetes is None and suite.release is not None:
+        cluster = cluster._replace(kubernetes=suite.release)
+    if cluster.server_concurrency is None:
+        cluster = cluster._replace(server_concurrency=suite.server_concurrency)
     try:
-        known = read_cluster(paths, options, print_note)
+        known = read_cluster(paths, cluster, print_note)
     except UserError as error:
         if manifests:
             raise  # the mistake is in the command line
