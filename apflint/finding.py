@@ -5,6 +5,7 @@ All are immutable values.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from apflint.record import NamedTuple
@@ -76,8 +77,8 @@ class Problem(NamedTuple):
 
 
 def reject(
-    place: Place,
     reason: Reason,
+    place: Place,
     message: str,
     *,
     field: str | None = None,
@@ -91,6 +92,15 @@ def reject(
     `field` is the path in that cause, if it is not the path of `place`.
     """
     return Problem(place, message, Cause(reason, field or place.field), related, fix, notes=notes, help=help)
+
+
+# The names are those of `k8s.io/apimachinery/pkg/util/validation/field`.
+invalid = partial(reject, "FieldValueInvalid")
+required = partial(reject, "FieldValueRequired")
+forbidden = partial(reject, "FieldValueForbidden")
+not_supported = partial(reject, "FieldValueNotSupported")
+too_long = partial(reject, "FieldValueTooLong")
+bad_request = partial(reject, "BadRequest")
 
 
 class ObjectRef(NamedTuple):

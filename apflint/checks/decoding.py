@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from apflint.finding import Elsewhere, Problem, reject
+from apflint.finding import Elsewhere, Problem, bad_request
 from apflint.fixes.unknown_field import (
     RBAC_ROLE_FIELDS,
     RBAC_SUBJECT_FIELDS,
@@ -81,7 +81,7 @@ def _reject_if_strict(
 ) -> Problem:
     """Return a problem for which servers from 1.25 on reject the object. Earlier servers accept it silently."""
     if release.strict_decoding:
-        return reject(place, "BadRequest", message, field=field, notes=notes, help=help, fix=fix, related=related)
+        return bad_request(place, message, field=field, notes=notes, help=help, fix=fix, related=related)
     return Problem(place, message, related=related, fix=fix, severity="warning", notes=notes, help=help)
 
 
@@ -208,9 +208,8 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
                 message, suggestion = describe_wrong_type(document, violation)
                 # The server reports the map of labels or annotations, not the key.
                 is_in_map = path[:2] in (("metadata", "labels"), ("metadata", "annotations"))
-                yield reject(
+                yield bad_request(
                     Place(document, path),
-                    "BadRequest",
                     message,
                     field=field_path(path[:2] if is_in_map else path),
                     help=suggestion,
@@ -218,4 +217,4 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
                 )
         for path in document.not_finite:
             if path not in seen:
-                yield reject(Place(document, path), "BadRequest", describe_not_finite(document.text(path)))
+                yield bad_request(Place(document, path), describe_not_finite(document.text(path)))

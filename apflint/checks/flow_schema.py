@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.metadata import reject_name
-from apflint.finding import reject
+from apflint.finding import invalid, not_supported, required
 from apflint.fixes.suggestions import correct_spelling, replace_value
 from apflint.formats import check_dns_subdomain
 from apflint.location import Place
@@ -28,9 +28,8 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for schema in workspace.flow_schemas:
         precedence = schema.spec.matching_precedence
         if not 1 <= precedence <= MAX_PRECEDENCE:
-            yield reject(
+            yield invalid(
                 Place(schema.document, ("spec", "matchingPrecedence")),
-                "FieldValueInvalid",
                 f"matchingPrecedence {precedence} is not between 1 and {MAX_PRECEDENCE}",
                 notes=("The FlowSchema with the lowest matchingPrecedence is tried first.",),
                 help=f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}",
@@ -41,9 +40,8 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
     """APF202."""
     for schema in workspace.flow_schemas:
         if schema.spec.matching_precedence == 1 and schema.name != "exempt":
-            yield reject(
+            yield invalid(
                 Place(schema.document, ("spec", "matchingPrecedence")),
-                "FieldValueInvalid",
                 'matchingPrecedence 1 is reserved for the built-in FlowSchema "exempt"',
                 help=f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}",
             )
@@ -57,18 +55,16 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
             continue
         place = Place(schema.document, ("spec", "distinguisherMethod", "type"))
         if method:
-            yield reject(
+            yield not_supported(
                 place,
-                "FieldValueNotSupported",
                 f"unknown distinguisherMethod type {quote(method)}",
                 notes=("Service accounts are users.",) if "account" in method.lower() else (),
                 help=did_you_mean(method, DISTINGUISHERS) or f"use {join_words(DISTINGUISHERS)}",
                 fix=correct_spelling(place.path, method, DISTINGUISHERS),
             )
         else:
-            yield reject(
+            yield not_supported(
                 place,
-                "FieldValueNotSupported",
                 "distinguisherMethod has no type",
                 help="add type: ByUser or type: ByNamespace, or remove distinguisherMethod to have a single flow",
             )
@@ -81,11 +77,8 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
         place = Place(schema.document, ("spec", "priorityLevelConfiguration", "name"))
         name = schema.spec.priority_level_configuration
         if not name:
-            yield reject(
-                place,
-                "FieldValueRequired",
-                "FlowSchema references no priority level",
-                help="add priorityLevelConfiguration: {name: ...}",
+            yield required(
+                place, "FlowSchema references no priority level", help="add priorityLevelConfiguration: {name: ...}"
             )
         elif wrong := check_dns_subdomain(name):
             similar = name.strip().lower().replace("_", "-")

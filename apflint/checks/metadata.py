@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.finding import Elsewhere, Problem, reject
+from apflint.finding import Elsewhere, Problem, invalid, required, too_long
 from apflint.fix import Fix, Remove
 from apflint.fixes.suggestions import remove_field
 from apflint.formats import check_dns_subdomain, check_label_value, check_qualified_name
@@ -44,9 +44,8 @@ def reject_name(
     fix: Fix | None = None,
 ) -> Problem:
     """Return a problem for a name with a wrong format. `reason` is a clause of `apflint.formats`."""
-    return reject(
+    return invalid(
         place,
-        "FieldValueInvalid",
         f"{quote(name)} is not a valid {noun}",
         field=field,
         notes=(write_sentence(reason),),
@@ -82,7 +81,7 @@ def _invalid_name(place: Place, item: FlowSchema | PriorityLevelConfiguration) -
             noun = f"prefix of a {kind} name"
             yield reject_name(place / "generateName", noun, prefix, wrong, field="metadata.name")
     else:
-        yield reject(place / "name", "FieldValueRequired", f"{kind} has no name", help="add metadata.name")
+        yield required(place / "name", f"{kind} has no name", help="add metadata.name")
 
 
 def _invalid_labels(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
@@ -104,9 +103,8 @@ def _invalid_annotations(place: Place, item: FlowSchema | PriorityLevelConfigura
             yield reject_name(annotation, "annotation key", key, wrong, field="metadata.annotations")
     size = sum(len(f"{key}{value}".encode("utf-8", "surrogatepass")) for key, value in annotations.items())
     if size > MAX_ANNOTATION_BYTES:
-        yield reject(
+        yield too_long(
             (place / "annotations").at_key(),
-            "FieldValueTooLong",
             f"annotations have {size:,} bytes, more than the maximum of {MAX_ANNOTATION_BYTES:,}",
             help="shorten or remove annotations",
         )
@@ -120,33 +118,28 @@ def _invalid_owners(place: Place, item: FlowSchema | PriorityLevelConfiguration)
     for index, owner in enumerate(item.metadata.owner_references):
         version = owner.api_version
         if version.count("/") > 1 or not version.rpartition("/")[2]:  # schema.ParseGroupVersion
-            yield reject(
+            yield invalid(
                 owners / index / "apiVersion",
-                "FieldValueInvalid",
                 f"{quote(version)} is not a valid apiVersion of an owner",
                 field=f"{owners.field}.apiVersion",
                 help="write group and version, as in apps/v1",
             )
         for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
             if not value:
-                yield reject(
+                yield invalid(
                     owners / index / name,
-                    "FieldValueInvalid",
                     f"owner reference has no {name}",
                     field=f"{owners.field}.{name}",
                     help=f"add the {name}, or remove the reference",
                 )
         if (version, owner.kind) == ("v1", "Event"):
             message = "an Event cannot own another object"
-            yield reject(
-                owners / index, "FieldValueInvalid", message, field=owners.field, help="remove the owner reference"
-            )
+            yield invalid(owners / index, message, field=owners.field, help="remove the owner reference")
         if owner.controller:
             controllers.append(owners / index / "controller")
     if len(controllers) > 1:
-        yield reject(
+        yield invalid(
             controllers[1],
-            "FieldValueInvalid",
             "more than one owner reference has controller: true",
             field=owners.field,
             help="keep controller: true in one owner reference",
@@ -162,17 +155,15 @@ def _invalid_finalizers(place: Place, item: FlowSchema | PriorityLevelConfigurat
         if wrong := check_qualified_name(name):
             yield reject_name(finalizers / index, "finalizer", name, wrong, field=finalizers.field)
         if "/" not in name and name not in _STANDARD_FINALIZERS:
-            yield reject(
+            yield invalid(
                 finalizers / index,
-                "FieldValueInvalid",
                 f"finalizer {quote(name)} has no domain",
                 notes=("Only the finalizers of Kubernetes itself have none.",),
                 help="add a domain, as in example.com/name",
             )
     if {"orphan", "foregroundDeletion"} <= set(names):
-        yield reject(
+        yield invalid(
             finalizers / names.index("orphan"),
-            "FieldValueInvalid",
             "finalizers orphan and foregroundDeletion exclude each other",
             field=finalizers.field,
             help="remove one of them",

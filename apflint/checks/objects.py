@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import builtin
-from apflint.finding import Elsewhere, Problem, reject
+from apflint.finding import Elsewhere, Problem, invalid
 from apflint.fixes.suggestions import set_field
 from apflint.location import Path, Place
 from apflint.model import shares_field
@@ -59,9 +59,8 @@ def _reject_changes(
     document: Document, spec: object, required: object, alternative: str, notes: tuple[str, ...] = ()
 ) -> Problem:
     differences = join_some(list(find_differences(spec, required, document.version)), MAX_NAMED_DIFFERENCES)
-    return reject(
+    return invalid(
         Place(document, ("spec",), key=True),
-        "FieldValueInvalid",
         f"mandatory {document.kind} {quote(document.name)} differs in {differences}",
         notes=(*notes, "The API server creates this object itself. Labels and annotations may differ."),
         help=f"restore the spec, or {alternative}",

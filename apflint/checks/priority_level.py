@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.finding import reject
+from apflint.finding import forbidden, invalid, not_supported, required
 from apflint.fix import Fix, Insert
 from apflint.fixes.suggestions import correct_spelling, find_intended, remove_field, replace_value, set_field
 from apflint.location import Place
@@ -33,16 +33,14 @@ def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
             continue
         place = Place(level.document, ("spec", "type"))
         if level.name == "exempt":
-            yield reject(
+            yield invalid(
                 place,
-                "FieldValueInvalid",
                 f'priority level "exempt" has {f"type {quote(level.spec.type)}" if level.spec.type else "no type"}',
                 help="use type Exempt, and remove limited",
             )
         else:
-            yield reject(
+            yield invalid(
                 place,
-                "FieldValueInvalid",
                 f'type Exempt is allowed only for the priority level "exempt", not for {quote(level.name)}',
                 help='use type Limited; to exempt requests, reference the priority level "exempt" in their FlowSchema',
                 fix=_limited_instead(place, level),
@@ -61,9 +59,8 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
     for level in workspace.priority_levels:
         spec, place = level.spec, Place(level.document, ("spec",))
         if spec.type not in _TYPES:
-            yield reject(
+            yield not_supported(
                 place / "type",
-                "FieldValueNotSupported",
                 f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
                 help='use type Exempt, as required for "exempt"'
                 if level.name == "exempt"
@@ -72,24 +69,21 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
             )
         elif spec.type == "Limited":
             if spec.exempt is not None:
-                yield reject(
+                yield forbidden(
                     (place / "exempt").at_key(),
-                    "FieldValueForbidden",
                     'field "exempt" is not allowed in a priority level of type Limited',
                     help='remove "exempt"',
                     fix=remove_field((*place.path, "exempt"), safe=False) if spec.limited is not None else None,
                 )
             if spec.limited is None:
-                yield reject(
+                yield required(
                     place / "limited",
-                    "FieldValueRequired",
                     'priority level of type Limited has no field "limited"',
                     help="add limited with shares and limitResponse",
                 )
         elif spec.limited is not None:
-            yield reject(
+            yield forbidden(
                 (place / "limited").at_key(),
-                "FieldValueForbidden",
                 'field "limited" is not allowed in a priority level of type Exempt',
                 help='remove "limited"' if level.name == "exempt" else "change the type to Limited",
                 fix=_limited_instead(place / "type", level) or remove_field((*place.path, "limited"), safe=False),
@@ -98,12 +92,12 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
 
 def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
     """Write the required type if its misspelling or the other fields confirm it."""
-    spec, required = level.spec, "Exempt" if level.name == "exempt" else "Limited"
+    spec, expected = level.spec, "Exempt" if level.name == "exempt" else "Limited"
     if spec.type:
-        return correct_spelling(place.path, spec.type, _TYPES) if find_intended(spec.type, _TYPES) == required else None
-    if (spec.limited is None) != (required == "Exempt"):
+        return correct_spelling(place.path, spec.type, _TYPES) if find_intended(spec.type, _TYPES) == expected else None
+    if (spec.limited is None) != (expected == "Exempt"):
         return None
-    return set_field(place.document, place.path, required, f"write type: {required}", safe=True)
+    return set_field(place.document, place.path, expected, f"write type: {expected}", safe=True)
 
 
 def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
@@ -114,18 +108,16 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             fix = correct_spelling((*place.path, "type"), response.type, _RESPONSES)
             if not response.type and response.queuing is not None:
                 fix = set_field(place.document, (*place.path, "type"), "Queue", "write type: Queue", safe=False)
-            yield reject(
+            yield not_supported(
                 place / "type",
-                "FieldValueNotSupported",
                 f"unknown limitResponse type {quote(response.type)}" if response.type else "limitResponse has no type",
                 help=did_you_mean(response.type, _RESPONSES)
                 or "use Queue to let requests wait for a seat, or Reject to answer 429 at once",
                 fix=fix,
             )
         elif response.type == "Reject" and response.queuing is not None:
-            yield reject(
+            yield forbidden(
                 (place / "queuing").at_key(),
-                "FieldValueForbidden",
                 'field "queuing" is not allowed in a limitResponse of type Reject',
                 help="remove queuing, or change the type to Queue",
                 fix=remove_field((*place.path, "queuing"), safe=True),
@@ -133,9 +125,8 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
         elif response.type == "Queue" and response.queuing is None:
             # One field creates the mapping, and 64 queues are the default (DefaultQueues).
             insertion = Insert((*place.path, "queuing", "queues"), 64)
-            yield reject(
+            yield required(
                 place / "queuing",
-                "FieldValueRequired",
                 'limitResponse of type Queue has no field "queuing"',
                 help="add queuing; queuing: {} uses all defaults",
                 fix=Fix("add queuing with 64 queues, the default", safe=False, operations=(insertion,)),
@@ -163,18 +154,16 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     for place, limited in _limited(workspace):
         if limited.shares < minimum:
             name = shares_field(place.document.version)
-            yield reject(
+            yield invalid(
                 place / name,
-                "FieldValueInvalid",
                 f"{name} {limited.shares} is less than {minimum}",
                 notes=("A priority level may have 0 shares from Kubernetes 1.30 on.",) if limited.shares == 0 else (),
                 help=f"set {name} to {minimum} or more; the default is 30",
             )
     for place, exempt in _exempt(workspace):
         if exempt.shares < 0:
-            yield reject(
+            yield invalid(
                 place / "nominalConcurrencyShares",
-                "FieldValueInvalid",
                 f"nominalConcurrencyShares {exempt.shares} is less than 0",
                 help="set nominalConcurrencyShares to 0 or more",
             )
@@ -186,17 +175,15 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
         if not 0 <= percent <= 100:
-            yield reject(
+            yield invalid(
                 place / "lendablePercent",
-                "FieldValueInvalid",
                 f"lendablePercent {percent} is not between 0 and 100",
                 help="set lendablePercent to the percentage of its seats that the level lends",
             )
     for place, limited in _limited(workspace):
         if limited.borrowing_limit_percent is not None and limited.borrowing_limit_percent < 0:
-            yield reject(
+            yield invalid(
                 place / "borrowingLimitPercent",
-                "FieldValueInvalid",
                 f"borrowingLimitPercent {limited.borrowing_limit_percent} is less than 0",
                 help="set borrowingLimitPercent to 0 or more; remove it for no limit",
             )
@@ -209,9 +196,8 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
         if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):
             place = Place(level.document, ("metadata", "annotations", PRESERVE_ZERO))
             unneeded = ("In v1, 0 shares stay 0 without it.",) if version == "v1" else ()
-            yield reject(
+            yield forbidden(
                 place.at_key(),
-                "FieldValueForbidden",
                 f"annotation {PRESERVE_ZERO} is not allowed in {version}",
                 field="metadata.annotations",
                 notes=("In v1beta3 the annotation keeps 0 shares from becoming 30.", *unneeded),

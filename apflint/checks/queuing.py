@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
-from apflint.finding import reject
+from apflint.finding import invalid
 from apflint.location import Place
 from apflint.wording import join_words
 
@@ -39,9 +39,8 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             hand_size = _describe(place / "handSize", queuing.hand_size)
             queues = _describe(place / "queues", queuing.queues)
-            yield reject(
+            yield invalid(
                 place / "handSize",
-                "FieldValueInvalid",
                 f"{hand_size} is greater than {queues}",
                 help=f"set handSize to {largest_hand(queuing.queues)} or less, or increase queues"
                 if queuing.queues > 0
@@ -60,9 +59,8 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
             maximum_hand, maximum_queues = largest_hand(queues), largest_deck(hand_size)
             fits = [f"handSize to {maximum_hand} or less"] if maximum_hand else []
             fits += [f"queues to {maximum_queues:,} or less"] if maximum_queues else []
-            yield reject(
+            yield invalid(
                 place / "handSize",
-                "FieldValueInvalid",
                 f"{_describe(place / 'handSize', hand_size)} with {_describe(place / 'queues', queues)} requires {bits} bits of"
                 f" entropy, more than the maximum of {MAX_ENTROPY_BITS}",
                 notes=("The server chooses the queues of a flow by a 64-bit hash.",),
@@ -77,7 +75,7 @@ def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
         if not 1 <= queues <= MAX_QUEUES:
             suggestion = positive if queues < 1 else f"set queues to {MAX_QUEUES:,} or less"
             message = f"queues {queues:,} is not between 1 and {MAX_QUEUES:,}"
-            yield reject(place / "queues", "FieldValueInvalid", message, help=suggestion)
+            yield invalid(place / "queues", message, help=suggestion)
 
 
 def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
@@ -96,4 +94,4 @@ def _reject_less_than_1(place: Place, value: int, default: int) -> Iterator[Prob
     if value < 1:
         name = place.path[-1]
         suggestion = f"set {name} to 1 or more; the default is {default}"
-        yield reject(place, "FieldValueInvalid", f"{name} {value} is less than 1", help=suggestion)
+        yield invalid(place, f"{name} {value} is less than 1", help=suggestion)

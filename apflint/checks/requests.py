@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import reject_name
-from apflint.finding import reject
+from apflint.finding import invalid, not_supported, required
 from apflint.fixes.suggestions import find_intended, remove_items, replace_item, replace_items
 from apflint.formats import check_dns_label
 from apflint.wording import did_you_mean, join_some, join_words, quote
@@ -29,9 +29,8 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
     """APF206."""
     for place, rule in workspace.rules():
         if not rule.resource_rules and not rule.non_resource_rules:
-            yield reject(
+            yield required(
                 place,
-                "FieldValueRequired",
                 "rule has no resourceRules and no nonResourceRules",
                 notes=("A rule without them does not match all requests.",),
                 help="add resourceRules for requests for resources, or nonResourceRules for other paths",
@@ -44,7 +43,7 @@ def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
         if not items and name != "namespaces":
             core = 'for the core group (pods, services, nodes) use [""], ' if name == "apiGroups" else ""
             message = f"{name} is missing or empty"
-            yield reject(place / name, "FieldValueRequired", message, help=f'{core}for all {name} use ["*"]')
+            yield required(place / name, message, help=f'{core}for all {name} use ["*"]')
 
 
 def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
@@ -53,9 +52,8 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
         if len(items) > 1 and "*" in items:
             star, strings = items.index("*"), place / name
             others = [index for index in range(len(items)) if index != star]
-            yield reject(
+            yield invalid(
                 strings / star,
-                "FieldValueInvalid",
                 f'"*" is not the only item of {name}',
                 field=strings.field,
                 notes=('"*" already matches every value.',),
@@ -76,9 +74,8 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
         for indices, fix in _verbs_by_fix(verbs.path, items, is_resource=is_resource):
             unknown = join_some([quote(items[index]) for index in indices], MAX_NAMED_VERBS)
             notes, suggestion = _explain_verb(items[indices[0]], is_resource=is_resource)
-            yield reject(
+            yield not_supported(
                 verbs / indices[0],
-                "FieldValueNotSupported",
                 f"unknown {'verb' if len(indices) == 1 else 'verbs'} {unknown}",
                 field=verbs.field,
                 notes=notes,
@@ -128,9 +125,8 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
     """APF212."""
     for place, rule in workspace.resource_rules():
         if not rule.namespaces and not rule.cluster_scope:
-            yield reject(
+            yield required(
                 place / "namespaces",
-                "FieldValueRequired",
                 "rule has neither namespaces nor clusterScope: true, so it matches no request",
                 notes=(
                     'namespaces: ["*"] matches requests to a single namespace only.',
@@ -177,7 +173,7 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
                 suggestion = f"did you mean {quote(f'/{url}')}?"
                 fix = replace_item(item.path, url, f"/{url}", known, safe=False)
             message = f"{quote(url)} is not a valid path: {wrong}" if url else "path is empty"
-            yield reject(item, "FieldValueInvalid", message, help=suggestion, fix=fix)
+            yield invalid(item, message, help=suggestion, fix=fix)
 
 
 def _check_url(url: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import reject_name
-from apflint.finding import reject
+from apflint.finding import forbidden, not_supported, required
 from apflint.fix import Fix
 from apflint.fixes.suggestions import correct_spelling, replace_value, set_field
 from apflint.formats import check_dns_label, check_dns_subdomain
@@ -30,9 +30,8 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
     for place, rule in workspace.rules():
         if not rule.subjects:
             is_split = place.path[-1] != 0 and previous and not (previous.resource_rules or previous.non_resource_rules)
-            yield reject(
+            yield required(
                 place / "subjects",
-                "FieldValueRequired",
                 "rule has no subjects",
                 notes=("A rule without subjects does not match everybody.",),
                 help='is the "-" before this rule a mistake? the previous rule has subjects but no requests'
@@ -48,34 +47,31 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
         members = {"user": subject.user, "group": subject.group, "serviceAccount": subject.service_account}
         present = [member for member, value in members.items() if value is not None]
         if subject.kind not in SUBJECT_FIELDS:
-            yield reject(
+            yield not_supported(
                 place / "kind",
-                "FieldValueNotSupported",
                 f"unknown subject kind {quote(subject.kind)}" if subject.kind else "subject has no kind",
                 help=did_you_mean(subject.kind, SUBJECT_FIELDS) or f"use {join_words(SUBJECT_FIELDS)}",
                 fix=_fix_kind(place / "kind", subject.kind, present),
             )
             continue
-        required = SUBJECT_FIELDS[subject.kind]
-        others = [member for member in present if member != required]
+        expected = SUBJECT_FIELDS[subject.kind]
+        others = [member for member in present if member != expected]
         # Unsafe, because the kind may be right, and the member wrong.
         fix = (
             replace_value((*place.path, "kind"), subject.kind, _KINDS[others[0]], safe=False)
             if present == others and len(others) == 1
             else None
         )
-        if required not in present:
-            yield reject(
-                place / required,
-                "FieldValueRequired",
-                f"subject of kind {subject.kind} has no field {quote(required)}",
-                help=_suggest_member(subject, required, others),
+        if expected not in present:
+            yield required(
+                place / expected,
+                f"subject of kind {subject.kind} has no field {quote(expected)}",
+                help=_suggest_member(subject, expected, others),
                 fix=fix,
             )
         for member in others:
-            yield reject(
+            yield forbidden(
                 (place / member).at_key(),
-                "FieldValueForbidden",
                 f"field {quote(member)} is not allowed in a subject of kind {subject.kind}",
                 notes=("A subject is one user, one group or one service account.",),
                 help=f"move {quote(member)} to its own subject, or remove it",
@@ -93,12 +89,12 @@ def _fix_kind(place: Place, kind: str, present: list[str]) -> Fix | None:
     return set_field(place.document, place.path, kind, f"write kind: {kind}", safe=True)
 
 
-def _suggest_member(subject: Subject, required: str, others: list[str]) -> str:
-    value = "{namespace: ..., name: ...}" if required == "serviceAccount" else "{name: ...}"
+def _suggest_member(subject: Subject, expected: str, others: list[str]) -> str:
+    value = "{namespace: ..., name: ...}" if expected == "serviceAccount" else "{name: ...}"
     namespace, _, name = (subject.user or "").removeprefix(_USER_PREFIX).partition(":")
-    if required == "serviceAccount" and (subject.user or "").startswith(_USER_PREFIX) and name:
+    if expected == "serviceAccount" and (subject.user or "").startswith(_USER_PREFIX) and name:
         value = f"{{namespace: {namespace}, name: {name}}}"
-    suggestion = f"add {required}: {value}"
+    suggestion = f"add {expected}: {value}"
     return f"{suggestion}, or change kind to {_KINDS[others[0]]}" if len(others) == 1 else suggestion
 
 
@@ -110,20 +106,16 @@ def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
         for kind, name in (("User", subject.user), ("Group", subject.group)):
             if subject.kind == kind and name == "":
                 member = SUBJECT_FIELDS[kind]
-                yield reject(
-                    place / member / "name",
-                    "FieldValueRequired",
-                    f"{member} has no name",
-                    help='add a name; "*" matches everybody',
+                yield required(
+                    place / member / "name", f"{member} has no name", help='add a name; "*" matches everybody'
                 )
 
 
 def _invalid_service_account(place: Place, account: ServiceAccountSubject) -> Iterator[Problem]:
     namespace, name = account
     if not name:
-        yield reject(
+        yield required(
             place / "name",
-            "FieldValueRequired",
             "service account has no name",
             help='add a name; "*" matches all service accounts of the namespace',
         )
@@ -134,9 +126,8 @@ def _invalid_service_account(place: Place, account: ServiceAccountSubject) -> It
         fix = _split_user_name(place, account)
         yield reject_name(place / "name", "service account name", name, wrong, suggestion=suggestion, fix=fix)
     if not namespace:
-        yield reject(
+        yield required(
             place / "namespace",
-            "FieldValueRequired",
             "service account has no namespace",
             notes=("A subject cannot match the service accounts of all namespaces.",),
             help="add the namespace",
