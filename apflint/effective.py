@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
     from apflint.load.document import Document
-    from apflint.proofs.parts import Part
-    from apflint.proofs.passages import Passages
-    from apflint.proofs.single import Analysis
+    from apflint.proofs.one_configuration import Analysis, Part
+    from apflint.proofs.two_configurations import Comparison
     from apflint.releases import Release
     from apflint.workspace import Workspace
 
@@ -167,16 +166,17 @@ class Effective:
     @cached_property
     def proofs(self) -> Analysis:
         """Proofs about all requests in `assumed`. The solver is loaded only for questions that need it."""
-        from apflint.proofs.single import Analysis
+        from apflint.proofs.one_configuration import Analysis
 
         return Analysis(self.assumed)
 
     @cached_property
-    def passages(self) -> Passages:
+    def passages(self) -> Comparison:
         """The requests that go elsewhere because of `own_flow_schemas`."""
-        from apflint.proofs.passages import Passages
+        from apflint.proofs.request_space import REALISTIC
+        from apflint.proofs.two_configurations import Comparison
 
-        return Passages(self.without_own, self.assumed)
+        return Comparison(self.without_own, self.assumed, among=REALISTIC)
 
     @cached_property
     def dead_parts(self) -> DeadParts:
@@ -186,7 +186,7 @@ class Effective:
         if not own:
             return DeadParts((), ())
         skipped: list[FlowSchema] = []
-        parts = tuple(self.proofs.unreachable(own, skipped))
+        parts = tuple(self.proofs.find_unreachable(own, skipped))
         return DeadParts(parts, tuple(skipped))
 
     @cached_property

@@ -82,17 +82,16 @@ def _problem(schema: FlowSchema, level: LevelLimits, captures: list[_Capture]) -
 
 def _find_captures(effective: Effective) -> Iterator[_Capture]:
     """Yield the discovery requests that FlowSchemas capture from clients that no manifest names."""
-    from apflint.proofs.candidates import fresh
-    from apflint.proofs.encoding import Point
-    from apflint.proofs.witness import digest
+    from apflint.proofs.candidates import Unmentioned
+    from apflint.proofs.request_space import Point, make_digest
 
     after, before = effective.configuration, effective.without_own
-    names = fresh([rule for schema in after.order for rule in schema.spec.rules])
+    names = Unmentioned.by([rule for schema in after.order for rule in schema.spec.rules])
     account = f"{SERVICE_ACCOUNT_PREFIX}{names.namespace}:{names.account}"
     for clients, user in (("users", names.user), ("service accounts", account)):
         groups = complete_groups(user, ())[0]
         for path in (*_ROOTS, *_OPENAPI):
-            request = digest(Point(user, groups, is_resource=False, verb="get", path=path))
+            request = make_digest(Point(user, groups, is_resource=False, verb="get", path=path))
             destination = classify(after, request)
             usual = effective.limits.level(classify(before, request).priority_level.name)
             if destination.matched_by is not None and usual is not None:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.fix import Fix
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
-    from apflint.proofs.candidates import Fresh
-    from apflint.proofs.encoding import Point
+    from apflint.proofs.candidates import Unmentioned
+    from apflint.proofs.request_space import Point
 
     _AnyRule = ResourcePolicyRule | NonResourcePolicyRule
 
@@ -138,12 +138,12 @@ def _problem(
 
 
 def _confirm(
-    effective: Effective, schema: FlowSchema, find: Callable[[FlowSchema, Fresh], Iterator[_Candidate]]
+    effective: Effective, schema: FlowSchema, find: Callable[[FlowSchema, Unmentioned], Iterator[_Candidate]]
 ) -> list[tuple[_Candidate, _Example]]:
     """Return the candidates that miss a request which goes to another priority level."""
     return [
         (candidate, example)
-        for candidate in islice(find(schema, effective.proofs.trials.fresh), MAX_MISSED_RULES)
+        for candidate in islice(find(schema, effective.proofs.unmentioned), MAX_MISSED_RULES)
         if (example := _find_example(effective, schema, candidate)) is not None
     ]
 
@@ -154,7 +154,7 @@ def _resource_rules(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWith
             yield Place(schema.document, ("spec", "rules", i, "resourceRules", j)), rule, part
 
 
-def _misses_cluster_scope(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candidate]:
+def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield the resource rules for all namespaces that seem to be intended for requests without a namespace, too."""
     for place, rule, part in _resource_rules(schema):
         if part.cluster_scope or part.namespaces != _ALL:
@@ -177,10 +177,10 @@ def _misses_cluster_scope(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candida
             missed = f"requests for the cluster-scoped {join_words(map(quote, dict.fromkeys(clustered)), 'and')}"
             verbs = ("create",) if set(clustered) == {"namespaces"} else part.verbs
             part = part._replace(resources=clustered)  # noqa: PLW2901  # only these are missed
-        yield _Candidate(place, rule, missed, _probes(verbs, _list_resources(part, fresh), cluster_scope=True))
+        yield _Candidate(place, rule, missed, _probes(verbs, _list_resources(part, unmentioned), cluster_scope=True))
 
 
-def _misses_namespaces(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candidate]:
+def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield the resource rules without namespaces that seem to be intended for requests in namespaces, too."""
     for place, rule, part in _resource_rules(schema):
         if not part.cluster_scope or part.namespaces:
@@ -190,25 +190,25 @@ def _misses_namespaces(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candidate]
         if not verbs:
             continue
         if part.resources == _ALL:
-            pairs = _list_namespaced_resources(part, fresh)
+            pairs = _list_namespaced_resources(part, unmentioned)
         else:
             known = known_resources(part)
             if not known or not all(resource.namespaced for resource in known):
                 continue
             if part.verbs != _ALL and COLLECTION_VERBS.isdisjoint(part.verbs):
                 continue  # APF506 reports it
-            pairs = _list_resources(part, fresh)
+            pairs = _list_resources(part, unmentioned)
         yield _Candidate(place, rule, "requests in a namespace", _probes(sorted(verbs), pairs, cluster_scope=False))
 
 
-def _misses_paths(schema: FlowSchema, fresh: Fresh) -> Iterator[_Candidate]:
+def _misses_paths(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield the rules for all resource requests that have no nonResourceRules."""
     for index, rule in enumerate(schema.spec.rules[:MAX_MISSED_RULES]):
         if not rule.non_resource_rules and any(
             part.verbs == part.api_groups == part.resources == part.namespaces == _ALL for part in rule.resource_rules
         ):
             place = Place(schema.document, ("spec", "rules", index, "resourceRules"), key=True)
-            probes = [NonResourcePolicyRule(("get",), (path,)) for path in (*_PATHS, fresh.path)]
+            probes = [NonResourcePolicyRule(("get",), (path,)) for path in (*_PATHS, unmentioned.path)]
             yield _Candidate(place, rule, "non-resource requests such as /apis and /metrics", probes)
 
 
@@ -220,10 +220,10 @@ def _probes(
         yield ResourcePolicyRule((verb,), (group,), (name,), cluster_scope, namespaces)
 
 
-def _list_namespaced_resources(part: ResourcePolicyRule, fresh: Fresh) -> list[tuple[str, str]]:
+def _list_namespaced_resources(part: ResourcePolicyRule, unmentioned: Unmentioned) -> list[tuple[str, str]]:
     """Return some API groups and namespaced resources, but none of groups that also have cluster-scoped resources."""
     if part.api_groups == _ALL:
-        return [*_WELL_KNOWN, (fresh.api_group, fresh.resource)]
+        return [*_WELL_KNOWN, (unmentioned.api_group, unmentioned.resource)]
     pairs: list[tuple[str, str]] = []
     for group in part.api_groups[:MAX_MISSED_VALUES]:
         served = [resource for resource in resources.RESOURCES if resource.group == group]
@@ -234,18 +234,18 @@ def _list_namespaced_resources(part: ResourcePolicyRule, fresh: Fresh) -> list[t
     return pairs
 
 
-def _list_resources(part: ResourcePolicyRule, fresh: Fresh) -> list[tuple[str, str]]:
+def _list_resources(part: ResourcePolicyRule, unmentioned: Unmentioned) -> list[tuple[str, str]]:
     """Return some API groups and resources that a resource rule matches, those that Kubernetes serves first."""
     groups = part.api_groups[:MAX_MISSED_VALUES]
     names = list(dict.fromkeys(part.resources))[:MAX_MISSED_VALUES]
     if part.api_groups == _ALL and part.resources == _ALL:
-        return [*_WELL_KNOWN, (fresh.api_group, fresh.resource)]
+        return [*_WELL_KNOWN, (unmentioned.api_group, unmentioned.resource)]
     if part.resources == _ALL:
         first = {resource.group: resource.name for resource in reversed(resources.RESOURCES)} | {"": "pods"}
-        return [(group, first.get(group, fresh.resource)) for group in groups]
+        return [(group, first.get(group, unmentioned.resource)) for group in groups]
     served = {name: [resource.group for resource in resources.find_resources(name.partition("/")[0])] for name in names}
     if part.api_groups == _ALL:
-        return [(next(iter(served[name]), "") or fresh.api_group, name) for name in names]
+        return [(next(iter(served[name]), "") or unmentioned.api_group, name) for name in names]
     return [
         *dict.fromkeys((group, name) for name in names for group in served[name] if group in part.api_groups),
         *((group, name) for group in groups for name in names if not served[name]),
@@ -254,23 +254,27 @@ def _list_resources(part: ResourcePolicyRule, fresh: Fresh) -> list[tuple[str, s
 
 def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidate) -> _Example | None:
     """Return a request by a subject of the rule that goes to another priority level, or None if no request tried does."""
-    trials = effective.proofs.trials
-    position = trials.position(schema)
+    from apflint.proofs.witness import make_witness
+
+    proofs = effective.proofs
+    position = proofs.find_position(schema)
     if position is None:
         return None
     rule = candidate.rule._replace(subjects=_requesters(candidate.rule.subjects))
     points = (
         point
         for probe in candidate.probes
-        for point in trials.requests(
-            schema,
-            rule._replace(resource_rules=(probe,), non_resource_rules=())
-            if isinstance(probe, ResourcePolicyRule)
-            else rule._replace(resource_rules=(), non_resource_rules=(probe,)),
+        for point in proofs.candidates(
+            [
+                rule._replace(resource_rules=(probe,), non_resource_rules=())
+                if isinstance(probe, ResourcePolicyRule)
+                else rule._replace(resource_rules=(), non_resource_rules=(probe,))
+            ],
+            ends=(0,),
         )
     )
     for point in islice(points, MAX_MISSED_TRIALS):
-        destination = trials.resolve(point)
+        destination = proofs.resolve(point)
         if (
             destination.position > position
             and destination.priority_level.name != schema.spec.priority_level_configuration
@@ -280,7 +284,7 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
             other = destination.flow_schema
             origin = "built-in FlowSchema" if builtin.is_built_in(other.document) else "FlowSchema"
             return _Example(
-                trials.witness(point).command,
+                make_witness(point).command,
                 f"The request of the example goes to the priority level {quote(destination.priority_level.name)}"
                 f" through the {origin} {quote(other.name)}.",
             )

@@ -59,6 +59,8 @@ def _groups(effective: Effective) -> list[list[FlowSchema]]:
 
 def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Problem | None:
     """Return the problem of a group: its harmful ties, or else its harmless ones, or else that some are unknown."""
+    from apflint.proofs.ties import find_ties
+
     own = effective.own_documents
 
     def is_harmful(first: FlowSchema, second: FlowSchema) -> bool:
@@ -69,10 +71,10 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> P
             return False
         return _unordered(first.spec.rules) != _unordered(second.spec.rules)  # a copy is redundant, not tied (APF516)
 
-    ties = effective.proofs.ties(group, is_harmful, budget)
+    ties = find_ties(effective.proofs, group, is_harmful, budget)
     harmful = ties.example
     if harmful is None and not ties.not_compared:
-        ties = effective.proofs.ties(group, is_harmless, budget)
+        ties = find_ties(effective.proofs, group, is_harmless, budget)
     if ties.example is None and not ties.not_compared:
         return None
     notes: list[str] = []

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
-    from apflint.proofs.parts import Part
+    from apflint.proofs.one_configuration import Part
 
 _FORMULA_WORK = 50
-"""Cost of a FlowSchema in a new formula, in units of `proofs.proof_work`."""
+"""Cost of a FlowSchema in a new formula, in units of `Analysis.estimate_work`."""
 MAX_NAMED = 12
 """Maximum number of FlowSchemas or parts that a finding names and points at."""
 _MIN_PRECEDENCE = 2
@@ -79,9 +79,9 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
                     assumed=_dangling_before(effective, schema),
                     help="lower matchingPrecedence, or remove the FlowSchema" if part.rule is None else "remove it",
                 )
-        elif part.rule is None and (blockers := effective.proofs.blockers(schema)):
+        elif part.rule is None and (blockers := effective.proofs.find_blockers(schema)):
             yield _shadowed_schema(effective, part, blockers)
-        elif part.rule is not None and (shadows := effective.proofs.shadows(part)):
+        elif part.rule is not None and (shadows := effective.proofs.find_shadows(part)):
             yield _shadowed_part(effective, part, shadows)
         elif not _is_reported_elsewhere(effective, part):
             from apflint.proofs.unmatchable import find_reasons  # loads the proof engine
@@ -187,12 +187,10 @@ def _dangling_before(effective: Effective, schema: FlowSchema) -> list[FlowSchem
 
 def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
     """Return for how many of the unreachable parts to determine what captures their requests."""
-    from apflint.proofs.parts import proof_work
-
-    schemas = len(effective.assumed.order)
-    work = accumulate(
-        (proof_work(schemas, part) for part in parts[:MAX_EXPLAINED_SHADOWS]), initial=_FORMULA_WORK * schemas
-    )
+    if not parts:
+        return 0
+    formula_work = _FORMULA_WORK * len(effective.assumed.order)
+    work = accumulate(map(effective.proofs.estimate_work, parts[:MAX_EXPLAINED_SHADOWS]), initial=formula_work)
     return max(0, sum(spent <= MAX_EXPLAINING_WORK for spent in work) - 1)
 
 

@@ -194,8 +194,8 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
     """Return whether a request shows that the FlowSchema has an effect, or none of those tried reaches it. Needs no solver."""
     flows = _flows_matter(effective, schema)
     treatment = _treatment(schema, flows=flows)
-    trials = effective.proofs.trials
-    position = trials.position(schema)
+    proofs = effective.proofs
+    position = proofs.find_position(schema)
     if position is None:
         return True
 
@@ -205,15 +205,15 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
 
     captured = 0
     for rule in schema.spec.rules:
-        for corner in (0, 1):
-            for point in islice(trials.requests(schema, rule, corner), MAX_REDUNDANCY_TRIALS):
-                if trials.resolve(point).position == position:
+        for end in (0, -1):
+            for point in islice(proofs.candidates([rule], ends=(end,)), MAX_REDUNDANCY_TRIALS):
+                if proofs.resolve(point).position == position:
                     captured += 1
-                    successor = trials.next_match(point, position)
+                    successor = proofs.next_match(point, position)
                     if successor is None or _treatment(successor, flows=flows) != treatment:
                         return True
-            others = islice(trials.requests(schema, _match_everything(rule), corner), MAX_REDUNDANCY_TRIALS)
-            if flows and any(is_split(trials.resolve(point)) for point in others):
+            others = islice(proofs.candidates([_match_everything(rule)], ends=(end,)), MAX_REDUNDANCY_TRIALS)
+            if flows and any(is_split(proofs.resolve(point)) for point in others):
                 return True
     return captured == 0
 
@@ -260,19 +260,19 @@ def _find_successors(
     effective: Effective, schema: FlowSchema, before: Configuration, after: Configuration
 ) -> tuple[FlowSchema, ...]:
     """Return the FlowSchemas that would capture the requests of one, or nothing if that makes a difference for a request."""
-    from apflint.proofs.pair import Comparison
-    from apflint.proofs.single import Analysis
+    from apflint.proofs.one_configuration import Analysis
+    from apflint.proofs.two_configurations import Comparison
 
     flows = _flows_matter(effective, schema)
     treatment = _treatment(schema, flows=flows)
     successors: list[FlowSchema] = []
-    for move in Comparison(before, after).moved(leaving=[schema]):
+    for move in Comparison(before, after).find_moves(leaving=[schema]):
         if _treatment(move.to_schema, flows=flows) != treatment:
             return ()
         successors.append(move.to_schema)
     # If a successor is unreachable now, it is the one to remove (APF501).
     analysis = Analysis(before)
-    if any(analysis.reachable(other) is None for other in successors if not builtin.is_built_in(other.document)):
+    if any(analysis.find_request(other) is None for other in successors if not builtin.is_built_in(other.document)):
         return ()
     # A user with requests in both FlowSchemas has two flows, and requests of one do not wait for the other.
     if flows and (len(successors) != 1 or _shares_users(before, _widen(schema), successors[0])):
@@ -282,8 +282,8 @@ def _find_successors(
 
 def _shares_users(configuration: Configuration, wide: FlowSchema, successor: FlowSchema) -> bool:
     """Return whether a user that `wide` matches has requests that `successor` captures now."""
-    from apflint.proofs.pair import Comparison
+    from apflint.proofs.two_configurations import Comparison
 
     order = [schema for other in configuration.order for schema in ((wide, other) if other is successor else (other,))]
     extended = configuration._replace(order=tuple(order))
-    return Comparison(extended, configuration).captures(wide, successor) is not None
+    return Comparison(extended, configuration).find_passage(wide, successor) is not None

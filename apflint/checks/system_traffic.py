@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from apflint.finding import Severity
     from apflint.load.document import Document
     from apflint.model import FlowSchema
-    from apflint.proofs.encoding import Point
-    from apflint.proofs.passages import Pair, Passages
+    from apflint.proofs.request_space import Point
+    from apflint.proofs.two_configurations import Comparison, Pair
 
 _NAME = ("metadata", "name")
 _MAX_NAMED = 3
@@ -155,7 +155,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 
 
 def _prove(
-    passages: Passages, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers
+    passages: Comparison, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
     """Yield each pair with a request, by a user of every cluster if possible, and a typical request if possible."""
     unproven = dict(users_of)
@@ -163,29 +163,29 @@ def _prove(
         affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
         for user in affected:
             for point in typical_requests(user):
-                if unproven.pop(pair := passages.pair(point), None):
+                if unproven.pop(pair := passages.positions(point), None):
                     yield pair, point
         for pair, pair_users in tuple(unproven.items()):
-            if (guess := passages.guess(pair, [user for user in pair_users if user in some])) is not None:
+            if (guess := passages.find_candidate(pair, [user for user in pair_users if user in some])) is not None:
                 del unproven[pair]
                 yield pair, guess
         for user in affected:
             pairs = [pair for pair, pair_users in unproven.items() if user in pair_users]
-            for point in passages.find(pairs, user) if pairs else ():
-                unproven.pop(passages.pair(point))
-                yield passages.pair(point), point
+            for point in passages.find_by_user(pairs, user) if pairs else ():
+                unproven.pop(passages.positions(point))
+                yield passages.positions(point), point
 
 
 def _describe_level(effective: Effective, name: str) -> _Level:
     protected = {schema.document for schema in _protected(effective)}
     others = [schema for schema in effective.without_own.order if schema.document not in protected]
     targets = [schema for schema in effective.assumed.order if _level_of(schema) == name]
-    point = effective.passages.between(others, targets)
+    point = effective.passages.find_between(others, targets)
     return _Level(
         name,
         effective.limits.level(name),
         name in builtin.list_names(effective.release, "PriorityLevelConfiguration"),
-        None if point is None else effective.passages.witness(point).command,
+        None if point is None else effective.passages.choose_witness(point).command,
     )
 
 
@@ -211,12 +211,13 @@ def _capture_problem(effective: Effective, level: _Level, captures: list[_Captur
     )
 
 
-def _command(passages: Passages, capture: _Capture) -> str:
-    from apflint.proofs.requesters import system_user
+def _command(passages: Comparison, capture: _Capture) -> str:
+    from apflint.proofs.request_space import Requesters
+    from apflint.proofs.witness import make_witness
 
     if capture.point in typical_requests(capture.point.user):
-        return passages.exact_witness(capture.point).command
-    return passages.witness(capture.point, (system_user(capture.point.user),)).command
+        return make_witness(capture.point).command
+    return passages.choose_witness(capture.point, (Requesters("system", capture.point.user),)).command
 
 
 def _compare_levels(effective: Effective, level: _Level, captures: Sequence[_Capture]) -> str:
@@ -290,13 +291,15 @@ def _narrowed_problems(effective: Effective) -> tuple[Problem, ...]:
 
 
 def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSchema) -> Iterator[Problem]:
+    from apflint.proofs.witness import make_witness
+
     passages, targets = effective.passages, _find_targets(effective, schema, original)
     typical = _find_typical_request(effective, original, targets)
-    point = typical or passages.between([original], targets)
+    point = typical or passages.find_between([original], targets)
     if point is None:
         return
-    witness = passages.exact_witness(point) if typical else passages.witness(point)
-    _, target = passages.schemas(passages.pair(point))
+    witness = make_witness(point) if typical else passages.choose_witness(point)
+    _, target = passages.schemas(passages.positions(point))
     places = _find_places_to_widen(schema, witness.digest)
     before, after = (
         f"{quote(name)} ({describe_seats(limits)})" if (limits := effective.limits.level(name)) else quote(name)
@@ -342,7 +345,7 @@ def _find_typical_request(effective: Effective, original: FlowSchema, targets: l
     users = find_system_users(effective.assumed.order, [original])
     for user in (*users.common, *users.named.get(original.document, ())):
         for point in typical_requests(user):
-            before, after = passages.pair(point)
+            before, after = passages.positions(point)
             if before == source and after in positions:
                 return point
     return None

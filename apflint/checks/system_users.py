@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from apflint.load.document import Document
     from apflint.model import FlowSchema, Subject
-    from apflint.proofs.encoding import Point
+    from apflint.proofs.request_space import Point
 
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
@@ -80,14 +80,14 @@ class SystemUsers(NamedTuple):
 
 def find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema]) -> SystemUsers:
     """Return the system users of every cluster, those that `protected` names, and others of the same kinds."""
-    from apflint.proofs.vocabulary import unmentioned
+    from apflint.proofs.vocabulary import first_unmentioned
 
     rules_of: dict[str, list[tuple[Document, int]]] = {}
     for schema in schemas:
         for rule, user in _named_users(schema):
             rules_of.setdefault(user, []).append((schema.document, rule))
-    node = unmentioned((f"{NODE_PREFIX}node-1",), rules_of, f"{NODE_PREFIX}node-{{}}")
-    account = unmentioned((_KUBE_SYSTEM + name for name in _ACCOUNTS), rules_of, f"{_KUBE_SYSTEM}app-{{}}")
+    node = first_unmentioned((f"{NODE_PREFIX}node-1",), rules_of, f"{NODE_PREFIX}node-{{}}")
+    account = first_unmentioned((_KUBE_SYSTEM + name for name in _ACCOUNTS), rules_of, f"{_KUBE_SYSTEM}app-{{}}")
     needed = (user for schema in protected for _, user in _named_users(schema) if user.startswith("system:"))
     common = tuple(dict.fromkeys((ANONYMOUS, node, *_CONTROL_PLANE, account, *needed)))
     first: dict[tuple[bool, frozenset[tuple[Document, int]]], str] = {}
@@ -150,7 +150,7 @@ def _user_info(user: str) -> UserInfo:
 
 def typical_requests(user: str) -> Iterator[Point]:
     """Yield typical requests of a system user, the most critical first."""
-    from apflint.proofs.encoding import Point
+    from apflint.proofs.request_space import Point
 
     groups = _user_info(user).groups
     if user != ANONYMOUS:

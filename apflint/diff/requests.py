@@ -15,8 +15,8 @@ from apflint.diff.objects import ObjectChange, compare_objects
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.model import PolicyRulesWithSubjects
-from apflint.proofs.pair import Comparison
-from apflint.proofs.single import Analysis
+from apflint.proofs.one_configuration import Analysis
+from apflint.proofs.two_configurations import Comparison
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.model import FlowSchema
-    from apflint.proofs.parts import Witness, World
+    from apflint.proofs.request_space import World
+    from apflint.proofs.witness import Witness
 
 What = Literal["priorityLevel", "flowSchema", "flow", "limits"]
 """What changes for a request, the most severe change only: the priority level; the FlowSchema within the same level; within
@@ -120,7 +121,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
 
     def find_examples() -> Iterator[Example]:
         parts = _split_flow_schemas(old.configuration, new.configuration)
-        for move in Comparison(*parts, world).moved():
+        for move in Comparison(*parts, world).find_moves():
             example = Example(before(move.witness.digest), after(move.witness.digest), move.witness)
             # Requests that only go from one part of a FlowSchema to another part of it do not move.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
@@ -209,9 +210,9 @@ def _find_kept_requests(old: Side, new: Side, world: World, before: Classifier, 
         level = levels[old_schema.spec.priority_level_configuration]
         if new_schema is None or not (_affects_requests(level) or _has_other_flows(old_schema, new_schema, level)):
             continue
-        witness = analysis.reachable(old_schema)
+        witness = analysis.find_request(old_schema)
         if witness is not None and after(witness.digest).flow_schema is not new_schema:
-            witness = comparison.captures(new_schema, old_schema)  # slower: a proof about both configurations
+            witness = comparison.find_passage(new_schema, old_schema)  # slower: a proof about both configurations
         if witness is not None:
             yield Example(before(witness.digest), after(witness.digest), witness)
 

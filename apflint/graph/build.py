@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.graph.picture import Origin, State
     from apflint.load.document import Document
     from apflint.model import FlowSchema, ObjectMeta, PriorityLevelConfiguration, Subject
-    from apflint.proofs.parts import Part
+    from apflint.proofs.one_configuration import Part
 
 
 class Unreachable(NamedTuple):
@@ -32,16 +32,16 @@ class Unreachable(NamedTuple):
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
     """Prove what no request reaches."""
-    from apflint.proofs.single import Analysis  # brings a solver along
+    from apflint.proofs.one_configuration import Analysis  # brings a solver along
 
     analysis = Analysis(configuration)
     parts: dict[Document, list[Part]] = {}
-    for part in analysis.unreachable():
+    for part in analysis.find_unreachable():
         parts.setdefault(part.schema.document, []).append(part)
     schemas, rules = {}, {}
     for document, (first, *others) in parts.items():
         if first.rule is None:
-            schemas[document] = analysis.blockers(first.schema)
+            schemas[document] = analysis.find_blockers(first.schema)
         else:
             rules[document] = tuple(
                 part.rule for part in (first, *others) if part.rule is not None and part.member is None

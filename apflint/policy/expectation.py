@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
-    from apflint.proofs.parts import World
+    from apflint.proofs.request_space import World
     from apflint.releases import Release
     from apflint.requests.request import Request
 

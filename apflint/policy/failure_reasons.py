@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.policy.expectation import Destination, Requirement
-    from apflint.proofs.single import Analysis
+    from apflint.proofs.one_configuration import Analysis
 
 _MAX_BLOCKERS = 12
 """FlowSchemas to name as those that together capture all requests of another one."""
@@ -101,7 +101,7 @@ def explain_unreachable(
     if not schemas and level is not None:
         yield f'No effective FlowSchema references "{level}".'
     for schema in schemas[:_MAX_EXPLAINED]:
-        blockers = analysis.blockers(schema)
+        blockers = analysis.find_blockers(schema)
         if blockers:
             names = ", ".join(f'"{blocker.name}"{_position(blocker)}' for blocker in blockers[:_MAX_BLOCKERS])
             more = f" and {len(blockers) - _MAX_BLOCKERS:,} more" if len(blockers) > _MAX_BLOCKERS else ""

@@ -25,7 +25,7 @@ from apflint.policy.expectation import (
     WhenFull,
 )
 from apflint.policy.fields import Fields, Mistake
-from apflint.proofs.parts import World
+from apflint.proofs.request_space import World
 from apflint.record import NamedTuple
 from apflint.releases import Release, parse_release
 from apflint.requests.command_line import parse_command_line

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
     from apflint.policy.expectation import Destination, Expectation
     from apflint.policy.fields import Mistake
-    from apflint.proofs.parts import Witness
+    from apflint.proofs.witness import Witness
 
 
 class Result(NamedTuple):

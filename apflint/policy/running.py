@@ -19,10 +19,8 @@ from apflint.policy.conditions import describe_requests
 from apflint.policy.expectation import Destination, Example, Property, Requirement
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
 from apflint.policy.results import Result
-from apflint.proofs.conditions import Conditions
-from apflint.proofs.destinations import rules_of
-from apflint.proofs.parts import Witness
-from apflint.proofs.single import Analysis
+from apflint.proofs.one_configuration import Analysis, rules_of
+from apflint.proofs.witness import Witness
 from apflint.wording import join_words, suggest
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ class Runner:
         """Yield the result of each expectation, in order."""
         for batch in split_into_batches(self.suite, self.configuration):
             rules = (*self.suite.excluded, *rules_of_properties(batch))
-            conditions = Conditions(self.configuration, rules, self.suite.world)
+            conditions = Analysis(self.configuration, self.suite.world, rules)
             for test in batch:
                 claim = test.claim
                 if isinstance(claim, Example):
@@ -90,7 +88,7 @@ class Runner:
             path=self._path_of_key(required, next(iter(mismatches))),
         )
 
-    def _check_property(self, test: Expectation, claim: Property, conditions: Conditions) -> Result:
+    def _check_property(self, test: Expectation, claim: Property, conditions: Analysis) -> Result:
         required, is_never = claim.reaches, claim.kind == "never"
         excluded = "; ".join(describe_requests(rule) for rule in claim.excluded)
         expected = f"{'no' if is_never else 'every'} {describe_requests(claim.requests)} reaches {required.describe()}"
@@ -100,9 +98,9 @@ class Runner:
             return failure._replace(happened=missing[1], path=missing[0])
         all_excluded = (*self.suite.excluded, *claim.excluded)
         forbidden = self._find_forbidden(required, is_never=is_never)
-        witness = conditions.found(claim.requests, forbidden, all_excluded) if forbidden else None
+        witness = conditions.find_request_in(claim.requests, forbidden, all_excluded) if forbidden else None
         if witness is None:
-            if conditions.there_is(claim.requests, all_excluded):
+            if conditions.has_request_in(claim.requests, all_excluded):
                 return Result(test, True, expected)
             return failure._replace(
                 happened="there is no such request, so this proves nothing",
@@ -134,7 +132,7 @@ class Runner:
                 for schema in self.configuration.order
                 if name == (schema.name if level is None else schema.spec.priority_level_configuration)
             ]
-            witnesses = (self.analysis.reachable(schema) for schema in schemas)
+            witnesses = (self.analysis.find_request(schema) for schema in schemas)
             witness = next((witness for witness in witnesses if witness is not None), None)
             path = self._path_of_name(claim.names, key, name)
             if is_reachable and witness is None:

@@ -1,47 +1,36 @@
-"""Requests that may well reach the parts of a FlowSchema: what its lists say first, and else what nobody mentions.
+"""Candidates: requests that are likely to reach a FlowSchema, or two of them, made of the values in their lists.
 
-A guess proves nothing until the classifier has confirmed it, and that none is confirmed proves nothing either.
+Candidates are heuristics: one that the classifier confirms is a proof; that none is confirmed proves nothing.
 """
 
 from __future__ import annotations
 
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.proofs.encoding import Point
-from apflint.proofs.request_space import HTTP_VERBS, forced_groups
-from apflint.proofs.vocabulary import (
-    ACCOUNTS,
-    API_GROUPS,
-    NAMESPACES,
-    RESOURCES,
-    SEGMENTS,
-    USERS,
-    unmentioned,
-)
-from apflint.proofs.witness import possible
+from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
+from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible
+from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, RESOURCES, SEGMENTS, USERS, first_unmentioned
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
-    from apflint.model import (
-        FlowSchema,
-        NonResourcePolicyRule,
-        PolicyRulesWithSubjects,
-        ResourcePolicyRule,
-        ServiceAccountSubject,
-        Subject,
-    )
-    from apflint.proofs.parts import World
+    from apflint.model import Subject
+    from apflint.proofs.request_space import World
 
-CORNERS = (0, 1)
-"""Of each list, the first value and the last are guessed: what is asked for first, and what is asked for otherwise."""
+_MAX_COMMON = 8
+"""Candidates for two FlowSchemas: nearly always the first one is confirmed, or none is."""
+_MAX_REQUESTERS = 3
+"""Subjects of a rule that make the candidates for two FlowSchemas."""
+_MAX_PAIRS = 64
+"""Pairs of rules, and pairs of entries of two rules, that are tried for two FlowSchemas."""
 
 
-class Fresh(NamedTuple):
-    """Values that a configuration does not mention."""
+class Unmentioned(NamedTuple):
+    """A value of each attribute that a configuration does not mention."""
 
     user: str
     account: str
@@ -52,111 +41,169 @@ class Fresh(NamedTuple):
     http_verb: str
     path: str
 
-
-def fresh(rules: Collection[PolicyRulesWithSubjects]) -> Fresh:
-    """A value of each attribute that these rules do not mention."""
-    # Each set goes before the next is made: of thousands of rules they are large.
-    return Fresh(
-        unmentioned(USERS, {each.user for rule in rules for each in rule.subjects if each.user is not None}, "user-{}"),
-        unmentioned(ACCOUNTS, {name for _, name in _accounts(rules)}, "app-{}"),
-        unmentioned(API_GROUPS, {name for each in _resource(rules) for name in each.api_groups}, "{}.example.com"),
-        unmentioned(RESOURCES, {name for each in _resource(rules) for name in each.resources}, "widgets{}"),
-        unmentioned(
-            NAMESPACES,
-            {name for each in _resource(rules) for name in each.namespaces}.union(name for name, _ in _accounts(rules)),
-            "team-{}",
-        ),
-        unmentioned(HTTP_VERBS, {verb for each in _paths(rules) for verb in each.verbs}, "x-method{}"),
-        unmentioned(
-            (f"/{name}" for name in SEGMENTS),
-            {url for each in _paths(rules) for url in each.non_resource_urls},
-            "/other{}",
-        ),
-    )
-
-
-def _accounts(rules: Iterable[PolicyRulesWithSubjects]) -> Iterator[ServiceAccountSubject]:
-    return (each.service_account for rule in rules for each in rule.subjects if each.service_account is not None)
+    @classmethod
+    def by(cls, rules: Collection[PolicyRulesWithSubjects]) -> Unmentioned:
+        """Return values that these rules do not mention."""
+        subjects = [subject for rule in rules for subject in rule.subjects]
+        accounts = [subject.service_account for subject in subjects if subject.service_account is not None]
+        entries = {entry for rule in rules for entry in rule.resource_rules}
+        paths = {entry for rule in rules for entry in rule.non_resource_rules}
+        namespaces = {name for entry in entries for name in entry.namespaces}
+        namespaces.update(account.namespace for account in accounts)
+        return cls(
+            first_unmentioned(USERS, {subject.user for subject in subjects if subject.user is not None}, "user-{}"),
+            first_unmentioned(ACCOUNTS, {account.name for account in accounts}, "app-{}"),
+            first_unmentioned(API_GROUPS, {name for entry in entries for name in entry.api_groups}, "{}.example.com"),
+            first_unmentioned(RESOURCES, {name for entry in entries for name in entry.resources}, "widgets{}"),
+            first_unmentioned(NAMESPACES, namespaces, "team-{}"),
+            first_unmentioned(HTTP_VERBS, {verb for entry in paths for verb in entry.verbs}, "x-method{}"),
+            first_unmentioned(
+                (f"/{name}" for name in SEGMENTS),
+                {url for entry in paths for url in entry.non_resource_urls},
+                "/other{}",
+            ),
+        )
 
 
-def _resource(rules: Iterable[PolicyRulesWithSubjects]) -> Iterator[ResourcePolicyRule]:
-    return (each for rule in rules for each in rule.resource_rules)
+def make_candidates(
+    rules: Sequence[PolicyRulesWithSubjects],
+    unmentioned: Unmentioned,
+    world: World,
+    *,
+    ends: Sequence[int] = (0, -1),
+    offset: int = 0,
+) -> Iterator[Point]:
+    """Yield requests for the subjects and entries of each rule, with the first values of lists, then with the last ones.
 
-
-def _paths(rules: Iterable[PolicyRulesWithSubjects]) -> Iterator[NonResourcePolicyRule]:
-    return (each for rule in rules for each in rule.non_resource_rules)
-
-
-def guesses(schema: FlowSchema, fresh: Fresh, world: World, corner: int, turn: int = 0) -> Iterator[Point]:
-    """Requests for each entry of each list of each rule, as many as the longest list has: with values at one of CORNERS.
-
-    With another turn, each subject asks for another entry.
+    Each rule gets as many as its longest list has items, for each of `ends`. With another offset, subjects are combined with
+    other entries.
     """
-    for rule in schema.spec.rules:
-        what = [_resource_request(each, fresh, corner) for each in rule.resource_rules]
-        what += [_path_request(each, fresh, corner) for each in rule.non_resource_rules]
-        if not what[turn:] or not rule.subjects:
+    for end, rule in product(ends, rules):
+        requests = [_resource_request(entry, unmentioned, end) for entry in rule.resource_rules]
+        requests += [_path_request(entry, unmentioned, end) for entry in rule.non_resource_rules]
+        if not requests[offset:] or not rule.subjects:
             continue
-        for number in range(max(len(what), len(rule.subjects))):
-            user, groups = _user(rule.subjects[min(number, len(rule.subjects) - 1)], fresh)
-            asked = what[(number + turn) % len(what)]
-            if asked is not None:
-                point = asked._replace(user=user, groups=groups)
-                if possible(point, world):
+        for number in range(max(len(requests), len(rule.subjects))):
+            request = requests[(number + offset) % len(requests)]
+            if request is not None:
+                user, groups = _requester(rule.subjects[min(number, len(rule.subjects) - 1)], unmentioned)
+                point = request._replace(user=user, groups=groups)
+                if is_possible(point, world):
                     yield point
 
 
-def _user(subject: Subject, fresh: Fresh) -> tuple[str, tuple[str, ...]]:
-    user = fresh.user
-    extra: tuple[str, ...] = ()
+def _requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[str, ...]]:
+    """Return a user that the subject matches, and the groups of the user."""
+    user = unmentioned.user
+    more: tuple[str, ...] = ()
     account = subject.service_account
     if subject.kind == "User" and subject.user is not None and subject.user != ALL:
         user = subject.user
     elif subject.kind == "ServiceAccount" and account is not None:
-        user = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{fresh.account if account.name == ALL else account.name}"
-    elif subject.kind == "Group" and subject.group is not None:
-        namespace = subject.group.removeprefix(f"{SERVICE_ACCOUNTS}:")
-        if subject.group == ALL:
-            extra = ()
-        elif subject.group == UNAUTHENTICATED:
+        name = unmentioned.account if account.name == ALL else account.name
+        user = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{name}"
+    elif subject.kind == "Group" and subject.group is not None and subject.group != ALL:
+        group = subject.group
+        if group == UNAUTHENTICATED:
             user = ANONYMOUS
-        elif subject.group == SERVICE_ACCOUNTS or namespace != subject.group:
-            namespace = fresh.namespace if subject.group == SERVICE_ACCOUNTS else namespace
-            user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{fresh.account}"
-        elif subject.group == NODES:
-            user, extra = f"{NODE_PREFIX}node-1", (NODES,)
+        elif group == SERVICE_ACCOUNTS or group.startswith(SERVICE_ACCOUNTS_OF):
+            namespace = unmentioned.namespace if group == SERVICE_ACCOUNTS else group.removeprefix(SERVICE_ACCOUNTS_OF)
+            user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{unmentioned.account}"
         else:
-            extra = (subject.group,)
+            user = f"{NODE_PREFIX}node-1" if group == NODES else user
+            more = (group,)
     forced = forced_groups(user)
-    return user, (*(group for group in extra if group not in forced), *forced)
+    return user, (*(group for group in more if group not in forced), *forced)
 
 
-def _resource_request(rule: ResourcePolicyRule, fresh: Fresh, corner: int) -> Point | None:
+def _resource_request(rule: ResourcePolicyRule, unmentioned: Unmentioned, end: int) -> Point | None:
     if not (rule.verbs and rule.api_groups and rule.resources and (rule.namespaces or rule.cluster_scope)):
         return None
-    namespace = (
-        "" if rule.cluster_scope and (corner or not rule.namespaces) else _one(rule.namespaces, fresh.namespace, corner)
-    )
+    in_no_namespace = rule.cluster_scope and (end or not rule.namespaces)
     return Point(
         "",
         (),
         True,
-        _one(rule.verbs, "list", corner),
-        _one(rule.api_groups, fresh.api_group, corner),
-        _one(rule.resources, fresh.resource, corner),
-        namespace,
+        _pick(rule.verbs, "list", end),
+        _pick(rule.api_groups, unmentioned.api_group, end),
+        _pick(rule.resources, unmentioned.resource, end),
+        "" if in_no_namespace else _pick(rule.namespaces, unmentioned.namespace, end),
     )
 
 
-def _path_request(rule: NonResourcePolicyRule, fresh: Fresh, corner: int) -> Point | None:
+def _path_request(rule: NonResourcePolicyRule, unmentioned: Unmentioned, end: int) -> Point | None:
     if not (rule.verbs and rule.non_resource_urls):
         return None
-    path = _one(rule.non_resource_urls, fresh.path, corner)
-    path = fresh.path if path == ALL else path.removesuffix(ALL)
-    return Point("", (), False, _one(rule.verbs, fresh.http_verb, corner), path=path)
+    path = _pick(rule.non_resource_urls, unmentioned.path, end)
+    path = unmentioned.path if path == ALL else path.removesuffix(ALL)
+    return Point("", (), False, _pick(rule.verbs, unmentioned.http_verb, end), path=path)
 
 
-def _one(values: tuple[str, ...], otherwise: str, corner: int) -> str:
-    if values == (ALL,):
-        return otherwise
-    return values[-1 if corner else 0]
+def _pick(values: tuple[str, ...], unmentioned: str, end: int) -> str:
+    return unmentioned if values == (ALL,) else values[end]
+
+
+def make_common_candidates(
+    rules: Sequence[PolicyRulesWithSubjects],
+    others: Sequence[PolicyRulesWithSubjects],
+    unmentioned: Unmentioned,
+    world: World,
+) -> Iterator[Point]:
+    """Yield a few requests that rules of two FlowSchemas may match."""
+    return islice(_make_common_candidates(rules, others, unmentioned, world), _MAX_COMMON)
+
+
+def _make_common_candidates(
+    rules: Sequence[PolicyRulesWithSubjects],
+    others: Sequence[PolicyRulesWithSubjects],
+    unmentioned: Unmentioned,
+    world: World,
+) -> Iterator[Point]:
+    for pair in islice(product(rules, others), _MAX_PAIRS):
+        for common, end in product(_common_rules(*pair), (0, -1)):
+            points = (
+                islice(
+                    make_candidates([common._replace(subjects=rule.subjects)], unmentioned, world, ends=(end,)),
+                    _MAX_REQUESTERS,
+                )
+                for rule in pair
+            )
+            for first, second in product(*points):
+                yield from (point for point in _by_both(first, second, unmentioned) if is_possible(point, world))
+
+
+def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:
+    """Yield the request by a user with the groups of both if one of the users is any user, else by each of them."""
+    if first.user == second.user or unmentioned.user in (first.user, second.user):
+        user = second.user if first.user == unmentioned.user else first.user
+        yield first._replace(user=user, groups=tuple(dict.fromkeys((*first.groups, *second.groups))))
+    else:
+        yield from (first, second)
+
+
+def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
+    """Yield rules without subjects for what both cover: at most one for resources and one for other paths."""
+    for first, second in islice(product(rule.resource_rules, other.resource_rules), _MAX_PAIRS):
+        entry = ResourcePolicyRule(
+            _intersection(first.verbs, second.verbs),
+            _intersection(first.api_groups, second.api_groups),
+            _intersection(first.resources, second.resources),
+            first.cluster_scope and second.cluster_scope,
+            _intersection(first.namespaces, second.namespaces),
+        )
+        if entry.verbs and entry.api_groups and entry.resources and (entry.cluster_scope or entry.namespaces):
+            yield PolicyRulesWithSubjects((), (entry,), ())
+            break
+    for path, url in islice(product(rule.non_resource_rules, other.non_resource_rules), _MAX_PAIRS):
+        verbs, urls = _intersection(path.verbs, url.verbs), _intersection(path.non_resource_urls, url.non_resource_urls)
+        if verbs and urls:
+            yield PolicyRulesWithSubjects((), (), (NonResourcePolicyRule(verbs, urls),))
+            break
+
+
+def _intersection(values: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what two lists have in common, as far as equal texts tell."""
+    if (ALL,) in (values, others):
+        return others if values == (ALL,) else values
+    common = frozenset(others)
+    return tuple(value for value in values if value in common)

@@ -1,8 +1,7 @@
-"""From any request of which a claim holds to one that people recognise.
+"""Makes witnesses ordinary: few groups, a common verb, a resource that exists.
 
-A solver's model is any request that does; the one that is shown should have few groups, an ordinary verb and a resource
-that exists. So each attribute in turn is replaced with something more ordinary as long as the claim still holds, which
-the classifier says, not the solver.
+A model of the solver is any request that proves a claim. Each of its attributes is replaced by more ordinary values as long as
+the classifier confirms that the claim still holds.
 """
 
 from __future__ import annotations
@@ -13,18 +12,28 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resources import RESOURCES, get_resource
-from apflint.proofs.encoding import Point
-from apflint.proofs.request_space import HTTP_VERBS, VERBS, authentic_user, forced_groups, usual_groups
+from apflint.proofs.request_space import (
+    HTTP_VERBS,
+    PREFERRED,
+    VERBS,
+    Point,
+    forced_groups,
+    is_authentic_user,
+    is_possible,
+    rank,
+    usual_groups,
+)
 from apflint.proofs.vocabulary import NAMESPACES, USERS
-from apflint.proofs.witness import possible
+from apflint.proofs.witness import make_witness
 from apflint.requests.request import COLLECTION_VERBS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from apflint.proofs.parts import World
+    from apflint.proofs.request_space import Requesters, World
+    from apflint.proofs.witness import Witness
 
-_ORDINARY = (
+_COMMON_RESOURCES = (
     ("", "pods"),
     ("", "configmaps"),
     ("apps", "deployments"),
@@ -32,50 +41,90 @@ _ORDINARY = (
     ("coordination.k8s.io", "leases"),
     ("", "secrets"),
 )
-_MANY = 24
+"""API groups and resources that everybody knows."""
+_MANY_GROUPS = 24
+"""Groups of a request above which they are reduced first. A model of a large configuration is in hundreds of groups."""
+_MAX_RESOURCES = 24
+"""Resources of an API group that are tried."""
 
 
-def ordinary(point: Point, holds: Callable[[Point], bool], world: World) -> Point:
-    """A request as ordinary as can be for which the claim holds, too. It must hold for the point itself."""
+class NotReplayedError(AssertionError):
+    """The classifier does not confirm what the formula says about a request: a bug in the encoding."""
 
-    def first(points: Iterable[Point]) -> Point:
+
+def choose_witness(
+    point: Point,
+    holds: Callable[[Point], bool],
+    world: World,
+    find: Callable[[Requesters], Point | None] | None = None,
+    among: Sequence[Requesters] = PREFERRED,
+) -> Witness:
+    """Return the most ordinary witness for a claim that `point` proves, by a user of the earliest set that has one.
+
+    `find` returns a point that proves the claim with a user of the given set, or None if there is none. Without it, only
+    users that the minimizer tries are considered. Raises NotReplayedError if the claim does not hold for a point, or if nobody
+    in `among` makes its request.
+    """
+    at = rank(among, point.user, point.groups)
+    if at == len(among) or not holds(point):
+        raise NotReplayedError(str(point))
+
+    def holds_as_well(other: Point) -> bool:
+        return rank(among, other.user, other.groups) <= at and holds(other)
+
+    plain = minimize(point, holds_as_well, world)
+    for better in among[: rank(among, plain.user, plain.groups)] if find else ():
+        if find and (other := find(better)) is not None:
+            return choose_witness(other, holds, world, None, (better,))
+    witness = make_witness(plain)
+    if not holds_as_well(witness.point):
+        raise NotReplayedError(str(witness))
+    return witness
+
+
+def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Point:
+    """Return a request as ordinary as possible for which the claim holds, too. It must hold for the point itself."""
+
+    def take_first(points: Iterable[Point]) -> None:
         nonlocal point
-        point = next((each for each in points if each == point or (possible(each, world) and holds(each))), point)
-        return point
+        point = next(
+            (other for other in points if other == point or (is_possible(other, world) and holds(other))), point
+        )
 
-    def shed(groups: tuple[str, ...]) -> None:
-        """Leaves out as many as can be: all at once, or else those of each half."""
+    def drop(groups: tuple[str, ...]) -> None:
+        """Drop as many of the groups as possible: all at once, or else from each half."""
         nonlocal point
-        left = {*point.groups}.difference(groups)
-        other = point._replace(groups=tuple(each for each in point.groups if each in left))
-        if possible(other, world) and holds(other):
+        kept = {*point.groups}.difference(groups)
+        other = point._replace(groups=tuple(group for group in point.groups if group in kept))
+        if is_possible(other, world) and holds(other):
             point = other
         elif len(groups) > 1:
-            shed(groups[: len(groups) // 2])
-            shed(groups[len(groups) // 2 :])
+            drop(groups[: len(groups) // 2])
+            drop(groups[len(groups) // 2 :])
 
-    if len(point.groups) > _MANY:  # a model of a large configuration is in hundreds of groups
-        shed(point.groups)
-    first(_users(point, world))
-    shed(point.groups)
-    first(chain(_plain_requests(point), (point,)))
+    if len(point.groups) > _MANY_GROUPS:
+        drop(point.groups)
+    take_first(_other_users(point, world))
+    drop(point.groups)
+    take_first(chain(_common_requests(point), (point,)))
     if not point.is_resource:
-        first(point._replace(verb=verb) for verb in (*HTTP_VERBS, point.verb))
+        take_first(point._replace(verb=verb) for verb in (*HTTP_VERBS, point.verb))
         return point
-    first(_things(point))
-    first(each for verb in VERBS for each in (_in_scope(point._replace(verb=verb)), point._replace(verb=verb)))
-    first(_things(point))
+    take_first(_other_resources(point))
+    with_verbs = [point._replace(verb=verb) for verb in VERBS]
+    take_first(other for changed in with_verbs for other in (_in_scope(changed), changed))
+    take_first(_other_resources(point))
     return point
 
 
-def _users(point: Point, world: World) -> Iterator[Point]:
-    """Other users with the groups that come with them, the most ordinary first; then the point itself."""
-    free = set(point.groups) - set(forced_groups(point.user)) if authentic_user(point.user) else set(point.groups)
+def _other_users(point: Point, world: World) -> Iterator[Point]:
+    """Yield the request by other users with their groups, the most ordinary first; then the point itself."""
+    free = set(point.groups) - set(forced_groups(point.user)) if is_authentic_user(point.user) else set(point.groups)
     nodes = [f"{NODE_PREFIX}node-1"] if NODES in free else []
-    kin = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
-    for user in (USERS[0], *nodes, *kin, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
+    itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
+    for user in (USERS[0], *nodes, *itself, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
-        # Only nodes are in the group of nodes: an ordinary user in it is not a request that a cluster sees.
+        # Only nodes are in the group of nodes: no cluster sees an ordinary user in it.
         others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)
@@ -86,38 +135,37 @@ def _users(point: Point, world: World) -> Iterator[Point]:
     yield point
 
 
-def _plain_requests(point: Point) -> Iterator[Point]:
-    """Requests by the same user for what everybody knows."""
-    return (_in_scope(Point(*point[:2], True, VERBS[0], group, resource)) for group, resource in _ORDINARY)
+def _common_requests(point: Point) -> Iterator[Point]:
+    return (_in_scope(Point(*point[:2], True, VERBS[0], group, resource)) for group, resource in _COMMON_RESOURCES)
 
 
-def _things(point: Point) -> Iterator[Point]:
-    """Other resources, those that exist first, in a scope that is theirs; then the point itself."""
-    seen = set()
-    for group, resource in chain(_ORDINARY, _akin(point), ((point.api_group, point.resource),)):
-        if (group, resource) not in seen:
-            seen.add((group, resource))
+def _other_resources(point: Point) -> Iterator[Point]:
+    """Yield the request for other resources, known ones first, in their scope; then the point itself."""
+    tried = set()
+    for group, resource in chain(_COMMON_RESOURCES, _similar_resources(point), ((point.api_group, point.resource),)):
+        if (group, resource) not in tried:
+            tried.add((group, resource))
             other = point._replace(api_group=group, resource=resource)
             yield from dict.fromkeys((_in_scope(other), _in_scope(other, "kube-system"), other))
 
 
-def _akin(point: Point) -> Iterator[tuple[str, str]]:
-    """API groups and resources that are like those of the point: hardly ever asked for, so made when they are."""
+def _similar_resources(point: Point) -> Iterator[tuple[str, str]]:
+    """Yield API groups and resources that resemble those of the point."""
     name = point.resource.partition("/")[0]
-    yield from ((each.group, point.resource) for each in RESOURCES if each.name == name)
-    yield from islice(((each.group, each.name) for each in RESOURCES if each.group == point.api_group), _MANY)
-    # Of groups that are not Kubernetes' own: a plain word rather than whatever the solver came upon.
+    yield from ((known.group, point.resource) for known in RESOURCES if known.name == name)
+    same_group = ((known.group, known.name) for known in RESOURCES if known.group == point.api_group)
+    yield from islice(same_group, _MAX_RESOURCES)
+    # For API groups that are not those of Kubernetes, plain words instead of the solver's choice.
     for group, resource in islice(product((point.api_group, "example.com"), (point.resource, "widgets")), 1, None):
         if "*" not in group and "*" not in resource and not get_resource(resource, group):
             yield group, resource
 
 
-def _in_scope(point: Point, usual: str = NAMESPACES[0]) -> Point:
-    """The point in some namespace if its resource lives in one, otherwise in none."""
+def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
+    """Return the request in some namespace if its resource is namespaced, otherwise in none."""
     resource = point.resource.partition("/")[0]
     known = get_resource(resource, point.api_group)
-    if known is None or (
-        resource == "namespaces" and not point.api_group and point.verb not in (*COLLECTION_VERBS, "create")
-    ):
-        return point._replace(namespace=point.namespace or usual)
-    return point._replace(namespace=(point.namespace or usual) if known.namespaced else "")
+    is_one_namespace = resource == "namespaces" and not point.api_group
+    if known is None or (is_one_namespace and point.verb not in (*COLLECTION_VERBS, "create")):
+        return point._replace(namespace=point.namespace or namespace)
+    return point._replace(namespace=(point.namespace or namespace) if known.namespaced else "")

@@ -1,149 +1,151 @@
-"""Whether two FlowSchemas can have a request in common at all: a cheap test, exact when it says no."""
+"""Quick tests whether two FlowSchemas can match the same request. They are exact if they deny it."""
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import parse_service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.proofs.request_space import forced_groups, free_group
+from apflint.proofs.request_space import forced_groups
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
-    from apflint.proofs.parts import World
+    from apflint.proofs.request_space import World
+
+_MAX_PAIRS = 400
+"""Pairs of subjects, or of entries, of two rules that are compared. With more pairs, rules are assumed to overlap."""
 
 
-def may_overlap(a: FlowSchema, b: FlowSchema, world: World) -> bool:
-    """False only when no request matches both."""
-    return any(_rules_meet(one, other, world) for one in a.spec.rules for other in b.spec.rules)
+def may_overlap(first: FlowSchema, second: FlowSchema, world: World) -> bool:
+    """Return False only if no request matches both."""
+    return any(
+        _subjects_overlap(rule.subjects, other.subjects, world) and _entries_overlap(rule, other)
+        for rule in first.spec.rules
+        for other in second.spec.rules
+    )
 
 
-class Sharers:
-    """An index of FlowSchemas by whom they are for, to find those that may have a user in common."""
+class SharedUsers:
+    """An index of FlowSchemas by their subjects, to find those that may have a user in common."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, list[int]] = {}
+        self._numbers: list[int] = []
+        self._for_anybody: list[int] = []
+        self._by_user: dict[str, list[int]] = {}
         self._by_prefix: dict[str, list[int]] = {}
-        self._under_prefix: dict[str, list[int]] = {}
-        self._anybody: list[int] = []
+        self._below_prefix: dict[str, list[int]] = {}
 
-    def before(self, number: int, schema: FlowSchema) -> list[int]:
-        """Add a FlowSchema of this number; return those added before that may share a user with it, the latest first."""
-        found: set[int] = set(self._anybody)
-        subjects = {_names(subject) for rule in schema.spec.rules for subject in rule.subjects}
-        if None in subjects:
-            found.update(range(number))
-            self._anybody.append(number)
-        for exact, name in filter(None, subjects):
-            namespace = name if not exact else name[: name.rfind(":") + 1]
-            if exact:
-                found.update(self._by_name.get(name, ()), self._by_prefix.get(namespace, ()))
-                self._by_name.setdefault(name, []).append(number)
-                self._under_prefix.setdefault(namespace, []).append(number)
+    def add(self, number: int, schema: FlowSchema) -> None:
+        """Add a FlowSchema under a number."""
+        self._numbers.append(number)
+        for name in _names_of(schema):
+            if name is None:
+                self._for_anybody.append(number)
+            elif name.is_prefix:
+                self._by_prefix.setdefault(name.text, []).append(number)
             else:
-                found.update(self._by_prefix.get(name, ()), self._under_prefix.get(name, ()))
-                self._by_prefix.setdefault(name, []).append(number)
-        return sorted(found - {number}, reverse=True)
+                self._by_user.setdefault(name.text, []).append(number)
+                self._below_prefix.setdefault(name.prefix, []).append(number)
+
+    def find(self, schema: FlowSchema) -> set[int]:
+        """Return the numbers of the FlowSchemas that may have a user in common with this one."""
+        names = _names_of(schema)
+        if None in names:
+            return set(self._numbers)
+        found = set(self._for_anybody)
+        for name in filter(None, names):
+            if name.is_prefix:
+                found.update(self._by_prefix.get(name.text, ()), self._below_prefix.get(name.text, ()))
+            else:
+                found.update(self._by_user.get(name.text, ()), self._by_prefix.get(name.prefix, ()))
+        return found
 
 
-_PAIRS = 400
-"""So many pairs of subjects or of entries are looked at one by one. Of more, only those that have something in common."""
-_AXES: tuple[Callable[[ResourcePolicyRule], tuple[str, ...]], ...] = (
-    lambda rule: rule.resources,
-    lambda rule: (*rule.namespaces, *([""] if rule.cluster_scope else [])),
-    lambda rule: rule.api_groups,
-    lambda rule: rule.verbs,
-)
-"""What an entry says about each attribute of a request; the namespace "" is none."""
+class _Name(NamedTuple):
+    """The only user name that a subject matches, or the prefix of all of them."""
+
+    text: str
+    is_prefix: bool
+
+    @property
+    def prefix(self) -> str:
+        return self.text[: self.text.rfind(":") + 1]
+
+    def overlaps(self, other: _Name) -> bool:
+        if self.is_prefix or other.is_prefix:
+            return (self.is_prefix and other.text.startswith(self.text)) or (
+                other.is_prefix and self.text.startswith(other.text)
+            )
+        return self.text == other.text
 
 
-def _rules_meet(a: PolicyRulesWithSubjects, b: PolicyRulesWithSubjects, world: World) -> bool:
-    if not _anyone_meets(a.subjects, b.subjects, world):
-        return False
-    if _any_resource_rules_meet(a.resource_rules, b.resource_rules):
-        return True
-    # Whether paths meet is left to the solver.
-    verbs = (
-        _together(each.verbs for each in a.non_resource_rules),
-        _together(each.verbs for each in b.non_resource_rules),
-    )
-    return _lists_meet(*verbs)
-
-
-def _anyone_meets(a: Sequence[Subject], b: Sequence[Subject], world: World) -> bool:
-    if len(a) * len(b) <= _PAIRS:
-        return any(_subjects_meet(one, other, world) for one in a for other in b)
-    names, others = {*map(_names, a)}, {*map(_names, b)}
-    exact = all(name is not None and name[0] for name in (*names, *others))
-    return not (exact and names.isdisjoint(others))
-
-
-def _any_resource_rules_meet(a: Sequence[ResourcePolicyRule], b: Sequence[ResourcePolicyRule]) -> bool:
-    if len(a) * len(b) <= _PAIRS:
-        return any(_resource_rules_meet(one, other) for one in a for other in b)
-    # By the attribute that tells most of them apart.
-    axis = max(_AXES, key=lambda axis: len(set(chain.from_iterable(map(axis, b)))))
-    by_value: dict[str, list[ResourcePolicyRule]] = {}
-    for other in b:
-        for value in axis(other):
-            by_value.setdefault(value, []).append(other)
-    anything = by_value.get(ALL, [])
-    for one in a:
-        values = axis(one)
-        candidates = b if ALL in values else chain(anything, *(by_value.get(value, ()) for value in values))
-        if any(_resource_rules_meet(one, other) for other in candidates):
-            return True
-    return False
-
-
-def _together(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """All that one of the lists covers: `*` on its own is everything."""
-    found = {*map(tuple, lists)}
-    return (ALL,) if (ALL,) in found else tuple({value: None for values in found for value in values})
-
-
-def _subjects_meet(a: Subject, b: Subject, world: World) -> bool:
-    one, other = sorted((_names(a), _names(b)), key=lambda names: names is None)
-    if one is None:
-        return True  # two groups, or whoever it is
-    exact, text = one
-    if other is not None:
-        if exact and other[0]:
-            return text == other[1]
-        return text.startswith(other[1]) if exact else other[1].startswith(text) or text.startswith(other[1])
-    group = b.group if a.kind != "Group" else a.group
-    if world == "any" or "Group" not in (a.kind, b.kind) or group is None or group == ALL:
-        return True
-    account = parse_service_account(text) if exact else parse_service_account(f"{text}x")
-    if account is None:
-        return True
-    return not free_group(group) and group in forced_groups(f"{SERVICE_ACCOUNT_PREFIX}{account[0]}:x")
-
-
-def _names(subject: Subject) -> tuple[bool, str] | None:
-    """The one user name that a subject matches (True), or what such names begin with (False); None: the name does not tell."""
+def _name_of(subject: Subject) -> _Name | None:
+    """Return the user names that a subject matches, or None if it does not restrict them."""
     if subject.kind == "User" and subject.user is not None and subject.user != ALL:
-        return True, subject.user
+        return _Name(subject.user, is_prefix=False)
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None:
         prefix = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:"
-        return (False, prefix) if account.name == ALL else (True, prefix + account.name)
+        return _Name(prefix, is_prefix=True) if account.name == ALL else _Name(prefix + account.name, is_prefix=False)
     return None
 
 
-def _resource_rules_meet(a: ResourcePolicyRule, b: ResourcePolicyRule) -> bool:
-    return (
-        _lists_meet(a.verbs, b.verbs)
-        and _lists_meet(a.api_groups, b.api_groups)
-        and _lists_meet(a.resources, b.resources)
-        and ((a.cluster_scope and b.cluster_scope) or _lists_meet(a.namespaces, b.namespaces))
+def _names_of(schema: FlowSchema) -> set[_Name | None]:
+    return {_name_of(subject) for rule in schema.spec.rules for subject in rule.subjects}
+
+
+def _subjects_overlap(subjects: Sequence[Subject], others: Sequence[Subject], world: World) -> bool:
+    named = [(subject, _name_of(subject)) for subject in subjects]
+    others_named = [(subject, _name_of(subject)) for subject in others]
+    if len(subjects) * len(others) <= _MAX_PAIRS:
+        return any(_subject_overlaps(*one, *other, world) for one in named for other in others_named)
+    names, other_names = {name for _, name in named}, {name for _, name in others_named}
+    return any(name is None or name.is_prefix for name in names | other_names) or not names.isdisjoint(other_names)
+
+
+def _subject_overlaps(
+    subject: Subject, name: _Name | None, other: Subject, other_name: _Name | None, world: World
+) -> bool:
+    if name is not None and other_name is not None:
+        return name.overlaps(other_name)
+    one, group = (name, other) if other_name is None else (other_name, subject)
+    if one is None or world == "any" or group.kind != "Group" or group.group in (None, ALL):
+        return True
+    user = f"{one.text}x" if one.is_prefix else one.text
+    return parse_service_account(user) is None or group.group in forced_groups(user)
+
+
+def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> bool:
+    if len(rule.resource_rules) * len(other.resource_rules) > _MAX_PAIRS or any(
+        _resource_rules_overlap(entry, candidate) for entry in rule.resource_rules for candidate in other.resource_rules
+    ):
+        return True
+    # Whether paths overlap is left to the solver.
+    return _lists_overlap(
+        _union(entry.verbs for entry in rule.non_resource_rules),
+        _union(entry.verbs for entry in other.non_resource_rules),
     )
 
 
-def _lists_meet(a: Sequence[str], b: Sequence[str]) -> bool:
-    if not a or not b:
+def _resource_rules_overlap(entry: ResourcePolicyRule, other: ResourcePolicyRule) -> bool:
+    return (
+        _lists_overlap(entry.verbs, other.verbs)
+        and _lists_overlap(entry.api_groups, other.api_groups)
+        and _lists_overlap(entry.resources, other.resources)
+        and ((entry.cluster_scope and other.cluster_scope) or _lists_overlap(entry.namespaces, other.namespaces))
+    )
+
+
+def _lists_overlap(values: Sequence[str], others: Sequence[str]) -> bool:
+    if not values or not others:
         return False
-    return (ALL in (*a, *b) and (tuple(a) == (ALL,) or tuple(b) == (ALL,))) or not set(a).isdisjoint(b)
+    return tuple(values) == (ALL,) or tuple(others) == (ALL,) or not set(values).isdisjoint(others)
+
+
+def _union(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return everything that one of the lists covers: `*` alone is everything."""
+    distinct = {*map(tuple, lists)}
+    return (ALL,) if (ALL,) in distinct else tuple({value: None for values in distinct for value in values})

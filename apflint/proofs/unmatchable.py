@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import SERVICE_ACCOUNTS, parse_service_account
+from apflint.evaluate.authentication import parse_service_account
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.proofs.parts import only
 from apflint.proofs.request_space import (
-    authentic_user,
+    SERVICE_ACCOUNTS_OF,
+    is_authentic_user,
     is_resource_path,
-    legal_resource,
+    is_valid_resource,
     path_traits,
     resource_traits,
 )
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
-    from apflint.proofs.parts import Part
+    from apflint.proofs.one_configuration import Part
 
 Reasons = tuple[str, ...]
 """Clauses; empty if the reason is unknown."""
@@ -28,7 +28,7 @@ Reasons = tuple[str, ...]
 
 def find_reasons(part: Part) -> Reasons:
     """Return why no request matches the part."""
-    return _combine(map(_rule, part.schema.spec.rules if part.rule is None else [only(part)]))
+    return _combine(map(_rule, part.only))
 
 
 def _combine(reasons: Iterable[Reasons]) -> Reasons:
@@ -44,12 +44,11 @@ def _rule(rule: PolicyRulesWithSubjects) -> Reasons:
 
 
 def _subject(subject: Subject) -> Reasons:
-    if subject.kind == "User" and subject.user is not None and not authentic_user(subject.user):
+    if subject.kind == "User" and subject.user is not None and not is_authentic_user(subject.user):
         form = f"{SERVICE_ACCOUNT_PREFIX}NAMESPACE:NAME"
         return (f"{quote(subject.user)} is not a valid user name of a service account ({form})",)
-    prefix = f"{SERVICE_ACCOUNTS}:"
-    if subject.kind == "Group" and subject.group is not None and subject.group.startswith(prefix):
-        namespace = subject.group.removeprefix(prefix)
+    if subject.kind == "Group" and subject.group is not None and subject.group.startswith(SERVICE_ACCOUNTS_OF):
+        namespace = subject.group.removeprefix(SERVICE_ACCOUNTS_OF)
         if parse_service_account(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:default") is None:
             return (
                 f"group {quote(subject.group)} has no members, because {quote(namespace)} is not a valid namespace",
@@ -58,8 +57,8 @@ def _subject(subject: Subject) -> Reasons:
 
 
 def _resource_rule(rule: ResourcePolicyRule) -> Reasons:
-    illegal = [name for name in rule.resources if not legal_resource(name)]
-    unseen = [name for name in rule.resources if legal_resource(name) and resource_traits(name).watch_only]
+    illegal = [name for name in rule.resources if not is_valid_resource(name)]
+    unseen = [name for name in rule.resources if is_valid_resource(name) and resource_traits(name).watch_only]
     if len(illegal) + len(unseen) < len(rule.resources) or (unseen and {ALL, "watch"} & {*rule.verbs}):
         return ()
     # The resource of a request is a segment of its path, and a subresource is another segment.

@@ -1,4 +1,4 @@
-"""From a point of the vocabulary to a request, to the words that `apflint explain` takes, and back."""
+"""Witnesses: requests that prove a claim, as commands to try and as lines of a requests file."""
 
 from __future__ import annotations
 
@@ -7,129 +7,95 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, complete_groups
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
-from apflint.evaluate.requestinfo import RequestInfo
 from apflint.evaluate.resources import find_resources, get_resource
-from apflint.proofs.encoding import Point
-from apflint.proofs.parts import Witness
-from apflint.proofs.request_space import (
-    VERBS,
-    authentic,
-    is_resource_path,
-    legal_http_verb,
-    legal_resource,
-    legal_segment,
-    legal_text,
-    path_traits,
-    resource_traits,
-    verb_traits,
-)
+from apflint.proofs.request_space import Point
 from apflint.record import NamedTuple
 from apflint.requests.http import parse_http
 from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB
 from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from apflint.proofs.parts import World
-    from apflint.requests.request import Request
+    from apflint.evaluate.requestinfo import RequestInfo
 
-NAME = "example"
-"""The name of the object that a witness is about, where it needs one."""
-
-
-class Origin(NamedTuple):
-    """Where a request comes from: the arguments of `explain` before user and groups, and the request they mean."""
-
-    words: tuple[str, ...]
-    info: RequestInfo
+OBJECT_NAME = "example"
+"""Name of the object in requests for one object."""
 
 
-def digest(point: Point) -> RequestDigest:
-    """What is matched against FlowSchemas, in the least that it takes: no name, no path of a resource."""
+class Witness(NamedTuple):
+    """A request that proves a claim: the classifier confirms it."""
+
+    digest: RequestDigest
+    words: tuple[str, ...] | None
+    """Arguments of `apflint explain`: `("list", "pods", "-n", "dev", "--as", "alice")`.
+
+    None if the groups are not those that authentication gives, which happens only in the world `any`: the command line adds
+    what authentication adds. `record` can express these.
+    """
+    record: Mapping[str, object]
+    """The request as a line of a file for `apflint explain --requests`, which takes groups as they are."""
+
+    @property
+    def command(self) -> str:
+        """The request as a command, `apflint explain list pods -n dev --as alice`, or as a record if no words express it."""
+        import shlex
+
+        return f"apflint explain {shlex.join(self.words)}" if self.words is not None else f"{self.record}"
+
+    @property
+    def point(self) -> Point:
+        """What FlowSchemas look at in the request."""
+        info, user = self.digest
+        if not info.is_resource_request:
+            return Point(user.name, user.groups, False, info.verb, path=info.path)
+        resource = rs_join(info.resource, info.subresource)
+        return Point(user.name, user.groups, True, info.verb, info.api_group, resource, info.namespace)
+
+
+def make_witness(point: Point) -> Witness:
+    """Return the witness for a request; its words and its record stand for exactly this point."""
+    words, info = next((words, info) for words, info in _spell(point) if _is_same(info, point))
     user = UserInfo(point.user, point.groups)
-    if not point.is_resource:
-        return RequestDigest(RequestInfo(False, point.verb, "", "", "", "", "", "", "", point.path), user)
-    resource, _, subresource = point.resource.partition("/")
-    return RequestDigest(
-        RequestInfo(True, point.verb, "", point.api_group, "", point.namespace, resource, subresource, "", ""), user
-    )
-
-
-def as_point(found: Witness) -> Point:
-    """What FlowSchemas look at in the request that is shown."""
-    info, user = found.digest
-    if not info.is_resource_request:
-        return Point(user.name, user.groups, False, info.verb, path=info.path)
-    resource = rs_join(info.resource, info.subresource)
-    return Point(user.name, user.groups, True, info.verb, info.api_group, resource, info.namespace)
-
-
-def possible(point: Point, world: World) -> bool:
-    """Whether there is such a request in this world, and API Priority and Fairness classifies it."""
-    if world == "authenticated" and not authentic(point.user, point.groups):
-        return False
-    if not point.is_resource:
-        return (
-            point.path.startswith("/")
-            and not is_resource_path(point.path)
-            and legal_text(point.path)
-            and legal_http_verb(point.verb)
-            and (point.verb == "watch" or not path_traits(point.path).watch_only)
-        )
-    traits, verb = resource_traits(point.resource), verb_traits(point.verb)
-    return (
-        point.verb in VERBS
-        and legal_segment(point.api_group)
-        and legal_resource(point.resource)
-        and legal_segment(point.namespace)
-        and (verb.watch_only or not traits.watch_only)
-        and not (traits.no_namespace and point.namespace)
-        and not (traits.no_collection and verb.no_collection)
-    )
-
-
-def witness(point: Point) -> Witness:
-    """The request in the words of `explain`, and as a line of a requests file. The words give back the very same point."""
-    origin = next(each for each in _origins(point) if _same(each.info, point))
-    user = UserInfo(point.user, point.groups)
-    extra = _extra_groups(point)
-    words = None
-    if extra is not None:
-        user = UserInfo(point.user, complete_groups(point.user, extra)[0])
-        words = (*origin.words, *_option("--as", point.user))
-        for group in extra:
-            words += _option("--as-group", group)
-    method, path = _http(point)
-    record: dict[str, object] = {"user": user.name, "groups": list(user.groups), "method": method, "path": path}
+    more_groups = _find_named_groups(point)
+    command = None
+    if more_groups is not None:
+        user = UserInfo(point.user, complete_groups(point.user, more_groups)[0])
+        command = (*words, *_option("--as", point.user))
+        for group in more_groups:
+            command += _option("--as-group", group)
+    method, url = _http(point)
+    record: dict[str, object] = {"user": user.name, "groups": list(user.groups), "method": method, "path": url}
     if AUTHENTICATED not in user.groups and UNAUTHENTICATED not in user.groups:
         record[EXACT_GROUPS] = True
-    return Witness(RequestDigest(origin.info, user), words, record)
+    return Witness(RequestDigest(info, user), command, record)
 
 
-def _extra_groups(point: Point) -> tuple[str, ...] | None:
-    """The groups to name so that with those that authentication adds there are all; None if it adds one too many."""
-    wanted = set(point.groups)
-    for left_out in (set(complete_groups(point.user, ())[0]), set(complete_groups(point.user, ("",))[0]), set()):
-        extra = tuple(group for group in point.groups if group not in left_out)
-        if set(complete_groups(point.user, extra)[0]) == wanted:
-            return extra
+def _find_named_groups(point: Point) -> tuple[str, ...] | None:
+    """Return the groups to name so that authentication adds the others, or None if it would add too many."""
+    groups = set(point.groups)
+    for added in (set(complete_groups(point.user, ())[0]), set(complete_groups(point.user, ("",))[0]), set()):
+        named = tuple(group for group in point.groups if group not in added)
+        if set(complete_groups(point.user, named)[0]) == groups:
+            return named
     return None
 
 
-def _origins(point: Point) -> Iterator[Origin]:
-    """Ways to ask for it, the plainest first; the last is method and path, by which everything can be asked for."""
+def _spell(point: Point) -> Iterator[tuple[tuple[str, ...], RequestInfo]]:
+    """Yield arguments for the request, the shortest first, and the requests that they stand for.
+
+    The last are method and path, which can express every request.
+    """
     words = _resource_words(point) if point.is_resource else _path_words(point)
     if words is not None:
         try:
             namespace = point.namespace if "-n" in words else None
             plain = words if namespace is None else words[: words.index("-n")]
-            request: Request = parse_words(plain, user=ANONYMOUS, namespace=namespace)
-            yield Origin(words, request.info)
+            yield words, parse_words(plain, user=ANONYMOUS, namespace=namespace).info
         except UserError:
             pass
-    method, path = _http(point)
-    yield Origin(("--method", method, "--path", path), parse_http(method, path, user=ANONYMOUS).info)
+    method, url = _http(point)
+    yield ("--method", method, "--path", url), parse_http(method, url, user=ANONYMOUS).info
 
 
 def _resource_words(point: Point) -> tuple[str, ...] | None:
@@ -137,15 +103,12 @@ def _resource_words(point: Point) -> tuple[str, ...] | None:
     if not point.verb or not resource or "." in resource or resource.startswith("-"):
         return None
     known = find_resources(resource)
-    if known and (known[0].name, known[0].group) == (resource, point.api_group):
-        what = resource
-    else:
-        what = f"{resource}.{point.api_group}"
-    own = resource == "namespaces" and not point.api_group and point.namespace
-    words = [point.verb, f"{what}{slash}{subresource}"]
+    is_default = known and (known[0].name, known[0].group) == (resource, point.api_group)
+    is_namespace = resource == "namespaces" and not point.api_group and point.namespace
+    words = [point.verb, f"{resource if is_default else f'{resource}.{point.api_group}'}{slash}{subresource}"]
     if subresource or point.verb not in (*COLLECTION_VERBS, "create"):
-        words.append(point.namespace if own else NAME)
-    if point.namespace and not own:
+        words.append(point.namespace if is_namespace else OBJECT_NAME)
+    if point.namespace and not is_namespace:
         if point.namespace.startswith("-"):
             return None
         words += ["-n", point.namespace]
@@ -153,60 +116,57 @@ def _resource_words(point: Point) -> tuple[str, ...] | None:
 
 
 def _path_words(point: Point) -> tuple[str, ...] | None:
-    return None if point.verb.startswith("-") else (point.verb, _quoted(point.path))
+    return None if point.verb.startswith("-") else (point.verb, _quote(point.path))
 
 
-def _same(info: RequestInfo, point: Point) -> bool:
+def _is_same(info: RequestInfo, point: Point) -> bool:
     if info.is_resource_request != point.is_resource or info.verb != point.verb:
         return False
     if not point.is_resource:
         return info.path == point.path
-    return (info.api_group, rs_join(info.resource, info.subresource), info.namespace) == (
-        point.api_group,
-        point.resource,
-        point.namespace,
-    )
+    resource = rs_join(info.resource, info.subresource)
+    return (info.api_group, resource, info.namespace) == (point.api_group, point.resource, point.namespace)
 
 
 def _http(point: Point) -> tuple[str, str]:
-    """Method and URL of the request."""
+    """Return method and URL of the request."""
     if not point.is_resource:
-        return point.verb.upper(), _quoted(point.path)
+        return point.verb.upper(), _quote(point.path)
     resource, _, subresource = point.resource.partition("/")
     known = get_resource(resource, point.api_group)
     version = known.version if known else "v1"
-    folder = f"/apis/{_quoted(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
-    collection = point.verb in COLLECTION_VERBS
-    # With a subresource, or without the name of a resource, a watch is only told by the old prefix.
+    base = f"/apis/{_quote(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
+    is_collection = point.verb in COLLECTION_VERBS
+    # With a subresource, or without the name of a resource, only the deprecated prefix makes a watch.
     if point.verb == "watch" and (subresource or not resource):
-        folder += "/watch"
-    own = resource == "namespaces" and not point.api_group
-    whole = (
-        own
+        base += "/watch"
+    is_namespace = (
+        resource == "namespaces"
+        and not point.api_group
         and point.namespace
-        and not collection
+        and not is_collection
         and point.verb != "create"
         and subresource in ("", "status", "finalize")
     )
-    if point.namespace and not whole:
-        folder += f"/namespaces/{_quoted(point.namespace)}"
+    if point.namespace and not is_namespace:
+        base += f"/namespaces/{_quote(point.namespace)}"
     elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
-        # A first segment of this name would be taken for something else.
-        folder += "/namespaces/"
-    parts = [resource]
+        # As the first segment, these names have another meaning.
+        base += "/namespaces/"
+    segments = [resource]
     if subresource:
-        parts += ["" if point.verb in ("list", "deletecollection") else NAME, subresource]
-    elif not resource or not (collection or point.verb == "create"):
-        parts.append(point.namespace if whole else NAME)
-    if whole and subresource:
-        parts[1] = point.namespace
-    query = "?watch=true" if point.verb == "watch" and "/watch" not in folder else ""
-    path = "/".join((folder, *(_quoted(part) for part in parts)))
+        segments += ["" if point.verb in ("list", "deletecollection") else OBJECT_NAME, subresource]
+    elif not resource or not (is_collection or point.verb == "create"):
+        segments.append(point.namespace if is_namespace else OBJECT_NAME)
+    if is_namespace and subresource:
+        segments[1] = point.namespace
+    query = "?watch=true" if point.verb == "watch" and "/watch" not in base else ""
+    path = "/".join((base, *map(_quote, segments)))
     return METHOD_OF_VERB.get(point.verb, "OPTIONS"), path + query
 
 
-def _quoted(text: str) -> str:
-    from urllib.parse import quote  # 1.5 ms, and hardly any request needs it
+def _quote(text: str) -> str:
+    from urllib.parse import quote  # 1.5 ms that hardly any request needs
 
     return quote(text, safe="/:@!$&'()*+,;=~")
 

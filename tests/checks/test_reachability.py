@@ -27,7 +27,7 @@ from support.explanations import explain
 from apflint.budgets import MAX_EXPLAINED_SHADOWS
 from apflint.checks.reachability import MAX_NAMED
 from apflint.engine import Options, check
-from apflint.proofs import destinations
+from apflint.proofs import one_configuration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,7 +196,7 @@ def test_other_flow_schemas_keep_their_findings() -> None:
 
 
 def test_flow_schemas_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(destinations, "MAX_REACHABILITY_WORK", 50)
+    monkeypatch.setattr(one_configuration, "MAX_REACHABILITY_WORK", 50)
     found = findings(FIRST, *shadowed(5), only="APF501")
     proven = [each for each in found if each.message.startswith("unreachable FlowSchema")]
     (other,) = (each for each in found if each not in proven)

@@ -10,7 +10,7 @@ import pytest
 from apflint.evaluate.match import matches_policy_rule
 from apflint.policy.expectation import Property
 from apflint.policy.running import Runner, rules_of_properties, split_into_batches
-from apflint.proofs.vocabulary import vocabulary
+from apflint.proofs.vocabulary import build_vocabulary
 from apflint.releases import NEWEST
 from policy.test_running import CONFIGURATION, OURS, built, outcome, replayed, schema, suite
 
@@ -98,7 +98,7 @@ def test_formulas_do_not_grow_with_the_suite() -> None:
     def largest(many: int) -> int:
         found = suite({"tests": users(many)})
         return max(
-            len(vocabulary(rules_of_properties(batch), "authenticated").users)
+            len(build_vocabulary(rules_of_properties(batch), "authenticated").users)
             for batch in split_into_batches(found, CONFIGURATION)
         )
 

@@ -22,7 +22,7 @@ from apflint.location import field_path
 from apflint.policy.expectation import Property, Suite
 from apflint.policy.parser import parse_suite
 from apflint.policy.running import Runner
-from apflint.proofs.request_space import authentic
+from apflint.proofs.request_space import has_authentic_groups
 from apflint.releases import parse_release
 from apflint.requests.command_line import parse_command_line
 from apflint.workspace import build_workspace
@@ -302,7 +302,7 @@ def _world() -> list[RequestDigest]:
     several = itertools.chain.from_iterable(itertools.combinations(GROUPS[:5], size) for size in range(3))
     users = [(user, complete_groups(user, groups)[0]) for user, groups in itertools.product(USERS, tuple(several))]
     for user, groups in users:
-        if not authentic(user, groups):
+        if not has_authentic_groups(user, groups):
             continue
         for method, url in itertools.product(("GET", "POST", "DELETE"), URLS):
             info = parse_request_info(method, url)

@@ -5,31 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import FLOW_SCHEMAS, group, objects, user
+from evaluate.configurations import FLOW_SCHEMAS, account, group, objects, user
+from evaluate.configurations import schema as requests
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.evaluate.match import matches_flow_schema
-from apflint.proofs.candidates import CORNERS, Fresh, fresh, guesses
-from apflint.proofs.request_space import HTTP_VERBS
-from apflint.proofs.vocabulary import (
-    ACCOUNTS,
-    API_GROUPS,
-    NAMESPACES,
-    RESOURCES,
-    SEGMENTS,
-    USERS,
-    unmentioned,
-)
-from apflint.proofs.witness import digest, possible
+from apflint.proofs import candidates
+from apflint.proofs.candidates import Unmentioned, make_candidates, make_common_candidates
+from apflint.proofs.request_space import HTTP_VERBS, is_possible, make_digest
+from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, RESOURCES, SEGMENTS, USERS, first_unmentioned
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema
-    from apflint.proofs.encoding import Point
-    from apflint.proofs.parts import World
+    from apflint.proofs.request_space import Point, World
 
 WORLDS: tuple[World, ...] = ("authenticated", "any")
-FRESH = Fresh("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")
+FRESH = Unmentioned("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")
 READ = {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods", "jobs"], "namespaces": ["a", "b"]}
 ANY = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 
@@ -41,8 +33,8 @@ def schema(*subjects: dict[str, Any], resources: tuple[Any, ...] = (), paths: tu
     return made
 
 
-def guessed(made: FlowSchema, corner: int = 0) -> list[Point]:
-    return list(guesses(made, FRESH, "any", corner))
+def guessed(made: FlowSchema, end: int = 0) -> list[Point]:
+    return list(make_candidates(made.spec.rules, FRESH, "any", ends=(end,)))
 
 
 def asked(point: Point) -> tuple[str, ...]:
@@ -53,20 +45,20 @@ def asked(point: Point) -> tuple[str, ...]:
     )
 
 
-@given(FLOW_SCHEMAS, st.sampled_from(WORLDS), st.sampled_from(CORNERS), st.integers(0, 3))
+@given(FLOW_SCHEMAS, st.sampled_from(WORLDS), st.integers(0, 3))
 def test_every_guess_is_a_request_that_its_flow_schema_takes(
-    values: list[dict[str, Any]], world: World, corner: int, turn: int
+    values: list[dict[str, Any]], world: World, offset: int
 ) -> None:
     found = objects(values).flow_schemas
-    unheard = fresh([rule for each in found for rule in each.spec.rules])
+    unheard = Unmentioned.by([rule for each in found for rule in each.spec.rules])
     for each in found:
-        for point in guesses(each, unheard, world, corner, turn):
-            assert matches_flow_schema(digest(point), each.spec)
-            assert possible(point, world)
+        for point in make_candidates(each.spec.rules, unheard, world, offset=offset):
+            assert matches_flow_schema(make_digest(point), each.spec)
+            assert is_possible(point, world)
 
 
 def test_what_is_fresh_is_an_ordinary_word_or_one_that_is_made() -> None:
-    def ordinary(*paths: str) -> Fresh:
+    def ordinary(*paths: str) -> Unmentioned:
         account = {"kind": "ServiceAccount", "serviceAccount": {"namespace": NAMESPACES[0], "name": ACCOUNTS[0]}}
         rule = {
             "verbs": ["*"],
@@ -76,7 +68,7 @@ def test_what_is_fresh_is_an_ordinary_word_or_one_that_is_made() -> None:
         }
         urls = {"verbs": [HTTP_VERBS[0]], "nonResourceURLs": [*paths]}
         made = schema(user(USERS[0]), account, resources=(rule,), paths=(urls,))
-        return fresh(made.spec.rules)
+        return Unmentioned.by(made.spec.rules)
 
     seconds = (USERS[1], ACCOUNTS[1], API_GROUPS[1], RESOURCES[1], NAMESPACES[2], HTTP_VERBS[1], f"/{SEGMENTS[1]}")
     assert ordinary(f"/{SEGMENTS[0]}") == seconds
@@ -88,8 +80,8 @@ def test_what_is_fresh_is_an_ordinary_word_or_one_that_is_made() -> None:
     urls = {"verbs": [*HTTP_VERBS], "nonResourceURLs": [f"/{name}" for name in SEGMENTS]}
     made = schema(*map(user, USERS), *accounts, resources=(rule,), paths=(urls,))
     words = ("user-1", "app-2", "1.example.com", "widgets1", "team-1", "x-method1", "/other1")
-    assert fresh(made.spec.rules) == words
-    assert fresh(()) == (
+    assert Unmentioned.by(made.spec.rules) == words
+    assert Unmentioned.by(()) == (
         USERS[0],
         ACCOUNTS[0],
         API_GROUPS[0],
@@ -101,8 +93,8 @@ def test_what_is_fresh_is_an_ordinary_word_or_one_that_is_made() -> None:
 
 
 def test_a_fresh_name_is_made_where_the_ordinary_ones_are_taken() -> None:
-    assert unmentioned(("a", "b"), {"a"}, "x-{}") == "b"
-    assert unmentioned(("a", "b"), {"a", "b", "x-1", "x-2"}, "x-{}") == "x-3"
+    assert first_unmentioned(("a", "b"), {"a"}, "x-{}") == "b"
+    assert first_unmentioned(("a", "b"), {"a", "b", "x-1", "x-2"}, "x-{}") == "x-3"
 
 
 def test_each_entry_of_each_list_has_a_guess() -> None:
@@ -113,7 +105,7 @@ def test_each_entry_of_each_list_has_a_guess() -> None:
         ("bob", ("put", "/a/")),
         ("carol", ("get", "", "pods", "a")),
     ]
-    assert [(each.user, asked(each)) for each in guessed(made, 1)] == [
+    assert [(each.user, asked(each)) for each in guessed(made, -1)] == [
         ("alice", ("list", "apps", "jobs", "b")),
         ("bob", ("post", "/b")),
         ("carol", ("list", "apps", "jobs", "b")),
@@ -124,14 +116,20 @@ def test_each_entry_of_each_list_has_a_guess() -> None:
         ("alice", ("list", "example.com", "widgets", "team-a")),
         ("alice", ("get", "/other")),
     ]
-    assert asked(guessed(one, 1)[1]) == ("list", "example.com", "widgets", "")  # of the whole cluster
+    assert asked(guessed(one, -1)[1]) == ("list", "example.com", "widgets", "")  # of the whole cluster
 
 
 def test_with_each_turn_a_subject_asks_for_something_else() -> None:
     paths = ({"verbs": ["put"], "nonResourceURLs": ["/b"]}, {"verbs": ["get"], "nonResourceURLs": ["/c"]})
     made = schema(user("alice"), user("bob"), resources=(READ,), paths=paths)
     pods, put, get = ("get", "", "pods", "a"), ("put", "/b"), ("get", "/c")
-    turns = [[(each.user, asked(each)) for each in guesses(made, FRESH, "authenticated", 0, turn)] for turn in range(4)]
+    turns = [
+        [
+            (each.user, asked(each))
+            for each in make_candidates(made.spec.rules, FRESH, "authenticated", ends=(0,), offset=turn)
+        ]
+        for turn in range(4)
+    ]
     assert turns == [
         [("alice", pods), ("bob", put), ("bob", get)],
         [("alice", put), ("bob", get), ("bob", pods)],
@@ -181,5 +179,56 @@ def test_who_is_guessed(subject: dict[str, Any], name: str, groups: tuple[str, .
     (point,) = guessed(schema(subject, resources=(READ,)))
     wanted = ("system:unauthenticated",) if groups is None else (*groups, "system:authenticated")
     assert (point.user, point.groups) == (name, wanted)
-    (same,) = guesses(schema(subject, resources=(READ,)), FRESH, "authenticated", 0)
+    (same,) = make_candidates(schema(subject, resources=(READ,)).spec.rules, FRESH, "authenticated", ends=(0,))
     assert same == point
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (requests(group("dev")), requests(group("ops"))),
+        (requests(group("dev")), requests(user("alice"))),
+        (requests(group("dev"), path=True), requests(group("ops"), path=True, nonResourceURLs=["/x/*"])),
+        (requests(group("system:serviceaccounts")), requests(account("ops", "*"))),
+        (requests(group("dev"), verbs=["get", "list"]), requests(group("ops"), verbs=["list", "watch"])),
+        (requests(user("*"), resources=["pods", "jobs"]), requests(group("ops"), resources=["nodes", "jobs"])),
+    ],
+)
+def test_who_is_both_is_guessed(one: Any, other: Any) -> None:
+    for both in ((one, other), (other, one)):
+        point = next(
+            each
+            for each in make_common_candidates(both[0].spec.rules, both[1].spec.rules, FRESH, "authenticated")
+            if all(matches_flow_schema(make_digest(each), schema.spec) for schema in both)
+        )
+        assert point
+
+
+def test_nobody_is_both() -> None:
+    assert not [
+        *make_common_candidates(
+            requests(group("a"), verbs=["get"]).spec.rules,
+            requests(group("b"), verbs=["list"]).spec.rules,
+            FRESH,
+            "any",
+        )
+    ]
+    assert not [
+        *make_common_candidates(
+            requests(group("a")).spec.rules, requests(group("b"), path=True).spec.rules, FRESH, "any"
+        )
+    ]
+
+
+def test_few_are_guessed_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+
+    def nothing(*rules: object) -> tuple[()]:
+        tried.append(rules)
+        return ()
+
+    monkeypatch.setattr(candidates, "_common_rules", nothing)
+    one, other = requests(group("a"), verbs=["get"]), requests(group("b"), verbs=["list"])
+    large, larger = (each._replace(spec=each.spec._replace(rules=each.spec.rules * 500)) for each in (one, other))
+    assert not [*make_common_candidates(large.spec.rules, larger.spec.rules, FRESH, "authenticated")]
+    assert 1 < len(tried) < 500

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 import pytest
 from evaluate.configurations import DIGESTS, FLOW_SCHEMAS, account, group, objects, schema, user
@@ -14,32 +12,32 @@ from hypothesis import strategies as st
 from apflint.errors import UserError
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.model import ResourcePolicyRule
-from apflint.proofs import overlap
-from apflint.proofs.encoding import Point
 from apflint.proofs.overlap import may_overlap
 from apflint.proofs.request_space import (
+    Point,
     Traits,
-    authentic,
-    authentic_user,
     forced_groups,
-    free_group,
+    has_authentic_groups,
+    is_authentic_user,
+    is_free_group,
+    is_ordinary_user,
+    is_possible,
     is_resource_path,
-    legal_http_verb,
-    legal_resource,
-    legal_segment,
-    legal_text,
+    is_valid_http_verb,
+    is_valid_resource,
+    is_valid_segment,
+    is_valid_text,
     path_traits,
     resource_traits,
-    user_kind,
     usual_groups,
     verb_traits,
 )
-from apflint.proofs.witness import possible
 
 if TYPE_CHECKING:
-    from apflint.proofs.parts import World
+    from apflint.model import FlowSchema
+    from apflint.proofs.request_space import World
 
+ANYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"
 
@@ -60,8 +58,8 @@ RUNNER = "system:serviceaccount:ci:runner"
     ],
 )
 def test_users(user: str, kind: str, real: bool, forced: tuple[str, ...]) -> None:
-    assert (user_kind(user), authentic_user(user), forced_groups(user)) == (kind, real, forced)
-    assert authentic(user, forced) is real
+    assert (is_ordinary_user(user), is_authentic_user(user), forced_groups(user)) == (kind == "ordinary", real, forced)
+    assert has_authentic_groups(user, forced) is real
     assert usual_groups(user) == (("system:nodes", *forced) if user.startswith("system:node:") else forced)
 
 
@@ -84,13 +82,13 @@ def test_users(user: str, kind: str, real: bool, forced: tuple[str, ...]) -> Non
     ],
 )
 def test_groups_that_authentication_gives(user: str, groups: tuple[str, ...], there_is: bool) -> None:
-    assert authentic(user, groups) is there_is
+    assert has_authentic_groups(user, groups) is there_is
 
 
 def test_groups_that_ordinary_users_may_have() -> None:
     ruled = (AUTHENTICATED, "system:unauthenticated", ACCOUNTS, f"{ACCOUNTS}:ci")
-    assert not any(map(free_group, ruled))
-    assert all(map(free_group, ("dev", "system:masters", "system:nodes", f"{ACCOUNTS}x")))
+    assert not any(map(is_free_group, ruled))
+    assert all(map(is_free_group, ("dev", "system:masters", "system:nodes", f"{ACCOUNTS}x")))
 
 
 # What is asked for
@@ -141,14 +139,14 @@ def test_traits() -> None:
 
 
 def test_what_a_url_can_carry() -> None:
-    assert all(map(legal_text, ("", "a b", "é", "\ud7ff", "\ue000")))
-    assert not any(map(legal_text, ("\ud800", "\udfff", "a\udc00b")))
-    assert all(map(legal_segment, ("", "apps", "X", "a.b")))
-    assert not any(map(legal_segment, ("a/b", "/", "\ud800")))
-    assert all(map(legal_resource, ("", "pods", "pods/log", "/log", "X/X")))
-    assert not any(map(legal_resource, ("pods/", "pods/log/x", "a/b/", "pods\ud800")))
-    assert all(map(legal_http_verb, ("get", "m-search", "x!")))
-    assert not any(map(legal_http_verb, ("", "GET", "a b", "proxy", "é")))
+    assert all(map(is_valid_text, ("", "a b", "é", "\ud7ff", "\ue000")))
+    assert not any(map(is_valid_text, ("\ud800", "\udfff", "a\udc00b")))
+    assert all(map(is_valid_segment, ("", "apps", "X", "a.b")))
+    assert not any(map(is_valid_segment, ("a/b", "/", "\ud800")))
+    assert all(map(is_valid_resource, ("", "pods", "pods/log", "/log", "X/X")))
+    assert not any(map(is_valid_resource, ("pods/", "pods/log/x", "a/b/", "pods\ud800")))
+    assert all(map(is_valid_http_verb, ("get", "m-search", "x!")))
+    assert not any(map(is_valid_http_verb, ("", "GET", "a b", "proxy", "é")))
 
 
 @pytest.mark.parametrize(
@@ -176,8 +174,8 @@ def test_what_a_url_can_carry() -> None:
     ],
 )
 def test_requests_that_there_are(point: Point, there_is: bool) -> None:
-    assert possible(point, "authenticated") is there_is
-    assert possible(point._replace(groups=()), "any") is (there_is or not point.groups)
+    assert is_possible(point, "authenticated") is there_is
+    assert is_possible(point._replace(groups=()), "any") is (there_is or not point.groups)
 
 
 # What two FlowSchemas can have in common
@@ -187,7 +185,7 @@ def test_requests_that_there_are(point: Point, there_is: bool) -> None:
 def test_what_takes_one_request_may_overlap(
     some: list[dict[str, Any]], others: list[dict[str, Any]], asked: RequestDigest
 ) -> None:
-    user, real = asked.user, authentic(asked.user.name, asked.user.groups)
+    user, real = asked.user, has_authentic_groups(asked.user.name, asked.user.groups)
     everybody = schema(group("*"))
     for a in (*objects(some).flow_schemas, everybody):
         for b in objects(others).flow_schemas:
@@ -196,52 +194,17 @@ def test_what_takes_one_request_may_overlap(
                 assert may_overlap(a, b, "authenticated") or not real, user
 
 
-@given(FLOW_SCHEMAS, FLOW_SCHEMAS)
-def test_many_are_compared_as_few_are(some: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
-    """Entries exactly so; of subjects that are no single users it is said that they may meet."""
-    for a in objects(some).flow_schemas:
-        for b in objects(others).flow_schemas:
-            for one, other in product(a.spec.rules, b.spec.rules):
-                entries, subjects = (one.resource_rules, other.resource_rules), (one.subjects, other.subjects)
-                meet, who = (
-                    overlap._any_resource_rules_meet(*entries),
-                    overlap._anyone_meets(*subjects, "authenticated"),
-                )
-                with patch.object(overlap, "_PAIRS", 0):
-                    assert overlap._any_resource_rules_meet(*entries) is meet
-                    assert overlap._anyone_meets(*subjects, "authenticated") >= who
-                    if {each.kind for each in (*one.subjects, *other.subjects)} == {"User"}:
-                        assert overlap._anyone_meets(*subjects, "authenticated") is who
+def test_large_rules_may_overlap_unless_their_users_are_known() -> None:
+    def large(*subjects: dict[str, Any]) -> FlowSchema:
+        rules = [{"subjects": subjects, "resourceRules": [ANYTHING]}]
+        spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": rules}
+        return objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas[0]
 
-
-def entry(resource: str, namespace: str = "") -> ResourcePolicyRule:
-    return ResourcePolicyRule(("get",), ("",), (resource,), not namespace, (namespace,) if namespace else ())
-
-
-@pytest.mark.parametrize(
-    ("more", "others", "meet"),
-    [
-        ([], [], False),
-        ([entry("pods", "a")], [entry("pods", "b")], False),
-        ([entry("pods", "a")], [entry("pods", "a")], True),
-        ([entry("pods", "a")], [entry("*", "a")], True),
-        ([entry("*", "a")], [entry("pods", "a")], True),
-        ([entry("*", "a")], [entry("*", "b")], False),
-        ([entry("pods", "a")], [entry("pods", "*")], True),
-        ([entry("nodes")], [entry("nodes")], True),
-        ([entry("nodes")], [entry("nodes", "*")], False),
-    ],
-)
-@pytest.mark.parametrize("by", ["resources", "namespaces"])
-def test_what_meets_among_many(
-    by: str, more: list[ResourcePolicyRule], others: list[ResourcePolicyRule], meet: bool
-) -> None:
-    """Thirty entries of both sides differ by one attribute, which is the one that they are looked up by."""
-    names = [(f"r{i}", "x") if by == "resources" else ("r", f"n{i}") for i in range(60)]
-    many = [entry(*name) for name in names]
-    a, b = [*many[:30], *more], [*others, *many[30:]]
-    assert overlap._any_resource_rules_meet(a, b) is meet
-    assert overlap._any_resource_rules_meet(b, a) is meet
+    names = [f"user-{number}" for number in range(60)]
+    many = large(*map(user, names[:30]))
+    assert not may_overlap(many, large(*map(user, names[30:])), "any")
+    assert may_overlap(many, large(*map(user, names[29:])), "any")
+    assert may_overlap(many, large(*map(group, names[30:])), "any")
 
 
 @pytest.mark.parametrize(

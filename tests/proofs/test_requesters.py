@@ -13,27 +13,28 @@ from hypothesis import strategies as st
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_flow_schema, matches_policy_rule
-from apflint.proofs.conditions import Conditions
-from apflint.proofs.pair import Comparison
-from apflint.proofs.request_space import usual_groups
-from apflint.proofs.requesters import (
+from apflint.proofs.one_configuration import Analysis
+from apflint.proofs.request_space import (
     ANYBODY,
     ORDINARY,
     PREFERRED,
     REALISTIC,
     SYSTEM,
     SYSTEM_USERS,
+    Requesters,
     rank,
-    system_user,
+    usual_groups,
 )
+from apflint.proofs.two_configurations import Comparison
 
-from .test_single import SWAPPED, overlap, place, replays, requests, who
+from .test_one_configuration import SWAPPED, overlap, place, replays, requests, who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.model import FlowSchema
-    from apflint.proofs.parts import Move, Witness
+    from apflint.proofs.two_configurations import Move
+    from apflint.proofs.witness import Witness
 
 NODES = "system:nodes"
 AUTHENTICATED = "system:authenticated"
@@ -57,8 +58,8 @@ SOME_SYSTEM_USERS = tuple(user for user in SYSTEM_USERS if user != "system:kube-
 )
 def test_the_first_set_that_includes_a_user(user: str, groups: tuple[str, ...], requesters: Any) -> None:
     assert PREFERRED[rank(PREFERRED, user, groups)] is requesters
-    assert system_user(user).includes(user, groups) == (requesters is SYSTEM)
-    assert not system_user("system:other").includes(user, groups)
+    assert Requesters("system", user).include(user, groups) == (requesters is SYSTEM)
+    assert not Requesters("system", "system:other").include(user, groups)
 
 
 def by_rank(config: Configuration, *more: Any) -> Iterator[tuple[int, RequestDigest]]:
@@ -105,12 +106,12 @@ def test_moves_are_shown_by_ordinary_users_first(old: list[dict[str, Any]], new:
         there = place(classify(before, asked)), place(classify(after, asked))
         if there[0] != there[1]:
             best.setdefault(there, at)
-    assert ranks(Comparison(before, after).moved()) == best
+    assert ranks(Comparison(before, after).find_moves()) == best
     realistic = {pair: at for pair, at in best.items() if at < len(REALISTIC)}
-    assert ranks(Comparison(before, after, among=REALISTIC).moved()) == realistic
+    assert ranks(Comparison(before, after, among=REALISTIC).find_moves()) == realistic
     for schema, other in itertools.product(before.order[:4], after.order[:4]):
         if place_of(schema) != place_of(other):
-            found = Comparison(after, before).captures(other, schema)
+            found = Comparison(after, before).find_passage(other, schema)
             assert rank_of(found) == best.get((place_of(schema), place_of(other)))
 
 
@@ -133,14 +134,14 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
     ):
         there = place(classify(before, asked)), place(classify(after, asked))
         expected |= {there} if there[0] != there[1] else set()
-    among = tuple(map(system_user, names))
-    moves = list(Comparison(before, after, among=among).moved())
+    among = tuple(Requesters("system", name) for name in names)
+    moves = list(Comparison(before, after, among=among).find_moves())
     assert {(place_of(move.from_schema), place_of(move.to_schema)) for move in moves} == expected
     for move in moves:
         user = move.witness.digest.user
         assert user.name in names
         assert {*user.groups} == {*usual_groups(user.name)}
-        assert Comparison(after, before, among=among).captures(move.to_schema, move.from_schema) is not None
+        assert Comparison(after, before, among=among).find_passage(move.to_schema, move.from_schema) is not None
 
 
 @settings(max_examples=30, deadline=None)
@@ -154,6 +155,6 @@ def test_conditions_are_refuted_by_ordinary_users_first(
         for at, asked in by_rank(config, condition):
             if matches_policy_rule(asked, condition):
                 best.setdefault(classify(config, asked).flow_schema.name, at)
-        answers = Conditions(config, (condition,), "authenticated")
+        answers = Analysis(config, "authenticated", (condition,))
         for schema in config.order:
-            assert rank_of(answers.found(condition, (schema,))) == best.get(schema.name)
+            assert rank_of(answers.find_request_in(condition, (schema,))) == best.get(schema.name)

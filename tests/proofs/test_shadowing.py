@@ -8,13 +8,13 @@ import pytest
 from evaluate.configurations import BUILT_IN, Objects, account, group, objects, schema, user
 
 from apflint.evaluate.configuration import build_configuration
-from apflint.proofs.parts import Part, World
-from apflint.proofs.single import Analysis
+from apflint.proofs.one_configuration import Analysis, Part
 
-from .test_single import WORLDS
+from .test_one_configuration import WORLDS
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema
+    from apflint.proofs.request_space import World
 
 EVERYBODY, ANYONE = user("*"), group("*")
 AUTHENTICATED, UNAUTHENTICATED = group("system:authenticated"), group("system:unauthenticated")
@@ -30,7 +30,7 @@ def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
     ]
     config = build_configuration(Objects(tuple(made)), BUILT_IN)
     assert [each.name for each in config.order[:3]] == ["exempt", "first", "second"]
-    return Analysis(config, world).reachable(config.order[2]) is None
+    return Analysis(config, world).find_request(config.order[2]) is None
 
 
 @pytest.mark.parametrize(
@@ -157,5 +157,5 @@ def test_a_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> N
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     (mine,) = (each for each in config.order if each.name == "x")
-    (found,) = Analysis(config, "any").shadows(Part(mine, 0, "subjects", 2))
+    (found,) = Analysis(config, "any").find_shadows(Part(mine, 0, "subjects", 2))
     assert found.entry == 0

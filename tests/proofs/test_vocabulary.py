@@ -1,4 +1,4 @@
-"""Which values stand for all requests, and how one of them is said: as ordinary as can be, in words and as a URL."""
+"""Which values stand for all requests, and how one of them is said: as minimize as can be, in words and as a URL."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from evaluate.configurations import account, group, schema, user
 
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
-from apflint.proofs.encoding import Encoding, Point
-from apflint.proofs.minimize import _in_scope, _things, _users, ordinary
-from apflint.proofs.request_space import HTTP_VERBS, authentic_user, usual_groups
-from apflint.proofs.requesters import SYSTEM_USERS
+from apflint.proofs.encoding import Encoding
+from apflint.proofs.minimize import _in_scope, _other_resources, _other_users, minimize
+from apflint.proofs.request_space import HTTP_VERBS, SYSTEM_USERS, Point, is_authentic_user, is_possible, usual_groups
+from apflint.proofs.request_space import make_digest as digest_of
 from apflint.proofs.vocabulary import (
     API_GROUPS,
     NAMESPACES,
@@ -20,15 +20,14 @@ from apflint.proofs.vocabulary import (
     SEGMENTS,
     USERS,
     _path_under,
-    unmentioned,
-    vocabulary,
+    build_vocabulary,
+    first_unmentioned,
 )
-from apflint.proofs.witness import _http, possible
-from apflint.proofs.witness import digest as digest_of
+from apflint.proofs.witness import _http
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
-    from apflint.proofs.parts import World
+    from apflint.proofs.request_space import World
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 RUNNER = "system:serviceaccount:ci:runner"
@@ -40,7 +39,7 @@ def rules(*schemas: FlowSchema) -> list[PolicyRulesWithSubjects]:
 
 def test_no_namespace_and_some_namespace_are_two_values() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
-    found = vocabulary(rules(schema(everybody)), "any").namespaces
+    found = build_vocabulary(rules(schema(everybody)), "any").namespaces
     assert found.values == ("", "default")
     assert sorted(found.covers.values()) == [(0, 1)]
 
@@ -63,53 +62,55 @@ def test_users_that_stand_for_all() -> None:
     fresh = [
         f"{prefix}{each}" for each in ("ci:default", "c{i}:builder", "ops:builder", "qa:default", "default:default")
     ]
-    found = vocabulary(made, "any")
+    found = build_vocabulary(made, "any")
     assert found.users == ("bob", *fresh, *named)
     assert found.groups == ("dev", f"{ACCOUNTS}:qa")
     assert found.by_prefix[f"{prefix}ci:"] == (1, 7)
     assert found.by_prefix["system:"] == (1, 2, 3, 4, 5, 7, 8, 9)
-    real = vocabulary(made, "authenticated").users
-    assert real == tuple(each for each in (*found.users, *SYSTEM_USERS) if authentic_user(each))
+    real = build_vocabulary(made, "authenticated").users
+    assert real == tuple(each for each in (*found.users, *SYSTEM_USERS) if is_authentic_user(each))
     assert f"{prefix}ci:" not in real
 
 
 def test_system_users_are_in_the_vocabulary_whether_or_not_rules_mention_them() -> None:
-    found = vocabulary(rules(schema(user("system:node:node-1")), schema(user("system:monitor"))), "authenticated").users
+    found = build_vocabulary(
+        rules(schema(user("system:node:node-1")), schema(user("system:monitor"))), "authenticated"
+    ).users
     assert {*SYSTEM_USERS, "system:monitor", "system:node:node-1", "system:node:node-2"} <= {*found}
     assert len(found) == len(set(found))
 
 
 def test_names_that_nobody_mentions() -> None:
-    assert unmentioned(("a", "b"), {"a"}, "x{}") == "b"
-    assert unmentioned(("a", "b"), {"a", "b"}, "x{}") == "x1"
-    assert unmentioned(("a",), {"a", "x1", "x2"}, "x{}") == "x3"
+    assert first_unmentioned(("a", "b"), {"a"}, "x{}") == "b"
+    assert first_unmentioned(("a", "b"), {"a", "b"}, "x{}") == "x1"
+    assert first_unmentioned(("a",), {"a", "x1", "x2"}, "x{}") == "x3"
 
 
 def test_where_all_ordinary_namespaces_have_accounts_another_is_made() -> None:
-    known = vocabulary(rules(*(schema(account(name, "x")) for name in (*NAMESPACES, "team-1"))), "authenticated")
+    known = build_vocabulary(rules(*(schema(account(name, "x")) for name in (*NAMESPACES, "team-1"))), "authenticated")
     assert any(each.startswith("system:serviceaccount:team-2:") for each in known.users)
 
 
 def test_where_all_ordinary_names_are_mentioned_others_are_made() -> None:
     odd = schema(group("*"), apiGroups=list(API_GROUPS), resources=list(RESOURCES), namespaces=list(NAMESPACES))
-    found = vocabulary(rules(odd), "any")
+    found = build_vocabulary(rules(odd), "any")
     assert found.api_groups.values[-1] == "1.example.com"
     assert found.resources.values[-1] == "widgets1"
     assert found.namespaces.values[1] == "team-1"
-    assert vocabulary(rules(*(schema(user(name)) for name in USERS)), "any").users[0] == "user-1"
+    assert build_vocabulary(rules(*(schema(user(name)) for name in USERS)), "any").users[0] == "user-1"
     paths = schema(group("*"), path=True, verbs=list(HTTP_VERBS), nonResourceURLs=[f"/{each}" for each in SEGMENTS])
-    other = vocabulary(rules(paths), "any")
+    other = build_vocabulary(rules(paths), "any")
     assert other.http_verbs.values[-1] == "x-method1"
     assert other.paths.values[-1] == "/other1"
 
 
 def test_verbs_stand_for_themselves_and_methods_for_one_that_nobody_names() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
-    found = vocabulary(rules(schema(everybody, verbs=["get", "gte"])), "any").verbs
+    found = build_vocabulary(rules(schema(everybody, verbs=["get", "gte"])), "any").verbs
     # A list (and a deletecollection) is of no single object, a watch may be long-running; all others are alike.
     assert found.values == ("list", "get", "create", "watch")
     assert [found.values[at] for at in found.covers["get", "gte"]] == ["get"]
-    methods = vocabulary(rules(schema(everybody, path=True, verbs=["get", "purge"])), "any").http_verbs
+    methods = build_vocabulary(rules(schema(everybody, path=True, verbs=["get", "purge"])), "any").http_verbs
     assert set(methods.values) == {"watch", "get", "post"}
     assert [methods.values[at] for at in methods.covers["get", "purge"]] == ["get"]
 
@@ -117,7 +118,7 @@ def test_verbs_stand_for_themselves_and_methods_for_one_that_nobody_names() -> N
 def test_resources_of_other_traits_are_other_values() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
     named = ["pods", "pods/exec", "pods/status", "status", ""]
-    found = vocabulary(rules(schema(everybody, resources=named)), "any").resources
+    found = build_vocabulary(rules(schema(everybody, resources=named)), "any").resources
     assert set(found.values) == {"pods", "pods/exec", "status", "", "configmaps"}
     assert len(found.covers[tuple(named)]) == 4
 
@@ -125,7 +126,7 @@ def test_resources_of_other_traits_are_other_values() -> None:
 def test_paths_of_resources_stand_for_no_path() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
     urls = ["/api/v1/pods"], ["/x"], ["relative"], ["/y", "/apis/apps/v1/deployments"]
-    found = vocabulary(rules(*(schema(everybody, path=True, nonResourceURLs=each) for each in urls)), "any").paths
+    found = build_vocabulary(rules(*(schema(everybody, path=True, nonResourceURLs=each) for each in urls)), "any").paths
     assert found.values == ("/x", "/y", "/metrics")
     assert sorted(found.covers.values()) == [(), (), (0,), (1,)]
 
@@ -203,7 +204,7 @@ def seen_as(method: str, url: str) -> tuple[str, str, str, str]:
 )
 def test_recognizable_users_are_tried_first(groups: tuple[str, ...], users: list[str]) -> None:
     point = Point("zz", groups, True, "get", "", "pods", "dev")
-    tried = list(_users(point, "authenticated"))
+    tried = list(_other_users(point, "authenticated"))
     assert list(dict.fromkeys(found.user for found in tried))[: len(users)] == users
     for name in users:
         found = next(found for found in tried if found.user == name)
@@ -227,7 +228,7 @@ def test_users_that_are_tried_in_their_order() -> None:
         ("authenticated", (*more, ("dev", "x"))),
     )
     for world, all_of_them in worlds:
-        found = [(each.user, each.groups) for each in _users(point, world)]
+        found = [(each.user, each.groups) for each in _other_users(point, world)]
         assert found == [
             *((user, (*extra, *groups)) for user, groups in users for extra in all_of_them),
             (RUNNER, point.groups),
@@ -237,10 +238,10 @@ def test_users_that_are_tried_in_their_order() -> None:
 def test_values_that_no_request_can_have_stand_for_none() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
     odd = schema(everybody, apiGroups=["a/b"], resources=["a/b/c", "pods"], verbs=["get", "gte"], namespaces=["a/b"])
-    found = vocabulary(rules(odd), "any")
+    found = build_vocabulary(rules(odd), "any")
     for axis, values in ((found.api_groups, {"a/b"}), (found.resources, {"a/b/c"}), (found.namespaces, {"a/b"})):
         assert not values & set(axis.values)
-    other = vocabulary(rules(schema(everybody, path=True, verbs=["x y", "get", "patch"])), "any")
+    other = build_vocabulary(rules(schema(everybody, path=True, verbs=["x y", "get", "patch"])), "any")
     assert "x y" not in other.http_verbs.values
     assert len(set(other.http_verbs.values)) == len(other.http_verbs.values)
 
@@ -271,28 +272,31 @@ def test_groups_that_are_not_needed_are_left_out() -> None:
         def holds(point: Point, needed: set[str] = needed) -> bool:
             return needed <= {*point.groups}
 
-        found = ordinary(Point("zz", groups, True, "get", "", "pods", "dev"), holds, "authenticated")
+        found = minimize(Point("zz", groups, True, "get", "", "pods", "dev"), holds, "authenticated")
         assert {*found.groups} == {*needed, AUTHENTICATED}
         assert found.user == "alice"
 
 
 def test_resources_that_exist_come_before_others_of_the_same_name() -> None:
-    found = list(_things(Point("alice", (AUTHENTICATED,), True, "get", "x.io", "deployments/scale", "dev")))
+    found = list(_other_resources(Point("alice", (AUTHENTICATED,), True, "get", "x.io", "deployments/scale", "dev")))
     things = [(each.api_group, each.resource) for each in found]
     assert things.index(("apps", "deployments/scale")) < things.index(("x.io", "deployments/scale"))
     assert things[-1] == ("x.io", "deployments/scale")
-    kin = {(each.api_group, each.resource) for each in _things(Point("a", (), True, "get", "batch", "widgets", "dev"))}
+    kin = {
+        (each.api_group, each.resource)
+        for each in _other_resources(Point("a", (), True, "get", "batch", "widgets", "dev"))
+    }
     assert {("batch", "jobs"), ("batch", "cronjobs"), ("batch", "widgets"), ("example.com", "widgets")} <= kin
     assert ("autoscaling", "horizontalpodautoscalers") not in kin
-    starred = list(_things(Point("alice", (AUTHENTICATED,), True, "get", "*", "x*y", "dev")))
+    starred = list(_other_resources(Point("alice", (AUTHENTICATED,), True, "get", "*", "x*y", "dev")))
     assert [each for each in starred if "*" in f"{each.api_group}{each.resource}"] == [
         each for each in starred if (each.api_group, each.resource) == ("*", "x*y")
     ]
 
 
 def test_a_request_of_the_solver_is_of_a_user_in_the_groups_that_authentication_gives() -> None:
-    found = Encoding(vocabulary(rules(schema(group("dev"))), "authenticated"))
-    assert found.formula.solve(())
-    point = found.point()
+    found = Encoding(build_vocabulary(rules(schema(group("dev"))), "authenticated"))
+    point = found.solve()
+    assert point is not None
     assert {*usual_groups(point.user)} <= {*point.groups}
-    assert possible(point, "authenticated")
+    assert is_possible(point, "authenticated")

@@ -32,16 +32,20 @@ from apflint.evaluate.match import (
     matches_subject,
 )
 from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
-from apflint.proofs.conditions import Conditions
-from apflint.proofs.encoding import Point
-from apflint.proofs.pair import Comparison
-from apflint.proofs.parts import Part, World
-from apflint.proofs.request_space import VERBS, authentic, is_resource_path
-from apflint.proofs.requesters import PREFERRED
-from apflint.proofs.single import Analysis, members
-from apflint.proofs.ties import Budget
-from apflint.proofs.witness import digest as digest_of
-from apflint.proofs.witness import possible, witness
+from apflint.proofs.one_configuration import Analysis, Part, members
+from apflint.proofs.request_space import (
+    PREFERRED,
+    VERBS,
+    Point,
+    World,
+    has_authentic_groups,
+    is_possible,
+    is_resource_path,
+)
+from apflint.proofs.request_space import make_digest as digest_of
+from apflint.proofs.ties import Budget, find_ties
+from apflint.proofs.two_configurations import Comparison
+from apflint.proofs.witness import make_witness
 from apflint.releases import RELEASES, parse_release
 from apflint.requests.http import parse_http
 from apflint.requests.json_lines import parse_record
@@ -52,8 +56,8 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.classify import Resolution
     from apflint.model import FlowSchema
-    from apflint.proofs.parts import Witness
-    from apflint.proofs.requesters import Requesters
+    from apflint.proofs.request_space import Requesters
+    from apflint.proofs.witness import Witness
 
 WORLDS: tuple[World, ...] = ("authenticated", "any")
 
@@ -264,10 +268,10 @@ def outermost(dead: list[Part]) -> list[Part]:
 
 
 def replays(config: Configuration, found: Witness, world: World) -> Resolution:
-    """Where the witness goes; its words and its record must mean the very same request."""
+    """Where the make_witness goes; its words and its record must mean the very same request."""
     resolution = classify(config, found.digest)
     assert is_seen_by_apf(found.digest.request_info)
-    assert world == "any" or authentic(found.digest.user.name, found.digest.user.groups)
+    assert world == "any" or has_authentic_groups(found.digest.user.name, found.digest.user.groups)
     assert classify(config, parse_record(found.record).digest) == resolution
     assert found.words is not None or world == "any"
     if found.words is not None:
@@ -300,9 +304,9 @@ def test_what_is_reachable_is_what_an_enumeration_reaches(values: list[dict[str,
     reached = {key for each in requests(config, world) for key in deciding(classify(config, each))}
     dead = [part for part in parts(config) if (id(part.schema), part.path) not in reached]
     analysis = Analysis(config, world)
-    assert names(analysis.unreachable()) == names(outermost(dead))
+    assert names(analysis.find_unreachable()) == names(outermost(dead))
     for part in parts(config):
-        found = analysis.reachable(part)
+        found = analysis.find_request(part)
         assert (found is not None) == ((id(part.schema), part.path) in reached), part.path
         if found is not None:
             replays(config, found, world)
@@ -342,18 +346,20 @@ def test_moves_are_those_of_an_enumeration(
         before, after = classify(old, each), classify(new, each)
         if place(before) != place(after):
             expected.add((place(before), place(after)))
-    moves = list(Comparison(old, new, world).moved())
+    moves = list(Comparison(old, new, world).find_moves())
     found = [((move.from_schema.name, move.from_level), (move.to_schema.name, move.to_level)) for move in moves]
     assert len(found) == len(set(found))
     assert set(found) == expected
     some = old.order[::2]
-    fewer = [(move.from_schema.name, move.to_schema.name) for move in Comparison(old, new, world).moved(leaving=some)]
+    fewer = [
+        (move.from_schema.name, move.to_schema.name) for move in Comparison(old, new, world).find_moves(leaving=some)
+    ]
     kept = [(move.from_schema.name, move.to_schema.name) for move in moves if move.from_schema in some]
     assert sorted(fewer) == sorted(kept)
     for move in moves:
         assert replays(old, move.witness, world).flow_schema is move.from_schema
         assert replays(new, move.witness, world).flow_schema is move.to_schema
-        assert Comparison(new, old, world).captures(move.to_schema, move.from_schema) is not None
+        assert Comparison(new, old, world).find_passage(move.to_schema, move.from_schema) is not None
 
 
 def overlap(
@@ -361,7 +367,7 @@ def overlap(
 ) -> Witness | None:
     """A request that both match and that goes to the earlier of the two."""
     group = sorted((a, b), key=config.order.index)
-    example = Analysis(config, world).ties(group, lambda *_: True, Budget(1, 9), among=among).example
+    example = find_ties(Analysis(config, world), group, lambda *_: True, Budget(1, 9), among=among).example
     assert example is None or [*example[:2]] == group
     return None if example is None else example[2]
 
@@ -377,20 +383,20 @@ def test_conditions_are_found_as_by_an_enumeration(
 ) -> None:
     config = build_configuration(objects(values), BUILT_IN)
     conditions = [rule for schema in objects(others).flow_schemas for rule in schema.spec.rules][:2]
-    answers = Conditions(config, conditions, world)
+    answers = Analysis(config, world, conditions)
     for condition in conditions:
         asked = [each for each in requests(config, world, condition) if matches_policy_rule(each, condition)]
         goes = {classify(config, each).flow_schema.name for each in asked}
         for schema in config.order:
-            found = answers.found(condition, (schema,))
+            found = answers.find_request_in(condition, (schema,))
             assert (found is not None) == (schema.name in goes)
             if found is not None:
                 assert replays(config, found, world).flow_schema is schema
                 assert matches_policy_rule(found.digest, condition)
-        assert (answers.found(condition, config.order) is not None) == bool(asked)
+        assert (answers.find_request_in(condition, config.order) is not None) == bool(asked)
         rest = [each for each in conditions if each is not condition]
         kept = [each for each in asked if not any(matches_policy_rule(each, other) for other in rest)]
-        left = answers.found(condition, config.order, rest)
+        left = answers.find_request_in(condition, config.order, rest)
         assert (left is not None) == bool(kept)
         assert left is None or not any(matches_policy_rule(left.digest, other) for other in rest)
 
@@ -401,12 +407,12 @@ def test_blockers_take_everything_and_none_could_be_spared(values: list[dict[str
     config = build_configuration(objects(values), BUILT_IN)
     asked = requests(config, world)
     analysis = Analysis(config, world)
-    for part in analysis.unreachable():
+    for part in analysis.find_unreachable():
         if part.rule is not None:
-            assert all(_earlier(config, other, part) for other in analysis.shadows(part))
+            assert all(_earlier(config, other, part) for other in analysis.find_shadows(part))
             continue
         matched = [each for each in asked if matches_flow_schema(each, part.schema.spec)]
-        found = analysis.blockers(part.schema)
+        found = analysis.find_blockers(part.schema)
 
         def taken(blockers: Iterable[FlowSchema], matched: list[RequestDigest] = matched) -> bool:
             return all(any(matches_flow_schema(each, other.spec) for other in blockers) for each in matched)
@@ -425,7 +431,7 @@ def _earlier(config: Configuration, other: Part, part: Part) -> bool:
 @given(SWAPPED, st.sampled_from(WORLDS))
 def test_all_that_never_decides_can_be_removed_at_once(values: list[dict[str, Any]], world: World) -> None:
     config = build_configuration(objects(values), BUILT_IN)
-    dead = list(Analysis(config, world).unreachable())
+    dead = list(Analysis(config, world).find_unreachable())
     order = tuple(
         _without(schema, [part for part in dead if part.schema is schema])
         for schema in config.order
@@ -457,8 +463,8 @@ REQUESTS = lines(FIXTURES / "requests.jsonl")
 @pytest.mark.parametrize("number", sorted(recorded()))
 def test_nothing_called_unreachable_ever_answered_a_recorded_request(number: str) -> None:
     config = recorded()[number][1]
-    dead = {part.schema.name for part in Analysis(config).unreachable() if part.rule is None}
-    dead |= {part.schema.name for part in Analysis(config, "any").unreachable() if part.rule is None}
+    dead = {part.schema.name for part in Analysis(config).find_unreachable() if part.rule is None}
+    dead |= {part.schema.name for part in Analysis(config, "any").find_unreachable() if part.rule is None}
     answers = {row[7] for row in REQUESTS if row[0].startswith(f"{number}-") and row[6]}
     assert answers
     assert not answers & dead
@@ -470,7 +476,7 @@ def test_witnesses_of_recorded_configurations_replay(number: str) -> None:
     for world in WORLDS:
         analysis = Analysis(config, world)
         for part in parts(config):
-            found = analysis.reachable(part)
+            found = analysis.find_request(part)
             if found is not None:
                 replays(config, found, world)
                 assert decides(config, found.digest, part)
@@ -481,27 +487,27 @@ def test_questions_that_make_no_sense_are_errors() -> None:
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}]), BUILT_IN)
     (lost,) = config.dangling
     with pytest.raises(ValueError, match=r'^the FlowSchema "lost" is not effective in this configuration$'):
-        Analysis(config).reachable(lost)
+        Analysis(config).find_request(lost)
     service_accounts = next(schema for schema in config.order if schema.name == "service-accounts")
     with pytest.raises(ValueError, match=r'^"service-accounts" is reachable$'):
-        Analysis(config).shadows(Part(service_accounts))
+        Analysis(config).find_shadows(Part(service_accounts))
     # One that is equal is as good as one that is the same: it may come from another reading of the files.
     again = build_configuration(Objects(), builtin.load_objects.__wrapped__(RELEASE))
     assert again.order[0].document is not config.order[0].document
-    assert Analysis(again).reachable(service_accounts) == Analysis(config).reachable(service_accounts)
+    assert Analysis(again).find_request(service_accounts) == Analysis(config).find_request(service_accounts)
 
 
 @pytest.mark.parametrize("resource", ["-x", "a.b", "x"])
 def test_what_looks_like_an_option_or_has_a_dot_is_said_as_a_url(resource: str) -> None:
-    found = witness(Point("alice", ("system:authenticated",), True, "list", "a.io", resource, "dev"))
+    found = make_witness(Point("alice", ("system:authenticated",), True, "list", "a.io", resource, "dev"))
     assert found.words is not None
     assert (found.words[0] == "--method") is (resource != "x")
     assert spoken(found.words).request_info.resource == resource
     for verb, resource_, namespace in (("", "pods", "dev"), ("list", "pods", "-dev"), ("create", "", "dev")):
-        found = witness(Point("alice", ("system:authenticated",), True, verb, "", resource_, namespace))
+        found = make_witness(Point("alice", ("system:authenticated",), True, verb, "", resource_, namespace))
         assert found.words is not None
         assert found.words[0] == "--method"
-    own = witness(Point("alice", ("system:authenticated",), True, "get", "", "namespaces", "dev"))
+    own = make_witness(Point("alice", ("system:authenticated",), True, "get", "", "namespaces", "dev"))
     assert own.words == ("get", "namespaces", "dev", "--as", "alice")
 
 
@@ -524,11 +530,11 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
     spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": [rule]} | changes
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     schema = next(each for each in config.order if each.name == "x")
-    assert Analysis(config).reachable(schema) is None
-    assert [*Analysis(config).unreachable([schema])] == [Part(schema)]
+    assert Analysis(config).find_request(schema) is None
+    assert [*Analysis(config).find_unreachable([schema])] == [Part(schema)]
     everybody = next(each for each in config.order if each.name == "global-default")
     assert overlap(config, schema, everybody, "authenticated") is None
-    assert Analysis(config).shadows(Part(schema)) == ()
+    assert Analysis(config).find_shadows(Part(schema)) == ()
 
 
 @pytest.mark.parametrize(
@@ -542,7 +548,7 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
 )
 def test_a_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources: list[str], asked: str | None) -> None:
     mine = configurations.schema(configurations.user("alice"), verbs=verbs, resources=resources)
-    found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
+    found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
     assert (found and found.digest.request_info.verb) == asked
 
 
@@ -550,7 +556,7 @@ def test_status_as_a_resource_is_in_no_namespace() -> None:
     # `/api/v1/namespaces/x/status` is about the namespace x itself.
     for outside in (True, False):
         mine = configurations.schema(configurations.user("alice"), resources=["status"], clusterScope=outside)
-        found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
+        found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
         assert (found and found.digest.request_info.namespace) == ("" if outside else None)
 
 
@@ -559,10 +565,10 @@ def test_users_that_authentication_never_gives_reach_nothing(name: str) -> None:
     mine = configurations.schema(configurations.user(name))
     before = build_configuration(Objects(), BUILT_IN)
     after = build_configuration(Objects((mine,)), BUILT_IN)
-    assert [*Analysis(after).unreachable([mine])] == [Part(mine)]
-    assert [*Comparison(before, after).moved()] == []
-    assert [*Analysis(after, "any").unreachable([mine])] == []
-    assert {move.to_schema.name for move in Comparison(before, after, "any").moved()} == {"x"}
+    assert [*Analysis(after).find_unreachable([mine])] == [Part(mine)]
+    assert [*Comparison(before, after).find_moves()] == []
+    assert [*Analysis(after, "any").find_unreachable([mine])] == []
+    assert {move.to_schema.name for move in Comparison(before, after, "any").find_moves()} == {"x"}
 
 
 def test_what_takes_everything_together_is_told_in_its_order() -> None:
@@ -579,7 +585,7 @@ def test_what_takes_everything_together_is_told_in_its_order() -> None:
         spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": rules}
         config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
         schema = next(each for each in config.order if each.name == "x")
-        found = Analysis(config).shadows(Part(schema, *target))
+        found = Analysis(config).find_shadows(Part(schema, *target))
         assert [(part.rule, part.member, part.entry) for part in found] == parts_of_it
 
 
@@ -590,15 +596,15 @@ def test_what_is_unreachable_among_the_defaults(name: str) -> None:
     if int(name[2:]) < 34:
         # Rule 1 for the leases of controllers takes service accounts of kube-system, which system-leader-election has taken.
         dead.insert(0, ("workload-leader-election", ("spec", "rules", 0, "resourceRules", 1)))
-    assert names(Analysis(config).unreachable()) == dead
+    assert names(Analysis(config).find_unreachable()) == dead
 
 
 def test_catch_all_takes_whoever_is_in_no_group() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     (catch_all,) = (each for each in config.order if each.name == "catch-all")
-    assert [*Analysis(config).unreachable([catch_all])] == [Part(catch_all)]
+    assert [*Analysis(config).find_unreachable([catch_all])] == [Part(catch_all)]
     # Its rules match nobody whom global-default leaves, but a server takes it where nothing matches.
-    assert [*Analysis(config, "any").unreachable([catch_all])] == [Part(catch_all, 0)]
+    assert [*Analysis(config, "any").find_unreachable([catch_all])] == [Part(catch_all, 0)]
 
 
 # --- witnesses --------------------------------------------------------------------------------------------------------
@@ -616,9 +622,9 @@ def test_catch_all_takes_whoever_is_in_no_group() -> None:
 )
 def test_every_resource_request_can_be_said(verb: str, group: str, resource: str, namespace: str, user: str) -> None:
     point = Point(user, complete_groups(user, ())[0], True, verb, group, resource, namespace)
-    if not possible(point, "any"):
+    if not is_possible(point, "any"):
         return
-    found = witness(point)
+    found = make_witness(point)
     assert digest_of(point)._replace(user=found.digest.user) == _bare(found.digest)
     assert set(found.digest.user.groups) == set(point.groups)
     assert found.words is not None
@@ -631,8 +637,8 @@ def test_every_resource_request_can_be_said(verb: str, group: str, resource: str
 def test_every_path_can_be_said(verb: str, path: str) -> None:
     point = Point("alice", ("system:authenticated",), False, verb, path=path)
     assert is_resource_path(path) is parse_request_info("GET", quote(path)).is_resource_request
-    if possible(point, "authenticated"):
-        found = witness(point)
+    if is_possible(point, "authenticated"):
+        found = make_witness(point)
         assert digest_of(point) == _bare(found.digest) == _bare(parse_record(found.record).digest)
         assert found.words is not None
         assert spoken(found.words) == found.digest
@@ -666,7 +672,7 @@ def _bare(asked: RequestDigest) -> RequestDigest:
 def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> None:
     config = build_configuration(Objects(), BUILT_IN)
     schema = next(each for each in config.order if each.name == name)
-    found = Analysis(config).reachable(schema)
+    found = Analysis(config).find_request(schema)
     assert found is not None
     assert found.words is not None
     assert shlex.join(found.words) == words
@@ -685,7 +691,7 @@ def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> 
 )
 def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, Any], words: str) -> None:
     mine = configurations.schema(configurations.user("alice"), verbs=["watch", "list"], **changes)
-    found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).reachable(mine)
+    found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
     assert found is not None
     assert found.words is not None
     assert shlex.join(found.words) == words
@@ -693,17 +699,17 @@ def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, An
 
 def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
     code = (
-        "import sys; from apflint import builtin; from apflint.proofs.single import Analysis; from apflint.proofs.ties import Budget;"
-        "from apflint.proofs.pair import Comparison;"
+        "import sys; from apflint import builtin; from apflint.proofs.one_configuration import Analysis; from apflint.proofs.ties import Budget, find_ties;"
+        "from apflint.proofs.two_configurations import Comparison;"
         "from apflint.evaluate.configuration import build_configuration; from apflint.releases import NEWEST;"
         "from tests.evaluate.configurations import Objects;"
         "config = build_configuration(Objects(), builtin.load_objects(NEWEST));"
         "analysis = Analysis(config);"
-        "assert not list(analysis.unreachable(config.order[:-1]));"
-        "assert analysis.ties(config.order[5:7], lambda *_: True, Budget(1, 1)).example is None;"
-        "assert list(Comparison(config, config).moved()) == [];"
+        "assert not list(analysis.find_unreachable(config.order[:-1]));"
+        "assert find_ties(analysis, config.order[5:7], lambda *_: True, Budget(1, 1)).example is None;"
+        "assert list(Comparison(config, config).find_moves()) == [];"
         "assert 'pysat' not in sys.modules;"
-        "assert list(analysis.unreachable());"
+        "assert list(analysis.find_unreachable());"
         "assert 'pysat' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=FIXTURES.parents[1])

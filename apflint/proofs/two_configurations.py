@@ -1,0 +1,240 @@
+"""Proofs about two configurations: which requests go from one FlowSchema in the first to another one in the second."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import islice, product
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.configuration import CATCH_ALL
+from apflint.proofs.candidates import Unmentioned, make_candidates, make_common_candidates
+from apflint.proofs.encoding import Destinations, Encoding
+from apflint.proofs.minimize import NotReplayedError, choose_witness
+from apflint.proofs.one_configuration import Analysis, rules_of
+from apflint.proofs.overlap import SharedUsers
+from apflint.proofs.request_space import PREFERRED, Requesters, rank, usual_groups
+from apflint.proofs.vocabulary import build_vocabulary
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from apflint.evaluate.configuration import Configuration
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs.request_space import Point, World
+    from apflint.proofs.witness import Witness
+
+Pair = tuple[int, int]
+"""Positions of a FlowSchema in the old order and of one in the new order."""
+
+_MAX_MISSES = 3
+"""Targets of a FlowSchema, beyond those found, for which no candidate is confirmed before the rest is left to the solver."""
+_MAX_HITS = 32
+"""Targets of each FlowSchema to search with candidates, so that a search that ends early has seen all FlowSchemas."""
+
+
+class Move(NamedTuple):
+    """Requests that go to another FlowSchema or priority level in the second configuration."""
+
+    from_schema: FlowSchema
+    to_schema: FlowSchema
+    from_level: str
+    to_level: str
+    witness: Witness
+
+
+class Comparison:
+    """Answers questions about two configurations in one world, with one formula of both.
+
+    Only requests by one of `among` count; witnesses are by a user of the earliest set that has one. Keeps what it works out, so
+    ask the same object again.
+    """
+
+    def __init__(
+        self,
+        old: Configuration,
+        new: Configuration,
+        world: World = "authenticated",
+        *,
+        among: Sequence[Requesters] = PREFERRED,
+    ) -> None:
+        self.old, self.new = Analysis(old, world), Analysis(new, world)
+        self.world = world
+        self.among = among
+        self._rules = (*rules_of(old.order), *rules_of(new.order))
+
+    def positions(self, point: Point) -> Pair:
+        """Return the positions that a request goes to."""
+        return self.old.resolve(point).position, self.new.resolve(point).position
+
+    def schemas(self, pair: Pair) -> tuple[FlowSchema, FlowSchema]:
+        """Return the FlowSchemas at the positions of a pair."""
+        return self.old.configuration.order[pair[0]], self.new.configuration.order[pair[1]]
+
+    def find_moves(self, leaving: Collection[FlowSchema] | None = None) -> Iterator[Move]:
+        """Yield every pair of FlowSchemas such that a request goes from the first to the second one, each with a request.
+
+        Only pairs that differ in the name of the FlowSchema or of the level. With `leaving` (FlowSchemas of the old
+        configuration), only requests that leave these, which is faster.
+        """
+        old, new = self.old.configuration.order, self.new.configuration.order
+        if [(schema.name, schema.spec) for schema in old] == [(schema.name, schema.spec) for schema in new]:
+            return
+        sources = dict.fromkeys(range(len(old)) if leaving is None else sorted(map(self.old.position, leaving)))
+        found: set[Pair] = set()
+
+        def is_new(pair: Pair) -> bool:
+            return pair not in found and pair[0] in sources and _place(old[pair[0]]) != _place(new[pair[1]])
+
+        # The search adds facts to its formula, so it has its own.
+        search = Comparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
+        for point in search._find_points(sources, found, is_new, with_pairs=leaving is None):
+            pair = search.positions(point)
+            if not is_new(pair):
+                raise NotReplayedError(str(point))
+            found.add(pair)
+            source, target = old[pair[0]], new[pair[1]]
+            levels = (source.spec.priority_level_configuration, target.spec.priority_level_configuration)
+            yield Move(source, target, *levels, search.choose_witness(point))
+
+    def find_passage(self, source: FlowSchema, target: FlowSchema) -> Witness | None:
+        """Return a request that goes from one FlowSchema to another, or None if there is none. `find_moves` finds all."""
+        point = self.find_between([source], [target])
+        return None if point is None else self.choose_witness(point)
+
+    def find_between(self, sources: Collection[FlowSchema], targets: Collection[FlowSchema]) -> Point | None:
+        """Return a request that goes from one of `sources` to one of `targets`, or None if there is none."""
+        old, new = set(map(self.old.position, sources)), set(map(self.new.position, targets))
+        for schema in (*targets, *sources):
+            for point in self._candidates(schema.spec.rules):
+                if self._is_between(point, old, new):
+                    return point
+        for pair in islice(product(sources, targets), 1):
+            for point in self._common_candidates(*pair):
+                if self._is_between(point, old, new):
+                    return point
+        before, after = self._destinations
+        found = self.encoding.solve_among(self.among, before.among(sorted(old)), after.among(sorted(new)))
+        if found is not None and not self._is_between(found, old, new):
+            raise NotReplayedError(str(found))
+        return found
+
+    def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
+        """Return a candidate by one of these users, in their usual groups, that goes from the first to the second FlowSchema."""
+        source, target = self.schemas(pair)
+        points = make_candidates(target.spec.rules, self._unmentioned, self.world)
+        for point in (*points, *self._make_common(source, target)):
+            for user in users:
+                candidate = point._replace(user=user, groups=usual_groups(user))
+                if self.positions(candidate) == pair:
+                    return candidate
+        return None
+
+    def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
+        """Yield a request for each of the pairs of which a system user, in exactly its own groups, makes one."""
+        before, after = self._destinations
+        formula = self.encoding.formula
+        chosen = formula.add_variable()
+        formula.add_clause(-chosen, *(formula.all_of((before.at(at), after.at(to))) for at, to in pairs))
+        while (point := self.encoding.solve(chosen, by=Requesters("system", user))) is not None:
+            at, to = self.positions(point)
+            if (at, to) not in pairs:
+                raise NotReplayedError(str(point))
+            formula.add_clause(-chosen, -before.at(at), -after.at(to))
+            yield point
+
+    def choose_witness(self, point: Point, among: Sequence[Requesters] | None = None) -> Witness:
+        """Return the most ordinary request, by one of `among`, that goes to the same FlowSchemas."""
+        pair = self.positions(point)
+
+        def find(requesters: Requesters) -> Point | None:
+            if all(requesters.may_match(schema) or schema.name == CATCH_ALL for schema in self.schemas(pair)):
+                return self.encoding.solve(*self._literals(pair), by=requesters)
+            return None
+
+        return choose_witness(point, lambda other: self.positions(other) == pair, self.world, find, among or self.among)
+
+    def _is_between(self, point: Point, old: Collection[int], new: Collection[int]) -> bool:
+        at, to = self.positions(point)
+        return at in old and to in new and rank(self.among, point.user, point.groups) < len(self.among)
+
+    def _candidates(self, rules: Sequence[PolicyRulesWithSubjects]) -> Iterator[Point]:
+        return self._by_relevant_users(make_candidates(rules, self._unmentioned, self.world))
+
+    def _common_candidates(self, source: FlowSchema, target: FlowSchema) -> Iterator[Point]:
+        return self._by_relevant_users(self._make_common(source, target))
+
+    def _make_common(self, source: FlowSchema, target: FlowSchema) -> Iterator[Point]:
+        return make_common_candidates(source.spec.rules, target.spec.rules, self._unmentioned, self.world)
+
+    def _by_relevant_users(self, points: Iterable[Point]) -> Iterator[Point]:
+        return (point for point in points if rank(self.among, point.user, point.groups) < len(self.among))
+
+    def _find_points(
+        self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool], *, with_pairs: bool
+    ) -> Iterator[Point]:
+        """Yield a request for each pair that is not in `found` yet; the caller adds the pairs."""
+        # Candidates find most pairs at a hundredth of the cost, and in the order of the FlowSchemas.
+        for schema in (*self.new.configuration.order, *self.old.configuration.order):
+            for point in self._candidates(schema.spec.rules):
+                if is_new(self.positions(point)):
+                    yield point
+        if with_pairs:
+            index = SharedUsers()
+            for position, schema in enumerate(self.new.configuration.order):
+                index.add(position, schema)
+            for source in sources:
+                targets = sorted(index.find(self.old.configuration.order[source]))
+                yield from self._find_with_common(source, [at for at in targets if (source, at) not in found], is_new)
+        places: dict[object, list[int]] = {}
+        for position, schema in enumerate(self.new.configuration.order):
+            places.setdefault(_place(schema), []).append(position)
+        before, _ = self._destinations
+        self.encoding.formula.add_clause(*map(before.at, sources))
+        unmoved = ((at, to) for at in sources for to in places.get(_place(self.old.configuration.order[at]), ()))
+        for pair in (*found, *unmoved):
+            self._exclude(pair)
+        for requesters in self.among:
+            while (found_point := self.encoding.solve(by=requesters)) is not None:
+                yield found_point
+                self._exclude(self.positions(found_point))
+
+    def _find_with_common(self, source: int, targets: Iterable[int], is_new: Callable[[Pair], bool]) -> Iterator[Point]:
+        """Yield candidates for a FlowSchema and others, until too many of these pairs have none."""
+        hits = misses = 0
+        for target in targets:
+            if misses > _MAX_MISSES + hits or hits == _MAX_HITS:
+                break
+            points = self._common_candidates(*self.schemas((source, target)))
+            point = next((point for point in points if is_new(self.positions(point))), None)
+            if point is None:
+                misses += 1
+            else:
+                hits += 1
+                yield point
+
+    def _exclude(self, pair: Pair) -> None:
+        """Exclude requests that go to these positions from all further models."""
+        self.encoding.formula.add_clause(*(-literal for literal in self._literals(pair)))
+
+    def _literals(self, pair: Pair) -> tuple[int, int]:
+        before, after = self._destinations
+        return before.at(pair[0]), after.at(pair[1])
+
+    @cached_property
+    def _unmentioned(self) -> Unmentioned:
+        return Unmentioned.by(self._rules)
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The formula of both configurations. Loads the solver."""
+        return Encoding(build_vocabulary(self._rules, self.world))
+
+    @cached_property
+    def _destinations(self) -> tuple[Destinations, Destinations]:
+        return Destinations(self.encoding, self.old.configuration), Destinations(self.encoding, self.new.configuration)
+
+
+def _place(schema: FlowSchema) -> tuple[object, str]:
+    """Return what distinguishes destinations: the FlowSchema (by its rules while it has no name) and the level."""
+    return schema.name or (schema.metadata.generate_name, schema.spec.rules), schema.spec.priority_level_configuration
