@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def write_atomically(path: str, data: bytes) -> None:
@@ -21,21 +27,39 @@ def write_atomically(path: str, data: bytes) -> None:
         with open(path, "wb") as file:
             file.write(data)
         return
-    from apflint.signals import delay_termination  # few runs write a file
-
-    with delay_termination():
-        _replace(path, data, mode)
-
-
-def _replace(path: str, data: bytes, mode: int | None) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
+    with delay_termination():
+        try:
+            with open(temporary, "xb") as file:
+                if mode is not None:
+                    os.chmod(temporary, stat.S_IMODE(mode))
+                file.write(data)
+            os.replace(temporary, path)
+        except BaseException as error:
+            if not isinstance(error, FileExistsError) and os.path.lexists(temporary):
+                os.unlink(temporary)
+            raise
+
+
+@contextmanager
+def delay_termination() -> Iterator[None]:
+    """Delay SIGTERM and SIGHUP until the body is done: otherwise they leave its temporary file behind.
+
+    Signals that are ignored or have a handler keep it. In a thread, which gets no signals, this does nothing.
+    """
+    received: list[int] = []
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
-        with open(temporary, "xb") as file:
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException as error:
-        if not isinstance(error, FileExistsError) and os.path.lexists(temporary):
-            os.unlink(temporary)
-        raise
+        replaced = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+        for number in replaced:
+            signal.signal(number, lambda number, _: received.append(number))
+    except ValueError:  # signals are for the main thread only
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.SIG_DFL)
+        if received:
+            os.kill(os.getpid(), received[0])

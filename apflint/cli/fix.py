@@ -175,11 +175,11 @@ def _checker(
 
     if run.selection.baseline is None:
         return check
-    from apflint.baseline import compare
+    from apflint.baseline import hide_known_findings
     from apflint.inputs.baseline_file import read_baseline
 
     entries, rules = read_baseline(run.selection.baseline), run.options.rules
-    return lambda inputs: compare(check(inputs), entries, rules).report
+    return lambda inputs: hide_known_findings(check(inputs), entries, rules).report
 
 
 def _without_fixes_that_need_all_files(report: Report) -> Report:

@@ -42,7 +42,7 @@ def replace(path: str, before: bytes, after: bytes) -> None:
     that ends the process takes effect afterwards. Raises NotReplacedError if the file has changed or may not be
     written, and OSError.
     """
-    from apflint.signals import delay_termination  # imported only to write
+    from apflint.atomic_write import delay_termination  # imported only to write
 
     with delay_termination():
         _replace(path, before, after)

@@ -7,14 +7,14 @@ import stat
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from apflint import baseline
 from apflint.atomic_write import write_atomically
-from apflint.baseline import compare, parse, render
 from apflint.budgets import MAX_BASELINE_BYTES
 from apflint.errors import UserError
 from apflint.location import clipped
 
 if TYPE_CHECKING:
-    from apflint.baseline import Compared, Entry
+    from apflint.baseline import Comparison, Entry
     from apflint.engine import Options
     from apflint.finding import Report
 
@@ -25,7 +25,7 @@ def read_baseline(path: str) -> Counter[Entry]:
     Raises UserError for a missing file and for a file that is not a baseline, and OSError for one that cannot be opened.
     """
     try:
-        return parse(_read(path), path)
+        return baseline.parse_baseline(_read(path), path)
     except FileNotFoundError:
         raise UserError(
             f"{path}: no such baseline. To create it, run apflint with `--baseline {path} --write-baseline`."
@@ -41,7 +41,7 @@ def read_previous_baseline(path: str) -> Counter[Entry]:
         return Counter()
     try:
         text = _read(path)
-        return parse(text, path) if text.strip() else Counter()
+        return baseline.parse_baseline(text, path) if text.strip() else Counter()
     except OSError as error:
         raise UserError(f'Cannot read the baseline "{path}": {error.strerror or error}.') from None
     except ValueError:
@@ -63,16 +63,16 @@ def _read(path: str) -> str:
     return data.decode("utf-8", "replace")
 
 
-def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Compared:
+def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Comparison:
     """Return the report on `paths` without the findings in the baseline, and the stale entries.
 
     Raises UserError as `read_baseline` does.
     """
     rules, entries = options.rules, read_baseline(path)
-    compared = compare(report, entries, rules)
-    if compared.stale and (owners := _owners(report, path, paths)) is not None:
-        return compare(report, entries, rules, owners)
-    return compared
+    comparison = baseline.hide_known_findings(report, entries, rules)
+    if comparison.stale and (objects := _read_objects(report, path, paths)) is not None:
+        return baseline.hide_known_findings(report, entries, rules, objects)
+    return comparison
 
 
 def write_baseline(
@@ -84,22 +84,22 @@ def write_baseline(
     UserError if the file cannot be written.
     """
     rules = options.rules
-    owners = _owners(report, path, paths) if previous else None
+    objects = _read_objects(report, path, paths) if previous else None
     kept = Counter(
         {
             entry: count
             for entry, count in previous.items()
-            if entry.rule not in rules or (owners is not None and entry.object not in owners)
+            if entry.rule not in rules or (objects is not None and entry.object not in objects)
         }
     )
     try:
-        write_atomically(path, render(report, kept).encode("ascii"))
+        write_atomically(path, baseline.render_baseline(report, kept).encode("ascii"))
     except OSError as error:  # its filename is that of the temporary file
         raise UserError(f'Cannot write the baseline "{path}": {error.strerror or error}.') from None
     return len(kept)
 
 
-def _owners(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
+def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
     """Return what a run on `paths` has read, as in `Entry.object`, or None if the directory of the baseline is among them.
 
     A hook names the files that were changed, so its run says nothing about other files.

@@ -38,6 +38,7 @@ def parse_documents(
     A value that cannot be read ends where a line that starts with `{` follows a `}`: that never occurs within a value, and
     nearly always between two. Ordinary values have no tree.
     """
+    decoder = _Decoder()
     at, documents_left = _skip_space(text, 0), int(MAX_DOCUMENTS)
     while at < len(text):
         # In pieces, because an error of Python's decoder counts the lines before it: a text of a million mistakes would
@@ -49,10 +50,10 @@ def parse_documents(
                 yield from too_many_documents(text, at, is_wanted)
                 return
             documents_left -= 1
-            value, length = _scan(piece, at - base)
+            value, length, needs_tree = decoder.decode(piece, at - base)
             end = base + length if length else _find_boundary(text, at)
             if is_wanted(at, end, value):
-                document = _parse(text, at, end, None if value is None else _decode_ordinary(piece, at - base))
+                document = _parse(text, at, end) if needs_tree else ParsedDocument(at, end, None, None, value)
                 end = document.end
                 yield document
             at = _skip_space(text, end)
@@ -80,20 +81,7 @@ def _skip_space(text: str, at: int) -> int:
     return match.end()
 
 
-def _scan(piece: str, at: int) -> tuple[Any, int]:
-    """Return the value at an offset and its end, or None and 0 if it is invalid or too long."""
-    if len(piece) - at > MAX_DOCUMENT_CHARACTERS and _find_boundary(piece, at) - at > MAX_DOCUMENT_CHARACTERS:
-        return None, 0
-    try:
-        value, end = _SCAN(piece, at)
-    except (ValueError, StopIteration, RecursionError):
-        return None, 0
-    return value, end
-
-
-def _parse(text: str, start: int, stop: int, value: Any) -> ParsedDocument:
-    if value is not None:
-        return ParsedDocument(start, stop, None, None, value)
+def _parse(text: str, start: int, stop: int) -> ParsedDocument:
     try:
         root = parse_tree(text, start, stop)
     except ParseError as error:
@@ -101,21 +89,44 @@ def _parse(text: str, start: int, stop: int, value: Any) -> ParsedDocument:
     return ParsedDocument(start, root.end, root)
 
 
-# Python's decoder is fifty times as fast as the tree. Values that it reads differently from Go, or without reporting what
-# apflint reports, need the tree: duplicate keys, NaN, infinite numbers, unpaired surrogates, deep nesting.
+class _Decoder:
+    """Decodes values by Python's decoder, which is fifty times as fast as the tree.
 
+    Recognizes values that need the tree, because Python reads them differently from Go or does not report what apflint
+    reports: duplicate keys, NaN, infinite numbers, unpaired surrogates, deep nesting.
+    """
 
-class _SpecialError(ValueError):
-    """A value that needs the tree."""
+    def __init__(self) -> None:
+        self._needs_tree = False
+        self._decoder = JSONDecoder(
+            object_pairs_hook=self._object, parse_float=self._float, parse_constant=self._constant
+        )
 
+    def decode(self, text: str, at: int) -> tuple[Any, int, bool]:
+        """Return the value at an offset, its end, and whether it needs the tree; None and 0 if it is invalid or too long."""
+        too_long = len(text) - at > MAX_DOCUMENT_CHARACTERS
+        if too_long and _find_boundary(text, at) - at > MAX_DOCUMENT_CHARACTERS:
+            return None, 0, True
+        self._needs_tree = False
+        try:
+            value, end = self._decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None, 0, True
+        is_special = self._needs_tree or value is None or _SPECIAL.search(text, at, end) is not None
+        return value, end, is_special or not _is_within_bounds(value)
 
-def _decode_ordinary(text: str, start: int) -> Any:
-    """Return the value at an offset, or None if it needs the tree."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    return None if _SPECIAL.search(text, start, end) or not _is_within_bounds(value) else value
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        self._needs_tree |= len(value) != len(pairs)
+        return value
+
+    def _float(self, text: str) -> float:
+        value = float(text)
+        self._needs_tree |= not isfinite(value)
+        return value
+
+    def _constant(self, _: str) -> None:
+        self._needs_tree = True
 
 
 def _is_within_bounds(value: Any) -> bool:
@@ -133,27 +144,6 @@ def _is_within_bounds(value: Any) -> bool:
             if item.__class__ is dict or item.__class__ is list
         ]
     return not level and values_left >= 0
-
-
-def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise _SpecialError
-    return value
-
-
-def _parse_float(text: str) -> float:
-    if not isfinite(value := float(text)):
-        raise _SpecialError
-    return value
-
-
-def _reject_constant(_: str) -> Any:
-    raise _SpecialError
-
-
-_SCAN = JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its stubs
-_DECODER = JSONDecoder(object_pairs_hook=_make_object, parse_float=_parse_float, parse_constant=_reject_constant)
 
 
 class _TreeBuilder:

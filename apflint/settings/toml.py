@@ -12,7 +12,6 @@ from apflint.errors import UserError
 
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _TABLE = re.compile(rb"tool\.apflint|\[tool\]")
-_OVERLAP = 16  # longer than what the pattern matches, so that it is found across two pieces of a file
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 # Without it, opening a named pipe waits for a writer forever.
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
@@ -38,17 +37,8 @@ def parse_toml(data: bytes) -> dict[str, object]:
 def read_settings_bytes(path: str) -> bytes:
     """Return the bytes of a settings file. Raises UserError if it is too large or not a regular file, and OSError."""
     is_stream = path.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))  # as in --config <(command)
-    descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode) and not (is_stream and stat.S_ISFIFO(mode)):
-            raise UserError(f"{path}: a settings file must be a regular file.")
-        data = b""
-        while len(data) <= MAX_SETTINGS_BYTES and (piece := os.read(descriptor, MAX_SETTINGS_BYTES + 1)):
-            data += piece
-    finally:
-        os.close(descriptor)
-    if len(data) > MAX_SETTINGS_BYTES:
+    data = _read_at_most(path, MAX_SETTINGS_BYTES, is_stream=is_stream)
+    if data is None:
         raise UserError(f"{path}: a settings file must not be larger than {MAX_SETTINGS_BYTES >> 10} KiB.")
     return data
 
@@ -56,36 +46,28 @@ def read_settings_bytes(path: str) -> bytes:
 def has_apflint_table(path: str) -> bool:
     """Whether a pyproject.toml has a table `[tool.apflint]`. Most have none, and those are not parsed.
 
-    True also for invalid or huge files that mention the table: reading the file as settings reports what is wrong.
+    True also for invalid or huge files that may have the table: reading the file as settings reports what is wrong.
     """
     try:
-        data = _read_if_mentioned(path)
-    except OSError:
+        data = _read_at_most(path, MAX_PYPROJECT_BYTES)
+    except (OSError, UserError):
         return False  # the file of another tool, which this user may not read
-    if not data:
-        return data is not None
+    if data is None or (_TABLE.search(data) and len(data) > MAX_SETTINGS_BYTES):
+        return True
     try:
-        tool = parse_toml(data).get("tool")
+        tool = parse_toml(data).get("tool") if _TABLE.search(data) else None
     except UserError:
         return True
     return isinstance(tool, dict) and "apflint" in tool
 
 
-def _read_if_mentioned(path: str) -> bytes | None:
-    """Return the text of a pyproject.toml that may have the table, or None if it has none.
-
-    Returns b"" for a file of more than `MAX_SETTINGS_BYTES`, which cannot be used. Raises OSError.
-    """
-    descriptor = os.open(path, _FLAGS | _NON_BLOCKING)
-    try:
-        data = piece = os.read(descriptor, MAX_SETTINGS_BYTES + 1)
-        size = len(data)
-        while piece and not _TABLE.search(data) and size <= MAX_PYPROJECT_BYTES:
-            piece = os.read(descriptor, MAX_SETTINGS_BYTES)
-            data = data[-_OVERLAP:] + piece if size > MAX_SETTINGS_BYTES else data + piece
-            size += len(piece)
-        if not _TABLE.search(data) and size <= MAX_PYPROJECT_BYTES:
-            return None
-        return data if size <= MAX_SETTINGS_BYTES and not os.read(descriptor, 1) else b""
-    finally:
+def _read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
+    """Return the bytes of a regular file or an open pipe, or None if there are more than `maximum`. Raises UserError, OSError."""
+    descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode) and not (is_stream and stat.S_ISFIFO(mode)):
         os.close(descriptor)
+        raise UserError(f"{path}: a settings file must be a regular file.")
+    with open(descriptor, "rb") as file:
+        data = file.read(maximum + 1)
+    return data if len(data) <= maximum else None

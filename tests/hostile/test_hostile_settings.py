@@ -134,7 +134,7 @@ def test_suites(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_bytes(data)
     run = apflint(tmp_path, "test", "-f", "good.yaml", "suite.yaml")
     assert (run.status, run.out) == (2, "")
-    assert run.err.startswith("error ")
+    assert run.err.startswith("error: ")
     assert sorted(os.listdir(tmp_path)) == ["good.yaml", "suite.yaml"]
 
 
