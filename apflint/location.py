@@ -30,7 +30,7 @@ class Span(NamedTuple):
 
 
 class TextRange(NamedTuple):
-    """`source.text[start:end]`, for text that is no field of an object. Offsets are in code points."""
+    """`source.text[start:end]`, for text outside of the fields of an object. Offsets are in code points."""
 
     source: Source
     start: int

@@ -130,7 +130,7 @@ def _typed(kind: type[T], manifests: Iterable[Manifest]) -> tuple[T, ...]:
 
 
 def _manifest(document: Document, release: Release) -> Manifest:
-    if api_version(document.version) is None:  # there is no such version, so there is nothing to hold it against
+    if api_version(document.version) is None:  # an unknown version has no schema
         return Manifest(document, (), None)
     value = document.value
     found = find_violations(value, document.kind, document.version, release)

@@ -33,7 +33,7 @@ CERTAIN = {
     r"without a word": "silently",
     r"whole numbers?": "integer",
     r"there (is|are) no [\w ]+ called": "unknown",
-    r"is no (field|type|name|kind|verb|namespace|path|release|version|resource|text|list|number|key|label|mistake|mapping)": "is not a (valid)",
+    r"(?<!there\s)is no (field|type|name|kind|verb|namespace|path|release|version|resource|text|list|number|key|label|mistake|mapping)": "is not a (valid)",
     r"(is|are|was|were) (no|none of) (YAML|UTF-8|Kubernetes|JSON)": "is not (valid)",
     r"if (that|this) is meant|what is meant": "intended",
     r"by itself|of (its|their|your|one's) own(?=\s*[^\s\w]|\Z)": "on its own, its own",
