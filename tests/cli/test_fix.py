@@ -64,7 +64,7 @@ class Stdin:
         self.buffer = io.BytesIO(text.encode())
 
 
-def test_a_file_is_fixed_and_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_is_fixed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = FIXED.replace("nightly", "daily").replace("night-watch", "day-watch").replace("870", "880")
     write(folder, a=BROKEN, b=other, c=OTHER)
     assert run(["fix", "a.yaml", "b.yaml", "c.yaml"]) == 0
@@ -81,7 +81,7 @@ def test_a_file_is_fixed_and_told(folder: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "apflint: nothing to fix\n"
 
 
-def test_what_is_left_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remaining_findings_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, a=WRONG, b=REFUSED.replace("nightly", "b").replace("night-watch", "b"))
     for arguments, more in ((["fix"], "; 1 finding without a fix: apflint check"), (["check", "--fix"], "")):
         assert run(arguments) == 1
@@ -92,7 +92,7 @@ def test_what_is_left_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err == told
 
 
-def test_fixes_are_told_in_the_order_of_files_and_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fixes_are_printed_in_the_order_of_files_and_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Not in that of their making: the server says nothing about users as long as fields are misspelt."""
     text = BROKEN.replace("name: nightly", "namespace: x\n  name: nightly")
     write(folder, b=text, a=text.replace("nightly", "a"))
@@ -101,7 +101,7 @@ def test_fixes_are_told_in_the_order_of_files_and_lines(folder: Path, capsys: py
     assert told == [[name, line] for name in ("a.yaml", "b.yaml") for line in ("5", "9", "10")]
 
 
-def test_lines_are_those_of_the_file_that_is_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_are_those_of_the_original_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The subject gets one line more by its fix, and what is mended or refused below it is found after that."""
     old, new = (
         "  - subjects: [{kind: Group, group: {name: night-watch}}]\n",
@@ -127,7 +127,7 @@ def test_lines_are_those_of_the_file_that_is_there(folder: Path, capsys: pytest.
     assert told[2].startswith(f"a.yaml:{lines[2] + 1}: not fixed: APF101 (")  # it is there to be looked at, now
 
 
-def test_a_folder_and_what_is_below_it(folder: Path) -> None:
+def test_directory(folder: Path) -> None:
     (folder / "deep" / "er").mkdir(parents=True)
     write(folder / "deep" / "er", a=BROKEN)
     write(folder, b=BROKEN)
@@ -135,13 +135,13 @@ def test_a_folder_and_what_is_below_it(folder: Path) -> None:
     assert content(folder) == {"b.yaml": FIXED, "deep/er/a.yaml": FIXED}
 
 
-def test_quietly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, a=BROKEN)
     assert run(["fix", "-q"]) == 0
     assert capsys.readouterr() == ("", "")
 
 
-def test_selected_rules_only(folder: Path) -> None:
+def test_selected_rules(folder: Path) -> None:
     write(folder, a=BROKEN)
     assert run(["fix", "--select", "APF203", "-q"]) == 0
     assert content(folder) == {"a.yaml": BROKEN.replace("ByUsers", "ByUser")}
@@ -149,7 +149,7 @@ def test_selected_rules_only(folder: Path) -> None:
     assert content(folder) == {"a.yaml": BROKEN.replace("ByUsers", "ByUser")}
 
 
-def test_excluded_files_are_left(folder: Path) -> None:
+def test_excluded_files_stay(folder: Path) -> None:
     write(folder, a=BROKEN, b=BROKEN)
     assert run(["fix", "--exclude", "a.yaml", "-q"]) == 0
     assert content(folder) == {"a.yaml": BROKEN, "b.yaml": FIXED}
@@ -159,16 +159,14 @@ def test_excluded_files_are_left(folder: Path) -> None:
     assert content(folder)["a.yaml"] == FIXED
 
 
-def test_context_is_known_and_not_changed(folder: Path) -> None:
+def test_context_is_read_and_stays(folder: Path) -> None:
     write(folder, a=BROKEN, b=BROKEN)
     assert run(["fix", "--context", "b.yaml", "-q", "a.yaml"]) == 0
     assert content(folder) == {"a.yaml": FIXED, "b.yaml": BROKEN}
 
 
 @pytest.mark.usefixtures("folder")
-def test_standard_input_is_printed_fixed(
-    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     for given, wanted in ((BROKEN.replace("\n", "\r\n"), FIXED.replace("\n", "\r\n")), (OTHER, OTHER), ("", "")):
         monkeypatch.setattr(sys, "stdin", Stdin(given))
         assert run(["fix", "-"]) == 0
@@ -176,9 +174,7 @@ def test_standard_input_is_printed_fixed(
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_helm_renders_is_printed_whole(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_of_helm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"---\n# Source: chart/templates/a.yaml\n{BROKEN}---\n# Source: chart/templates/b.yaml\n{OTHER}"
     monkeypatch.setattr(sys, "stdin", Stdin(text))
     assert run(["fix", "-"]) == 0
@@ -196,7 +192,7 @@ def test_what_helm_renders_is_printed_whole(
 
 
 @pytest.mark.parametrize("path", ["-", "/dev/stdin"])
-def test_check_has_nowhere_to_put_a_fixed_standard_input(capsys: pytest.CaptureFixture[str], path: str) -> None:
+def test_check_fix_rejects_standard_input(capsys: pytest.CaptureFixture[str], path: str) -> None:
     assert run(["check", "--fix", path]) == 2
     assert capsys.readouterr() == (
         "",
@@ -234,9 +230,7 @@ def test_standard_input_named_like_a_file(
     assert content(folder) == {"a.yaml": BROKEN}
 
 
-def test_a_diff_changes_nothing_and_says_so_by_the_exit_status(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_diff_changes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, a=BROKEN, b=FIXED)
     assert run(["fix", "--diff"]) == 1
     assert content(folder) == {"a.yaml": BROKEN, "b.yaml": FIXED}
@@ -271,7 +265,7 @@ def test_a_diff_changes_nothing_and_says_so_by_the_exit_status(
         (REFUSED, [], 1, ["APF101"]),
     ],
 )
-def test_check_reports_what_is_left(
+def test_check_fix_reports_remaining_findings(
     folder: Path, capsys: pytest.CaptureFixture[str], text: str, arguments: list[str], status: int, left: list[str]
 ) -> None:
     write(folder, a=text)
@@ -281,7 +275,7 @@ def test_check_reports_what_is_left(
     assert report["summary"]["errors"] == len(left)
 
 
-def test_check_with_fix_ends_with_what_was_done(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_fix_ends_with_a_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, a=BROKEN, b=REFUSED.replace("nightly", "daily"))
     assert run(["check", "--fix"]) == 1
     printed = capsys.readouterr()
@@ -291,16 +285,14 @@ def test_check_with_fix_ends_with_what_was_done(folder: Path, capsys: pytest.Cap
     assert content(folder) == {"a.yaml": FIXED, "b.yaml": REFUSED.replace("nightly", "daily")}
 
 
-def test_a_report_beside_is_that_of_the_fixed_files(folder: Path) -> None:
+def test_report_file_of_check_fix(folder: Path) -> None:
     write(folder, a=BROKEN)
     assert run(["check", "--fix", "--report", "json=out.json"]) == 0
     assert json.loads((folder / "out.json").read_text())["findings"] == []
 
 
 @pytest.mark.parametrize(("fail_on", "status"), [("error", 1), ("never", 0)])
-def test_check_with_diff_judges_the_files_as_they_are(
-    folder: Path, capsys: pytest.CaptureFixture[str], fail_on: str, status: int
-) -> None:
+def test_exit_status_of_check_diff(folder: Path, capsys: pytest.CaptureFixture[str], fail_on: str, status: int) -> None:
     write(folder, a=BROKEN)
     assert run(["check", "--diff", "--fail-on", fail_on]) == status
     assert capsys.readouterr().out.startswith("--- a/a.yaml\n+++ b/a.yaml\n")
@@ -310,7 +302,7 @@ def test_check_with_diff_judges_the_files_as_they_are(
     assert capsys.readouterr().out == ""
 
 
-def test_a_fix_that_was_rolled_back_is_told_with_its_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refused_fix_is_printed_with_its_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, a=REFUSED)
     assert run(["fix", "-q"]) == 1
     [line] = capsys.readouterr().err.splitlines()
@@ -321,7 +313,7 @@ def test_a_fix_that_was_rolled_back_is_told_with_its_reason(folder: Path, capsys
     assert content(folder) == {"a.yaml": REFUSED}
 
 
-def test_unsafe_fixes_are_made_when_they_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unsafe_fixes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = FIXED.replace("[/x]", "[x]")
     write(folder, a=text)
     assert run(["fix"]) == 0
@@ -332,7 +324,7 @@ def test_unsafe_fixes_are_made_when_they_are_asked_for(folder: Path, capsys: pyt
     assert capsys.readouterr().err.endswith("apflint: fixed 1 finding in 1 file\n")
 
 
-def test_what_is_set_aside_is_not_fixed(folder: Path) -> None:
+def test_suppressed_findings_are_not_fixed(folder: Path) -> None:
     suppressed = BROKEN.replace("before the rest", "apflint: ignore[APF101] so it is").replace("ByUsers", "ByUser")
     write(folder, a=suppressed)
     assert run(["fix", "-q"]) == 0
@@ -341,7 +333,7 @@ def test_what_is_set_aside_is_not_fixed(folder: Path) -> None:
     assert "matchingPrecedence: 870" in content(folder)["a.yaml"]
 
 
-def test_what_the_settings_leave_out_is_not_fixed(folder: Path) -> None:
+def test_ignored_findings_are_not_fixed(folder: Path) -> None:
     write(folder, a=BROKEN, b=BROKEN.replace("nightly", "b"))
     (folder / "apflint.toml").write_text('[per-file-ignores]\n"a.yaml" = ["APF101"]\n')
     assert run(["fix", "-q"]) == 0
@@ -352,7 +344,7 @@ def test_what_the_settings_leave_out_is_not_fixed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("check", "--fix"), ("fix", "--quiet"), ("fix", "--diff"), ("check", "--diff")])
-def test_what_the_baseline_has_is_not_fixed(
+def test_findings_in_the_baseline_are_not_fixed(
     folder: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
     write(folder, a=BROKEN.replace("ByUsers", "ByUser"))
@@ -395,7 +387,7 @@ def changed_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch, then: str |
     ("then", "reason"),
     [("# mine\n", "another process has changed it"), (None, "No such file or directory")],
 )
-def test_a_file_that_changed_meanwhile_is_left_and_the_others_are_fixed(
+def test_changed_file_is_not_written(
     folder: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -414,7 +406,7 @@ def test_a_file_that_changed_meanwhile_is_left_and_the_others_are_fixed(
     assert "apflint: fixed 2 findings in 1 file" in told
 
 
-def test_check_reports_what_a_file_that_was_not_written_still_has(
+def test_check_fix_reports_findings_of_a_file_that_was_not_written(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, a=BROKEN)
@@ -425,9 +417,7 @@ def test_check_reports_what_a_file_that_was_not_written_still_has(
     assert "a.yaml: not written: another process has changed it" in printed.err
 
 
-def test_a_file_that_cannot_be_written_is_told(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_file(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, a=BROKEN)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     assert run(["fix", "-q"]) == 2
@@ -436,7 +426,7 @@ def test_a_file_that_cannot_be_written_is_told(
 
 
 @OWNED_BY_ROOT
-def test_a_folder_that_cannot_be_written_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_read_only_directory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "x").mkdir()
     write(folder / "x", a=BROKEN)
     (folder / "x").chmod(0o500)
@@ -446,7 +436,7 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path, capsys: pytest.Ca
     assert content(folder) == {"x/a.yaml": BROKEN}
 
 
-def test_a_failing_write_leaves_the_file_and_nothing_beside_it(
+def test_failing_write_leaves_no_other_file(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, a=BROKEN)
@@ -461,7 +451,7 @@ def test_a_failing_write_leaves_the_file_and_nothing_beside_it(
     assert content(folder) == {"a.yaml": BROKEN}
 
 
-def test_many_files_take_as_many_checks_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_checks_does_not_grow_with_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check, calls = engine.check, 0
 
     def counted(*arguments: object, **named: object) -> object:
@@ -481,7 +471,7 @@ def test_many_files_take_as_many_checks_as_one(folder: Path, monkeypatch: pytest
 @pytest.mark.parametrize("tool", [["patch", "-p1", "--quiet"], ["git", "apply"]])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("tail", ["", "\n# end"])
-def test_the_diff_can_be_applied(
+def test_patch_applies_the_diff(
     folder: Path, capfdbinary: pytest.CaptureFixture[bytes], tool: list[str], line_end: str, tail: str
 ) -> None:
     if shutil.which(tool[0]) is None:
@@ -508,7 +498,7 @@ def test_the_diff_can_be_applied(
     assert patched != before
 
 
-def test_a_diff_of_files_elsewhere_names_them_from_the_root(
+def test_diff_of_files_outside_of_the_current_directory(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     if shutil.which("patch") is None:
@@ -539,9 +529,7 @@ def test_encodings_are_kept(folder: Path) -> None:
         assert (folder / "a.yaml").read_bytes() == mark + FIXED.replace("nightly jobs", "jöbs 🎈").encode(codec)
 
 
-def test_control_characters_of_a_name_do_not_reach_the_terminal(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_control_characters_in_names_are_escaped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, **{"a\x1b[31m": BROKEN})
     assert run(["fix"]) == 0
     printed = capsys.readouterr()
@@ -550,7 +538,7 @@ def test_control_characters_of_a_name_do_not_reach_the_terminal(
 
 
 @pytest.mark.parametrize("command", [["fix"], ["fix", "--diff"], ["migrate", "--to", "v1"]])
-def test_no_line_begins_with_a_command_of_githubs_runner(
+def test_no_line_is_a_command_of_github_actions(
     folder: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     write(folder, **{"::error file=x::y": BROKEN.replace("870", "870  # ##[add-mask]x").replace("io/v1", "io/v1beta2")})
@@ -560,7 +548,8 @@ def test_no_line_begins_with_a_command_of_githubs_runner(
     assert not [line for line in told if line.lstrip().startswith("::")]
 
 
-def test_more_findings_than_check_tells_are_fixed_in_one_go(
+@pytest.mark.slow
+def test_more_findings_than_check_reports_are_fixed_at_once(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rounds of a thousand would read the file again for each of them, so that twice as much would take four times as long."""
@@ -581,7 +570,7 @@ def test_more_findings_than_check_tells_are_fixed_in_one_go(
     assert len(reports) == 2
 
 
-def test_check_fix_tells_as_many_findings_as_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_fix_reports_as_many_findings_as_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, a="---\n".join(WRONG.replace(": nightly", f": n{at}") for at in range(MAX_FINDINGS_PER_RULE + 100)))
     said = []
     for arguments in (["check"], ["check", "--fix"]):

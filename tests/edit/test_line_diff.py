@@ -23,7 +23,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "---\n", "--- d\n"]), max
 @example([], ["a\n"])
 @example(["a\n"], [])
 @example(["a\n"] * 20, ["a\n"] * 9 + ["b\n"] + ["a\n"] * 10)
-def test_patch_makes_the_new_text_of_the_old(tmp_path: Path, old: list[str], new: list[str]) -> None:
+def test_patch_applies_the_diff(tmp_path: Path, old: list[str], new: list[str]) -> None:
     diff = "".join(write_unified_diff(old, new, "a/x", "b/x"))
     assert bool(diff) == (old != new)
     if diff:
@@ -34,7 +34,7 @@ def test_patch_makes_the_new_text_of_the_old(tmp_path: Path, old: list[str], new
 
 
 @pytest.mark.parametrize("changed", [{3}, {3, 4, 5}, {0, 7, 15, 29}, {0, 6, 12, 13, 29}], ids=str)
-def test_it_is_what_difflib_says(changed: set[int]) -> None:
+def test_diff_equals_that_of_difflib(changed: set[int]) -> None:
     old = [f"line {number}\n" for number in range(30)]
     new = [f"new {number}\n" if number in changed else line for number, line in enumerate(old)]
     assert list(write_unified_diff(old, new, "a", "b")) == list(difflib.unified_diff(old, new, "a", "b"))
@@ -43,7 +43,7 @@ def test_it_is_what_difflib_says(changed: set[int]) -> None:
     assert list(write_unified_diff(shorter, old, "a", "b")) == list(difflib.unified_diff(shorter, old, "a", "b"))
 
 
-def test_documents_and_lines_that_keep_their_places_are_not_compared_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_at_their_places_are_not_compared_with_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     longest = 0
 
     class Matcher(difflib.SequenceMatcher[str]):

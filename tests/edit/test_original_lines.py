@@ -51,7 +51,7 @@ def assert_known(source: Source, lines: list[int]) -> None:
             assert text == f"old {line}"
 
 
-def test_what_is_put_in_within_a_line_is_on_that_line() -> None:
+def test_inserted_lines_count_as_the_line_of_the_insertion() -> None:
     old = Source("a", "one\n  name: x\nthree\n")
     edits = [Edit(6, 6, "user:\n    "), Edit(13, 13, "\n    more: y"), Edit(14, 19, "3")]
     new = Source("a", apply_edits(old.text, edits))

@@ -61,7 +61,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES)
-def test_hundreds_of_rejected_fixes(text: Callable[[int], str], tmp_path: Path) -> None:
+def test_hundreds_of_refused_fixes(text: Callable[[int], str], tmp_path: Path) -> None:
     before = text(250)
     (tmp_path / "a.yaml").write_text(before)
     (tmp_path / "b.yaml").write_text(NEIGHBOUR.replace("matchingPrecedence: 20000", "matchingPrecedenc: 2000"))
@@ -73,7 +73,7 @@ def test_hundreds_of_rejected_fixes(text: Callable[[int], str], tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES)
-def test_the_checks_do_not_grow_with_the_number_of_rejected_fixes(text: Callable[[int], str]) -> None:
+def test_number_of_checks_does_not_grow_with_refused_fixes(text: Callable[[int], str]) -> None:
     def checks(count: int) -> int:
         called = []
 
@@ -87,14 +87,14 @@ def test_the_checks_do_not_grow_with_the_number_of_rejected_fixes(text: Callable
     assert checks(40) == checks(5) <= 4
 
 
-def test_a_good_fix_among_shared_ones_is_made() -> None:
+def test_good_fix_among_shared_values_is_applied() -> None:
     text = one_object("verbs: *aN", '&aN [get, "*"]')(6).replace("verbs: *a3", 'verbs: [get, "*"]')
     result = apply_fixes({"a": text.encode()}, lambda inputs: check(inputs.items(), Options()))
     assert [finding.field for finding in result.fixed] == ["spec.rules[3].resourceRules[0].verbs[1]"]
     assert len(result.refused) == 5
 
 
-def test_of_equally_named_objects_only_the_wrong_one_is_refused() -> None:
+def test_objects_of_equal_names() -> None:
     good, bad = (OBJECT + RULE.replace("VERBS", verbs) % 1 for verbs in ("Verbs: [get]", "verb: [{}]"))
     result = apply_fixes(
         {"a": f"{good}---\n{bad}---\n{good}".encode()}, lambda inputs: check(inputs.items(), Options())
@@ -103,7 +103,7 @@ def test_of_equally_named_objects_only_the_wrong_one_is_refused() -> None:
     assert len(result.fixed) == 2
 
 
-def test_attempts_are_bounded_where_nobody_knows_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_attempts_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.yaml").write_text(merges(20))
     run = apflint(tmp_path, "fix", "--isolated", "a.yaml")
     assert (run.status, run.err.count(": not fixed: APF")) == (1, 20)

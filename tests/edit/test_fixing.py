@@ -62,7 +62,7 @@ def fixed(fix: Callable[[Finding], Fix | None], unsafe: bool = False, **files: s
     return apply_fixes({name: text.encode() for name, text in files.items()}, Judge(fix), unsafe=unsafe)
 
 
-def test_a_fix_is_made_and_nothing_else_changes() -> None:
+def test_fix_changes_nothing_else() -> None:
     outcome = fixed(rename("lendablePercent"), a="# one\n" + level(field="lendable") + "# two", b=level("b"))
     assert outcome.inputs == {"a": ("# one\n" + level() + "# two").encode(), "b": level("b").encode()}
     assert [found.rule for found in outcome.fixed] == ["APF101"]
@@ -70,13 +70,13 @@ def test_a_fix_is_made_and_nothing_else_changes() -> None:
     assert "APF101" not in {found.rule for found in outcome.report.findings}
 
 
-def test_a_fix_that_changes_the_meaning_is_made_only_where_that_is_wanted() -> None:
+def test_unsafe_fix_is_applied_only_on_request() -> None:
     before = level(field="lendable")
     assert fixed(rename("lendablePercent", safe=False), a=before).inputs == {"a": before.encode()}
     assert fixed(rename("lendablePercent", safe=False), True, a=before).inputs == {"a": level().encode()}
 
 
-def test_a_fix_that_does_not_remove_its_finding_is_rolled_back() -> None:
+def test_fix_with_another_finding_of_its_rule_is_refused() -> None:
     outcome = fixed(rename("stillWrong"), a=level(field="lendable"))
     assert outcome.inputs == {"a": level(field="lendable").encode()}
     assert outcome.fixed == ()
@@ -85,7 +85,7 @@ def test_a_fix_that_does_not_remove_its_finding_is_rolled_back() -> None:
     assert reason.startswith('it would cause APF101 in line 7: unknown field "stillWrong" in spec.limited')
 
 
-def test_a_fix_without_effect_is_told_as_such() -> None:
+def test_fix_without_effect_is_refused() -> None:
     outcome = fixed(
         lambda found: Fix("x", True, (Set(("spec", "type"), "Limited"),)) if found.apiserver else None,
         a=level(field="lendable"),
@@ -94,14 +94,14 @@ def test_a_fix_without_effect_is_told_as_such() -> None:
     assert reason.startswith('APF101 would remain: unknown field "lendable"')
 
 
-def test_a_fix_that_brings_another_finding_is_rolled_back() -> None:
+def test_fix_that_causes_another_finding_is_refused() -> None:
     outcome = fixed(rename("nominalConcurrencyShares"), a=level(field="shares").replace(": 5", ": -5"))
     [(_, reason)] = outcome.refused
     assert reason.startswith("it would cause APF304 in line 7: ")
     assert outcome.inputs == {"a": level(field="shares").replace(": 5", ": -5").encode()}
 
 
-def test_good_fixes_beside_a_bad_one_are_made() -> None:
+def test_good_fixes_beside_a_bad_one_are_applied() -> None:
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if "x3" in found.message else "lendablePercent")(found)
 
@@ -113,7 +113,7 @@ def test_good_fixes_beside_a_bad_one_are_made() -> None:
     assert outcome.inputs == {"a": expected.encode(), "b": level("b").encode()}
 
 
-def test_of_two_fixes_that_make_the_same_key_one_is_made() -> None:
+def test_one_of_two_fixes_with_the_same_key_is_applied() -> None:
     outcome = fixed(rename("lendablePercent"), a=level(field="lend", extra="    lendable: 6\n"))
     assert outcome.inputs == {"a": level(extra="    lendable: 6\n").encode()}
     [(found, reason)] = outcome.refused
@@ -121,7 +121,7 @@ def test_of_two_fixes_that_make_the_same_key_one_is_made() -> None:
     assert reason.startswith("it would cause APF002 in line 8: ")
 
 
-def test_what_is_refused_is_tried_again_when_another_fix_has_made_way_for_it() -> None:
+def test_refused_fix_is_tried_again_after_another_one() -> None:
     limited = ("spec", "limited")
 
     def fix(found: Finding) -> Fix | None:
@@ -140,7 +140,7 @@ def test_what_is_refused_is_tried_again_when_another_fix_has_made_way_for_it() -
 
 
 @pytest.mark.parametrize("bad", [set(), {5}, {1, 2, 150, 299}, set(range(300))])
-def test_the_checks_of_many_files_do_not_grow_with_their_number(bad: set[int]) -> None:
+def test_number_of_checks_does_not_grow_with_files(bad: set[int]) -> None:
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if int(found.file) in bad else "lendablePercent")(found)
 
@@ -151,7 +151,7 @@ def test_the_checks_of_many_files_do_not_grow_with_their_number(bad: set[int]) -
     assert judge.calls <= 3
 
 
-def test_several_bad_fixes_in_each_file_take_as_many_checks_as_in_one() -> None:
+def test_bad_fixes_in_several_files_need_no_more_checks() -> None:
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if "bad" in found.message else "lendablePercent")(found)
 
@@ -166,7 +166,7 @@ def test_several_bad_fixes_in_each_file_take_as_many_checks_as_in_one() -> None:
 
 
 @pytest.mark.parametrize("bad", [{3}, {5, 60, 61}, set(range(100)), set(range(0, 100, 2))])
-def test_the_checks_of_many_objects_do_not_grow_with_their_number(bad: set[int]) -> None:
+def test_number_of_checks_does_not_grow_with_objects(bad: set[int]) -> None:
     """What the server says of one object has nothing to do with the others in the file."""
 
     def fix(found: Finding) -> Fix | None:
@@ -181,7 +181,7 @@ def test_the_checks_of_many_objects_do_not_grow_with_their_number(bad: set[int])
     assert judge.calls <= 3
 
 
-def test_an_object_that_cannot_be_edited_does_not_hinder_others() -> None:
+def test_object_that_cannot_be_edited_does_not_affect_others() -> None:
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if found.object and found.object.name == "a7" else "lendablePercent")(found)
 
@@ -198,7 +198,7 @@ def test_an_object_that_cannot_be_edited_does_not_hinder_others() -> None:
     assert judge.calls <= 2
 
 
-def test_all_that_comes_to_light_is_fixed_however_many_there_are() -> None:
+def test_all_masked_findings_are_fixed() -> None:
     """One misspelt field hides 30 verbs, three of which an anchor forbids to mend."""
     kind = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
     head = "metadata: {name: s, annotations: {a: &a GET, b: &b GET, c: &c GET}}\nspec:\n  RULES:\n"
@@ -221,7 +221,7 @@ def engine_check(inputs: Mapping[str, bytes]) -> Report:
     return check(inputs.items(), Options())
 
 
-def test_a_fix_that_harms_another_file_is_found_out() -> None:
+def test_fix_that_causes_a_finding_in_another_file_is_refused() -> None:
     schema = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: FlowSchema
@@ -251,7 +251,7 @@ spec:
     assert outcome.inputs["5"] == files["5"]
 
 
-def test_a_misspelt_field_within_another_is_fixed_with_it_and_told() -> None:
+def test_misspelled_field_inside_another_is_fixed_with_it() -> None:
     def fix(found: Finding) -> Fix | None:
         if found.rule != "APF101":
             return None
@@ -264,7 +264,7 @@ def test_a_misspelt_field_within_another_is_fixed_with_it_and_told() -> None:
     assert [found.field for found in outcome.fixed] == ["spec.limmited", "spec.limited.limitResponse.typ"]
 
 
-def test_what_another_place_shares_is_refused() -> None:
+def test_shared_value_is_not_edited() -> None:
     anchored = level(field="lendable").replace("limited:", "limited: &x").rstrip() + "\n"
     text = f"{anchored}---\n" + level("b")
     shared = text.replace("metadata: {name: a}", "metadata: {name: a, annotations: &y {lendable: '5'}, labels: *y}")
@@ -282,7 +282,7 @@ def test_what_another_place_shares_is_refused() -> None:
     "operation",
     [Remove(("spec", "nothing")), Set(("spec", "limited", 0, "x"), 1)],
 )
-def test_what_is_not_there_is_refused(operation: Operation) -> None:
+def test_operation_on_an_absent_field_is_refused(operation: Operation) -> None:
     def fix(found: Finding) -> Fix | None:
         return Fix("x", True, (operation,)) if found.rule == "APF101" else None
 
@@ -290,7 +290,7 @@ def test_what_is_not_there_is_refused(operation: Operation) -> None:
     assert reason.startswith("the text cannot be edited there: ")
 
 
-def test_a_file_that_cannot_be_encoded_is_left() -> None:
+def test_file_that_cannot_be_encoded_stays() -> None:
     before = level(field="lendable")
     outcome = fixed(rename("lendablePercent \ud800"), a=before, b=level("b"))
     assert outcome.inputs["a"] == before.encode()
@@ -298,7 +298,7 @@ def test_a_file_that_cannot_be_encoded_is_left() -> None:
     assert reason.startswith("the text cannot be edited there: ")
 
 
-def test_a_file_that_cannot_be_decoded_is_left() -> None:
+def test_file_that_cannot_be_decoded_stays() -> None:
     before = level(field="lendable").encode() + b"# \xff\n"
     judge = Judge(rename("lendablePercent"))
     result = apply_fixes({"a": before}, lambda inputs: judge({"a": inputs["a"].replace(b"\xff", b"?")}))
@@ -307,7 +307,7 @@ def test_a_file_that_cannot_be_decoded_is_left() -> None:
     assert reason.startswith("the text cannot be edited there: 'utf-8' codec can't decode byte 0xff")
 
 
-def test_operations_at_odds_are_refused() -> None:
+def test_contradicting_operations_are_refused() -> None:
     def fix(found: Finding) -> Fix | None:
         twice = (Rename(("spec", "limited", "lendable"), new) for new in ("lendablePercent", "x"))
         return Fix("twice", True, tuple(twice)) if found.rule == "APF101" else None
@@ -317,13 +317,13 @@ def test_operations_at_odds_are_refused() -> None:
     assert reason.startswith("the text cannot be edited there: ")
 
 
-def test_findings_that_come_to_light_with_an_accepted_object_are_no_reason_to_refuse() -> None:
+def test_findings_about_a_newly_accepted_object_are_allowed() -> None:
     # A level that nobody uses (APF403) is told only of objects that the server accepts.
     outcome = fixed(rename("lendablePercent"), a=level("unused", "lendable"))
     assert outcome.refused == ()
 
 
-def test_the_first_report_is_not_made_again() -> None:
+def test_given_report_is_used() -> None:
     judge = Judge(rename("lendablePercent"))
     inputs = {"a": level().encode()}
     outcome = apply_fixes(inputs, judge, first=judge(inputs))
@@ -331,7 +331,7 @@ def test_the_first_report_is_not_made_again() -> None:
     assert outcome.inputs == inputs
 
 
-def test_edits_are_those_of_the_text() -> None:
+def test_edits_of_a_finding() -> None:
     text = level(field="lendable")
     [found] = [f for f in Judge(rename("lendablePercent"))({"a": text.encode()}).findings if f.fix]
     at = text.index("lendable")

@@ -314,7 +314,7 @@ def test_safe_fixes_of_json(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", UNSAFE, ids=lambda case: f"{case.rule} {case.bad}")
-def test_unsafe_fixes_are_made_when_asked_for(case: Case) -> None:
+def test_unsafe_fixes_are_applied_on_request(case: Case) -> None:
     cautious = fixed(case.before)
     assert text_of(cautious) == case.before
     assert [found for found in cautious.report.findings if found.rule == case.rule and found.fix]
@@ -324,7 +324,7 @@ def test_unsafe_fixes_are_made_when_asked_for(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", NONE, ids=lambda case: f"{case.rule} {case.bad}")
-def test_what_is_not_plain_is_left(case: Case) -> None:
+def test_ambiguous_mistakes_stay(case: Case) -> None:
     result = fixed(case.before, unsafe=True)
     assert case.rule in {found.rule for found in result.report.findings}
     assert text_of(result) == case.before
@@ -349,7 +349,7 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
         (SCHEMA.replace("1500", '"99999"'), "APF102", "it would cause APF201"),
     ],
 )  # fmt: skip
-def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
+def test_reasons_of_refused_fixes(before: str, rule: str, reason: str) -> None:
     result = fixed(before)
     assert text_of(result) == before
     assert {refusal.finding.rule for refusal in result.refused} == {rule}
@@ -364,7 +364,7 @@ def test_refusals_say_why(before: str, rule: str, reason: str) -> None:
         ('nonResourceRules:\n        - verbs: ["get"]', "nonResourceRule:\n        - verbs: [fetch]", "nonResourceRules:\n        - verbs: [fetch]", "APF211"),
     ],
 )  # fmt: skip
-def test_a_mistake_within_what_is_fixed_was_there_before(old: str, bad: str, good: str, left: str) -> None:
+def test_masked_mistake_is_no_regression(old: str, bad: str, good: str, left: str) -> None:
     result = fixed(SCHEMA.replace(old, bad))
     assert text_of(result) == SCHEMA.replace(old, good)
     assert not result.refused
@@ -374,19 +374,19 @@ def test_a_mistake_within_what_is_fixed_was_there_before(old: str, bad: str, goo
 @pytest.mark.parametrize(
     ("bad", "new"), [("limmited:\n    colour: 5", "APF101"), ("limmited:\n    nominalConcurrencyShares: a", "APF102")]
 )
-def test_a_field_that_holds_what_no_other_does_is_no_other_one_misspelt(bad: str, new: str) -> None:
+def test_field_with_unsuitable_content_is_not_renamed(bad: str, new: str) -> None:
     before = LEVEL.replace("limited:\n    nominalConcurrencyShares: 90", bad)
     result = fixed(before)
     assert text_of(result) == before
     assert [refusal.reason.split(":")[0] for refusal in result.refused] == [f"it would cause {new} in line 10"]
 
 
-def test_an_anchor_whose_uses_all_have_the_finding_is_fixed_once() -> None:
+def test_anchored_value_is_fixed_if_all_uses_have_the_finding() -> None:
     before = ANCHORED.replace("[get, update]", "[get, update, get]")
     assert text_of(fixed(before)) == ANCHORED
 
 
-def test_what_an_undecodable_object_means_is_no_reason_to_refuse() -> None:
+def test_findings_about_a_decodable_object_are_allowed() -> None:
     """APF213 was there all along, but nobody could say so."""
     other = SCHEMA.replace('["ci"]', '["C_I"]')
     result = fixed(other.replace("1500", '"1500"'))
@@ -394,13 +394,13 @@ def test_what_an_undecodable_object_means_is_no_reason_to_refuse() -> None:
     assert [found.rule for found in result.report.findings if found.severity == "error"] == ["APF213"]
 
 
-def test_one_file_in_several_documents() -> None:
+def test_several_documents_in_one_file() -> None:
     before = "---\n".join(case.before for case in SAFE[:2] + SAFE[4:8])
     after = "---\n".join(case.after for case in SAFE[:2] + SAFE[4:8])
     assert text_of(fixed(before)) == after
 
 
-def test_what_is_refused_at_first_is_tried_again_after_other_fixes() -> None:
+def test_refused_fix_is_tried_again_after_others() -> None:
     """A server that is not strict says at once that there is no name, which is misspelt."""
     after = SCHEMA.replace("io/v1", "io/v1beta1")
     before = after.replace("ServiceAccount\n", "Serviceaccount\n").replace("name: deployer\n", "NAME: deployer\n")

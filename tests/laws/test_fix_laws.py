@@ -1,6 +1,6 @@
 """What holds of every fix, whatever the manifest looks like: manifests with mistakes, oddly written, are fixed by the thousand.
 
-Every run makes the same 2,200 files with some 3,700 objects. `APFLINT_LAWS=5000 pytest tests/test_fix_laws.py` makes 5,000 of
+Every run makes the same 2,200 files with some 3,700 objects. `APFLINT_LAWS=5000 pytest tests/laws/test_fix_laws.py` makes 5,000 of
 each law, others every time, or with `--hypothesis-seed=1` the same again.
 """
 
@@ -13,10 +13,11 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from odd_manifests import Generated, text
+from support.odd_manifests import Generated, text
 
 from apflint.checks import rules_of
 from apflint.edit import operations
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from apflint.finding import Report
     from apflint.fix import Edit, Operation
     from apflint.load.document import Document
+
+pytestmark = pytest.mark.slow
 
 MANY = os.environ.get("APFLINT_LAWS")
 _COMMENT = re.compile(r"#{1,2} ?c\d+ [^\r\n]*")
@@ -74,7 +77,7 @@ def bare(report: Report) -> list[Any]:
 
 @EVERY
 @given(RANDOM, st.booleans())
-def test_to_fix_twice_is_to_fix_once(random: Random, unsafe: bool) -> None:
+def test_fixing_twice_equals_fixing_once(random: Random, unsafe: bool) -> None:
     once = fixed(generated(random, count=2), unsafe=unsafe)
     assert bare(once.report) == bare(judge(once.inputs))
     again = apply_fixes(once.inputs, judge, unsafe=unsafe)
@@ -83,7 +86,7 @@ def test_to_fix_twice_is_to_fix_once(random: Random, unsafe: bool) -> None:
 
 @EVERY
 @given(RANDOM, st.booleans())
-def test_every_comment_stays(random: Random, unsafe: bool) -> None:
+def test_comments_stay(random: Random, unsafe: bool) -> None:
     files = generated(random)
     outcome = fixed(files, unsafe=unsafe)
     # Fields that move into a mapping together take their comments along, past those of fields that stood between.
@@ -95,7 +98,7 @@ def test_every_comment_stays(random: Random, unsafe: bool) -> None:
 
 @EVERY
 @given(RANDOM)
-def test_another_reader_finds_what_is_wanted(random: Random) -> None:
+def test_pyyaml_reads_the_intended_values(random: Random) -> None:
     files = generated(random)
     outcome = fixed(files)
     for name, one in files.items():
@@ -108,13 +111,13 @@ def test_another_reader_finds_what_is_wanted(random: Random) -> None:
 
 @EVERY
 @given(RANDOM)
-def test_the_other_lines_stay(random: Random) -> None:
+def test_other_lines_stay(random: Random) -> None:
     files = generated(random)
     outcome = fixed(files)
     for name, one in files.items():
         source, _ = decode(one.data)
         if any(found.document and found.document.source.text != source for found in outcome.fixed):
-            return  # one fix after another: the lines are those of the text between
+            reject()  # one fix after another: the lines are those of the text between
         touched: set[int] = set()
         for edit in _together(outcome):
             touched |= set(range(source.count("\n", 0, edit.start), source.count("\n", 0, edit.end) + 1))
@@ -140,7 +143,7 @@ def _together(outcome: FixResult) -> list[Edit]:
 
 @EVERY
 @given(RANDOM, st.booleans())
-def test_what_was_fixed_is_gone_and_nothing_new_came(random: Random, unsafe: bool) -> None:
+def test_fixed_findings_are_gone_and_none_are_new(random: Random, unsafe: bool) -> None:
     files = generated(random, count=2)
     before = judge({name: one.data for name, one in files.items()})
     outcome = fixed(files, unsafe=unsafe)
@@ -159,7 +162,7 @@ def test_what_was_fixed_is_gone_and_nothing_new_came(random: Random, unsafe: boo
 
 @EVERY
 @given(RANDOM)
-def test_what_the_server_accepts_means_the_same_after_safe_fixes(random: Random) -> None:
+def test_safe_fixes_keep_the_spec_of_accepted_objects(random: Random) -> None:
     files = generated(random)
     outcome = fixed(files)
     for name, one in files.items():
@@ -191,7 +194,7 @@ def _sets(value: Any) -> Any:
 
 @EVERY
 @given(RANDOM)
-def test_the_order_of_files_does_not_matter(random: Random) -> None:
+def test_order_of_files_does_not_matter(random: Random) -> None:
     files = generated(random, count=3)
     reverse = dict(reversed(files.items()))
     one, other = fixed(files), fixed(reverse)
@@ -199,7 +202,7 @@ def test_the_order_of_files_does_not_matter(random: Random) -> None:
     assert sorted(found.message for found in one.fixed) == sorted(found.message for found in other.fixed)
 
 
-def test_most_of_what_is_generated_can_be_fixed() -> None:
+def test_most_generated_mistakes_are_fixed() -> None:
     """The laws above would hold of a program that does nothing, too."""
     made: Counter[str] = Counter()
     refused, whole = 0, 0

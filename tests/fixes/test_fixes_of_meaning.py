@@ -299,7 +299,7 @@ def rules(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.bad[:30].strip()}")
-def test_what_is_wrong_is_fixed_and_nothing_else(case: Case) -> None:
+def test_fixes_change_nothing_else(case: Case) -> None:
     assert case.base.count(case.old) == 1, "the case would change more than it shows"
     before = case.base.replace(case.old, case.bad)
     report = judge({"a.yaml": before.encode()})
@@ -318,7 +318,7 @@ def test_what_is_wrong_is_fixed_and_nothing_else(case: Case) -> None:
 @pytest.mark.parametrize(
     "case", [case for case in CASES if not case.safe], ids=lambda case: f"{case.rule}-{case.bad[:30].strip()}"
 )
-def test_what_may_change_the_meaning_is_asked_for(case: Case) -> None:
+def test_unsafe_fixes_are_applied_on_request(case: Case) -> None:
     before = case.base.replace(case.old, case.bad)
     done, after = fixed(before)
     assert (after, done.fixed, done.refused) == (before, (), ())
@@ -327,14 +327,14 @@ def test_what_may_change_the_meaning_is_asked_for(case: Case) -> None:
 # Styles of writing. The case table has block and flow style, comments and quotes.
 
 
-def test_lines_end_as_they_did() -> None:
+def test_line_ends_stay() -> None:
     before = SCHEMA.replace("  matchingPrecedence: 1500\n", "").replace(NAME, "  name: probes\n").replace("\n", "\r\n")
     _, after = fixed(before)
     wanted = SCHEMA.replace("1500", "1000").replace(NAME, f'  name: probes\n  annotations:\n    {KEPT}: "false"\n')
     assert after == wanted.replace("\n", "\r\n")
 
 
-def test_json_stays_json() -> None:
+def test_fixes_in_json() -> None:
     value = yaml.safe_load(SCHEMA)
     del value["spec"]["matchingPrecedence"]
     value["spec"]["distinguisherMethod"]["type"] = "byUser"
@@ -351,20 +351,20 @@ def test_json_stays_json() -> None:
         assert len(after.splitlines()) == len(text.splitlines()) + (0 if indent is None else -1)
 
 
-def test_an_object_in_a_list_is_fixed_there() -> None:
+def test_fixes_in_a_list() -> None:
     item = "".join(f"    {line}" for line in SCHEMA.replace("ByUser", "byUser").splitlines(keepends=True))
     before = f"apiVersion: v1\nkind: List\nitems:\n  -\n{item}  - {{kind: Other, apiVersion: v1, type: byUser}}\n"
     assert fixed(before)[1] == before.replace("    type: byUser\n", "    type: ByUser\n")
 
 
-def test_several_mistakes_in_one_object() -> None:
+def test_several_findings_in_one_object() -> None:
     before = WIDE.replace("ByUser", "byuser").replace(VERBS_LINE, 'verbs: [GET, "*"]').replace("[get]", "[GET]")
     done, after = fixed(before)
     assert not done.refused
     assert after == WIDE.replace(VERBS_LINE, 'verbs: ["*"]')
 
 
-def test_what_is_put_in_where_something_goes() -> None:
+def test_insertion_beside_a_removal() -> None:
     """The annotation begins where the line of the namespace does, and both are made at once."""
     calls = 0
 
@@ -383,7 +383,7 @@ def test_what_is_put_in_where_something_goes() -> None:
 # Refused.
 
 
-def test_a_value_that_others_share_is_left() -> None:
+def test_shared_value_stays() -> None:
     """An anchor: what is written for the type would be written into the annotation as well."""
     before = SCHEMA.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
     done, after = fixed(before)
@@ -392,12 +392,12 @@ def test_a_value_that_others_share_is_left() -> None:
     assert "something else would change as well (an anchor, perhaps)" in done.refused[0].reason
 
 
-def test_a_value_that_others_share_is_fixed_where_all_are_wrong() -> None:
+def test_shared_value_is_fixed_if_all_uses_are_wrong() -> None:
     before = WIDE.replace('namespaces: ["*"]', 'namespaces: &all ["*", /ci]').replace("[/version, '/metrics']", "*all")
     assert fixed(before)[1] == before.replace('["*", /ci]', '["*"]')
 
 
-def test_a_value_that_others_share_is_fixed_beside_one_that_cannot_be() -> None:
+def test_shared_value_is_fixed_beside_one_that_cannot_be() -> None:
     before = WIDE.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
     before = before.replace('namespaces: ["*"]', 'namespaces: &all ["*", /ci]').replace(
         "[/version, '/metrics']", "*all"
@@ -407,7 +407,7 @@ def test_a_value_that_others_share_is_fixed_beside_one_that_cannot_be() -> None:
     assert [refusal.finding.rule for refusal in done.refused] == ["APF203"]
 
 
-def test_a_field_that_comes_through_a_merge_key_is_left() -> None:
+def test_merged_field_stays() -> None:
     before = LEVEL.replace(f"type: Queue\n{QUEUING}", "<<: *response\n      type: Reject\n").replace(
         "spec:", "x-response: &response\n  queuing: {queues: 64, handSize: 6}\nspec:"
     )
@@ -425,14 +425,14 @@ def test_a_field_that_comes_through_a_merge_key_is_left() -> None:
         (SCHEMA.replace("name: deployer\n      res", "name: De_ployer\n      res"), "kind: serviceaccount", "kind: ServiceAccount", "APF208"),
     ],
 )  # fmt: skip
-def test_what_a_type_keeps_from_being_looked_at_was_there_before(base: str, bad: str, good: str, left: str) -> None:
+def test_findings_masked_by_a_type_are_allowed(base: str, bad: str, good: str, left: str) -> None:
     done, after = fixed(base.replace(good, bad))
     assert after == base
     assert not done.refused
     assert [found.rule for found in done.report.findings if found.severity == "error"] == [left]
 
 
-def test_a_type_that_does_not_go_with_what_is_there_is_left() -> None:
+def test_type_that_contradicts_its_fields_stays() -> None:
     before = LEVEL.replace(f"type: Queue\n{QUEUING}", "type: queue\n")
     done, after = fixed(before)
     assert after == before
@@ -440,7 +440,7 @@ def test_a_type_that_does_not_go_with_what_is_there_is_left() -> None:
     assert refusal.reason.startswith("it would cause APF303 in line ")
 
 
-def test_what_would_bring_another_finding_is_left() -> None:
+def test_fix_that_causes_another_finding_is_refused() -> None:
     """The user whom the service account is taken for has a FlowSchema of the server's own, which comes first."""
     before = SCHEDULER.replace("1500", "850")
     done, after = fixed(before, unsafe=True)
@@ -449,7 +449,7 @@ def test_what_would_bring_another_finding_is_left() -> None:
     assert done.refused[0].reason.startswith("it would cause APF501")
 
 
-def test_an_account_becomes_the_user_that_was_meant() -> None:
+def test_service_account_becomes_the_intended_user() -> None:
     before = SCHEDULER.replace("1500", "700").replace("workload-low", "workload-high")
     done, after = fixed(before, unsafe=True)
     assert not done.refused
@@ -497,7 +497,7 @@ def test_an_account_becomes_the_user_that_was_meant() -> None:
         ("APF702", LEVEL, "/v1\n", "/v1beta3\n"),
     ],
 )  # fmt: skip
-def test_what_can_mean_several_things_has_no_fix(rule: str, base: str, old: str, bad: str) -> None:
+def test_ambiguous_values_have_no_fix(rule: str, base: str, old: str, bad: str) -> None:
     assert base.count(old) == 1
     target = "1.31" if rule == "APF702" else "1.36"
     report = engine.check(
@@ -508,7 +508,7 @@ def test_what_can_mean_several_things_has_no_fix(rule: str, base: str, old: str,
     assert [finding.fix for finding in found] == [None] * len(found)
 
 
-def test_a_level_is_not_renamed_to_its_sibling() -> None:
+def test_level_is_not_renamed_to_a_similar_one() -> None:
     """`prod-1` is no misspelt `prod-2`, and of two that are near neither is taken."""
     for wanted, there in (
         ("prod-1", ["prod-2"]),
@@ -531,7 +531,7 @@ def test_a_level_is_not_renamed_to_its_sibling() -> None:
         ("[Get, put, exec, GET]", "[get, put, exec]", "[get, update, exec]", 1),
     ],
 )
-def test_a_misspelt_verb_is_fixed_whatever_is_beside_it(verbs: str, safe: str, unsafe: str, left: int) -> None:
+def test_misspelled_verb_is_fixed_beside_other_mistakes(verbs: str, safe: str, unsafe: str, left: int) -> None:
     before = SCHEMA.replace(VERBS_LINE, f"verbs: {verbs}")
     report = judge({"a.yaml": before.encode()})
     path = "spec.rules[0].resourceRules[0].verbs"
@@ -548,7 +548,7 @@ def test_a_misspelt_verb_is_fixed_whatever_is_beside_it(verbs: str, safe: str, u
     [("GET", "get"), ("delet", "delete"), ("wacth", "watch"), ("deleteCollection", "deletecollection"),
      ("deleteall", None), ("set", None), ("post", None), ("dele", "delete"), ("", None), ("*", None)],
 )  # fmt: skip
-def test_a_word_is_meant_where_nothing_else_is(word: str, verb: str | None) -> None:
+def test_intended_verb(word: str, verb: str | None) -> None:
     assert find_intended(word, VERBS) == verb
 
 
@@ -556,7 +556,7 @@ def test_a_word_is_meant_where_nothing_else_is(word: str, verb: str | None) -> N
 
 
 @pytest.mark.parametrize("rule_id", catalogue.list_ids())
-def test_pages_say_which_fixes_there_are(rule_id: str) -> None:
+def test_pages_state_whether_a_rule_has_fixes(rule_id: str) -> None:
     rule = catalogue.read_rule(rule_id)
     for example in parse_examples(rule):
         options = engine.Options(kubernetes=parse_release(example.kubernetes or NEWEST.name))
@@ -623,9 +623,10 @@ def manifests(draw: st.DrawFn) -> str:
     return draw(_written([level_value, {**head, "kind": "FlowSchema", "metadata": meta, "spec": spec}]))
 
 
+@pytest.mark.slow
 @given(manifests())
 @settings(max_examples=100, derandomize=True, deadline=None)
-def test_safe_fixes_keep_what_the_server_accepted(text: str) -> None:
+def test_safe_fixes_keep_the_spec_of_accepted_objects(text: str) -> None:
     """An object that the server accepts means the same to it before and after; what it rejects is fixed for good."""
 
     def check(inputs: Mapping[str, bytes]) -> Report:

@@ -75,7 +75,7 @@ def names(outcome: FixResult) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("together", [True, False], ids=["one file", "many files"])
 @pytest.mark.parametrize("number", [1, 40])
-def test_the_checks_do_not_grow_with_the_number_of_fixes_that_shadow(number: int, together: bool) -> None:
+def test_number_of_checks_does_not_grow_with_shadowing_fixes(number: int, together: bool) -> None:
     judge, texts = Judge(), [text for one in range(number) for text in pair(one)]
     good = schema("good", 900, "w Services")
     outcome = fixed(
@@ -90,7 +90,7 @@ def test_the_checks_do_not_grow_with_the_number_of_fixes_that_shadow(number: int
     )
 
 
-def test_the_checks_do_not_grow_with_the_number_of_fixes_that_make_a_tie() -> None:
+def test_number_of_checks_does_not_grow_with_fixes_that_cause_ties() -> None:
     judge = Judge()
     texts = [
         text
@@ -104,20 +104,20 @@ def test_the_checks_do_not_grow_with_the_number_of_fixes_that_make_a_tie() -> No
     assert judge.calls == 2
 
 
-def test_of_several_fixes_in_an_object_the_one_that_shadows_is_refused() -> None:
+def test_only_the_shadowing_fix_of_an_object_is_refused() -> None:
     outcome = fixed(
         schema("a", 1000, "u Endpoints, Pods, Services, secrets"), schema("b", 5000, "u pods", "v pods"), *pair(0)
     )
     assert names(outcome) == (["a Endpoints", "a Services"], ["a Pods", "a000 Pods"])
 
 
-def test_of_two_fixes_that_shadow_together_the_first_is_made() -> None:
+def test_first_of_two_fixes_that_shadow_together_is_applied() -> None:
     first, second = schema("first", 1000, "u Pods, secrets"), schema("second", 1001, "u Services, endpoints")
     outcome = fixed(first, second, schema("third", 5000, "u pods, services", "v pods"), pair(0)[0])
     assert names(outcome) == (["a000 Pods", "first Pods"], ["second Services"])
 
 
-def test_the_checks_do_not_grow_with_the_number_of_those_that_shadow_together() -> None:
+def test_number_of_checks_does_not_grow_with_pairs_that_shadow() -> None:
     judge = Judge()
     texts = [
         text
@@ -135,7 +135,7 @@ def test_the_checks_do_not_grow_with_the_number_of_those_that_shadow_together() 
     assert judge.calls <= 4
 
 
-def test_a_fix_that_shadows_only_together_with_a_refused_one_is_made() -> None:
+def test_fix_that_shadows_only_with_a_refused_one_is_applied() -> None:
     first, second = schema("first", 1000, "u Pods, secrets"), schema("second", 1001, "u Services, endpoints")
     both, one = schema("both", 5000, "u pods, services", "w pods"), schema("one", 900, "u secrets")
     alone = schema("alone", 4000, "u pods", "v pods").replace('"*"', "here")
@@ -143,14 +143,14 @@ def test_a_fix_that_shadows_only_together_with_a_refused_one_is_made() -> None:
     assert names(outcome) == (["second Services"], ["first Pods"])
 
 
-def test_what_was_dead_before_is_nobodys_fault() -> None:
+def test_rule_that_was_unreachable_before_is_no_regression() -> None:
     """Of one FlowSchema two rules: the one is dead already, because of what is fixed as well, in another place."""
     dead = schema("b", 5000, "w configmaps", "u pods", "v pods")
     outcome = fixed(schema("c", 900, "w configmaps, Services"), schema("a", 1000, "u Pods, secrets"), dead)
     assert names(outcome) == (["c Services"], ["a Pods"])
 
 
-def test_a_fix_that_shadows_in_its_own_object_is_refused_at_once() -> None:
+def test_fix_that_shadows_in_its_own_object_is_refused() -> None:
     judge = Judge()
     texts = [schema(f"a{one:02}", 1000, f"u{one} pods, Services", f"u{one} Pods") for one in range(20)]
     outcome = fixed(*texts, judge=judge)
@@ -161,7 +161,7 @@ def test_a_fix_that_shadows_in_its_own_object_is_refused_at_once() -> None:
     assert judge.calls <= 4
 
 
-def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
+def test_shadowing_fix_is_tried_again_after_another_one() -> None:
     """The second fix of `b` puts it first, but waits because its first one would shadow `d`."""
 
     def judge(inputs: Mapping[str, bytes]) -> Report:
@@ -184,7 +184,7 @@ def test_a_fix_that_shadowed_is_tried_again_when_another_has_made_way() -> None:
     assert [found.object.name for found in outcome.fixed if found.object] == ["b", "a"]
 
 
-def test_a_fix_is_not_blamed_where_nobody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finding_that_names_no_object_blames_no_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reachability, "MAX_EXPLAINED_SHADOWS", 0)
     texts = schema("a", 1000, "u Pods, secrets"), schema("b", 5000, "u pods", "v pods, Services")
     assert names(fixed(*texts)) == (["b Services"], ["a Pods"])

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import re
-import stat
-import sys
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.cli.app import run
 from apflint.edit.migrate import Migration
 from apflint.edit.migrate import migrate as migrated
 from apflint.edit.migration_target import Target, choose_target, parse_api_version, parse_release_range, serves
@@ -109,7 +104,7 @@ def test_only_version_and_shares_change(template: str, line_end: str, old: str, 
 
 @EVERY_PAIR
 @pytest.mark.parametrize("as_list", ["List", "PriorityLevelConfigurationList"])
-def test_lists_and_json(old: str, new: str, as_list: str) -> None:
+def test_objects_in_lists_and_json(old: str, new: str, as_list: str) -> None:
     def whole(version: str) -> str:
         api = f"{GROUP}/{version}"
         own = {"apiVersion": api, "kind": "PriorityLevelConfiguration"} if as_list == "List" else {}
@@ -149,7 +144,7 @@ def test_shares_that_are_zero_or_absent_keep_their_meaning(before: str, after: s
     assert move(before).text == after
 
 
-def test_what_changes_in_meaning_is_told_with_its_line() -> None:
+def test_changes_in_meaning_are_noted_with_their_line() -> None:
     assert said(move(level("    assuredConcurrencyShares: 0\n", "v1beta1"))) == [
         (
             "7: from Kubernetes 1.26 on this priority level borrows seats of others without limit unless"
@@ -168,7 +163,7 @@ def test_what_changes_in_meaning_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize("old", ["v1alpha1", "v1beta1", "v1beta2"])
-def test_the_annotation_said_nothing_about_shares_before_v1beta3(old: str) -> None:
+def test_annotation_has_no_effect_before_v1beta3(old: str) -> None:
     outcome = move(level("    assuredConcurrencyShares: 7\n", old, annotated=True))
     assert outcome.text == level("    nominalConcurrencyShares: 7\n", "v1")
     assert said(outcome)[0] == (
@@ -176,12 +171,12 @@ def test_the_annotation_said_nothing_about_shares_before_v1beta3(old: str) -> No
     )
 
 
-def test_a_comment_on_the_line_of_the_annotation_stays() -> None:
+def test_comment_beside_the_annotation_stays() -> None:
     text = level("", annotated=True).replace(": ''\n", ": ''  # why\n    other: z\n")
     assert "  annotations:\n    # why\n    other: z\nspec:" in move(text).text
 
 
-def test_the_annotation_does_not_begin_to_count_in_v1beta3() -> None:
+def test_annotation_does_not_take_effect_in_v1beta3() -> None:
     text = level("    assuredConcurrencyShares: 0\n", "v1beta2", annotated=True)
     assert PRESERVE_ZERO not in move(text, "v1beta3").text
     kept = move(text, "v1beta3", kubernetes="1.28").text
@@ -199,7 +194,7 @@ def test_the_annotation_does_not_begin_to_count_in_v1beta3() -> None:
         (level("    nominalConcurrencyShares: 3\n", "v1beta2"), "8: spec.limited.nominalConcurrencyShares"),
     ],
 )
-def test_what_cannot_mean_the_same_is_refused_unless_that_is_accepted(text: str, place: str) -> None:
+def test_changed_meaning_is_refused_unless_accepted(text: str, place: str) -> None:
     outcome = move(text)
     assert outcome.is_refused
     assert outcome.text == text
@@ -222,7 +217,7 @@ def test_what_cannot_mean_the_same_is_refused_unless_that_is_accepted(text: str,
         (level("    assuredConcurrencyShares: .inf\n", "v1beta2"), "8: JSON cannot represent infinity"),
     ],
 )
-def test_what_nobody_can_migrate_is_refused_in_any_case(text: str, told: str) -> None:
+def test_unreadable_objects_are_always_refused(text: str, told: str) -> None:
     both = level("", "v1beta2") + "---\n" + text
     line, _, words = told.partition(":")
     for accept in (False, True):
@@ -232,7 +227,7 @@ def test_what_nobody_can_migrate_is_refused_in_any_case(text: str, told: str) ->
         assert any(f"{int(line) + 9}:{words}" in one for one in said(outcome, "refused")), outcome.remarks
 
 
-def test_values_that_are_shared_are_edited_right_or_refused() -> None:
+def test_shared_values() -> None:
     item = "- apiVersion: &v flowcontrol.apiserver.k8s.io/v1beta2\n  kind: PriorityLevelConfiguration\n  metadata: {name: a}\n"
     spec = "  spec:\n    type: Limited\n    limited: &l {assuredConcurrencyShares: 5, limitResponse: {type: Reject}}\n"
     both = item + spec + item.replace("&v flowcontrol.apiserver.k8s.io/v1beta2", "*v") + spec.replace("&l {", "*l\n#{")
@@ -249,7 +244,7 @@ def test_values_that_are_shared_are_edited_right_or_refused() -> None:
     assert move(merged, accept_changes=True).is_refused
 
 
-def test_an_annotation_that_others_share_is_not_removed() -> None:
+def test_shared_annotation_is_not_removed() -> None:
     notes = f"  annotations: &a\n    {PRESERVE_ZERO}: ''\n"
     first = level("    nominalConcurrencyShares: 5\n").replace("  name: nights\n", f"  name: nights\n{notes}")
     text = "apiVersion: v1\nkind: List\nitems:\n"
@@ -261,7 +256,7 @@ def test_an_annotation_that_others_share_is_not_removed() -> None:
     assert "the text cannot be edited here: it is shared through an alias; edit it manually" in refused
 
 
-def test_later_versions_are_left_and_told() -> None:
+def test_newer_versions_stay() -> None:
     text = level("", "v1")
     outcome = move(text, "v1beta3", kubernetes="1.29")
     assert (outcome.text, outcome.is_refused) == (text, False)
@@ -299,11 +294,11 @@ def test_targets() -> None:
         ("v1alpha1", "1.25", "1.20"),
     ],
 )
-def test_the_release_that_says_what_an_object_meant(version: str, kubernetes: str, origin: str) -> None:
+def test_release_that_defines_the_meaning(version: str, kubernetes: str, origin: str) -> None:
     assert source_release(version, parse_release(kubernetes)).name == origin
 
 
-def test_zero_shares_are_refused_for_a_release_that_refuses_them() -> None:
+def test_zero_shares_are_refused_if_the_release_rejects_them() -> None:
     text = level("    nominalConcurrencyShares: 0\n", annotated=True)
     outcome = move(text, kubernetes="1.29")
     assert outcome.text == text
@@ -354,7 +349,7 @@ def levels(draw: st.DrawFn) -> tuple[str, str, str, str]:
 
 
 @given(levels())
-def test_the_stored_spec_is_the_same_and_once_is_enough(case: tuple[str, str, str, str]) -> None:
+def test_stored_spec_is_the_same_and_migrating_twice_changes_nothing(case: tuple[str, str, str, str]) -> None:
     old, new, kubernetes, text = case
     target = choose(new, kubernetes)
     outcome = migrated(Source("x.yaml", text), target)
@@ -379,7 +374,7 @@ def kept(text: str) -> str:
     return re.sub(r"\s|,", "", text)
 
 
-def test_what_servers_accept_they_accept_migrated(root: Path) -> None:
+def test_accepted_objects_are_accepted_after_migration(root: Path) -> None:
     moved = 0
     for path in sorted((root / "fixtures" / "conformance").glob("*.jsonl")):
         with path.open(encoding="utf-8") as lines:
@@ -395,132 +390,3 @@ def test_what_servers_accept_they_accept_migrated(root: Path) -> None:
             moved += not outcome.is_refused
             assert outcome.is_refused or not [finding for finding in findings if finding.apiserver], text
     assert moved > 50
-
-
-# The command.
-
-
-def test_diff_prints_the_edits_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = level("    assuredConcurrencyShares: 5", "v1beta2").replace("    limitResponse: {type: Reject}\n", "")
-    (tmp_path / "a.yaml").write_text(text)
-    assert run(["migrate", "--to", "v1", "--diff"]) == 0
-    printed = capsys.readouterr()
-    assert printed.out == (
-        "--- a/a.yaml\n+++ b/a.yaml\n@@ -1,8 +1,8 @@\n"
-        f"-apiVersion: {GROUP}/v1beta2\n+apiVersion: {GROUP}/v1\n"
-        " kind: PriorityLevelConfiguration\n metadata:\n   name: nights\n spec:\n   type: Limited\n   limited:\n"
-        "-    assuredConcurrencyShares: 5\n\\ No newline at end of file\n"
-        "+    nominalConcurrencyShares: 5\n\\ No newline at end of file\n"
-    )
-    assert printed.err == (
-        'a.yaml:1: PriorityLevelConfiguration "nights": v1beta2 -> v1\n'
-        "apflint: 1 object would be moved to v1 for Kubernetes 1.37\n"
-    )
-    assert (tmp_path / "a.yaml").read_text() == text
-
-
-def test_files_are_replaced_unless_an_object_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_bytes(b"\xef\xbb\xbf" + level("", "v1beta2").replace("\n", "\r\n").encode())
-    good.chmod(0o600)
-    refused = level("", "v1beta2") + "---\n" + level("    x: 1\n", "v1beta2")
-    bad.write_text(refused)
-    assert run(["migrate", "."]) == 1
-    assert good.read_bytes() == b"\xef\xbb\xbf" + level("", "v1").replace("\n", "\r\n").encode()
-    assert stat.S_IMODE(good.stat().st_mode) == 0o600
-    assert bad.read_text() == refused
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "bad.yaml:17: refused: PriorityLevelConfiguration" in printed.err
-    assert "bad.yaml: not changed, because an object was refused" in printed.err
-    assert run(["migrate", "--diff", "good.yaml"]) == 0
-    assert capsys.readouterr().out == ""
-
-
-def test_standard_input_goes_to_standard_output(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Stdin:
-        buffer = io.BytesIO(level("", "v1beta2").encode() + b"---\nkind: ConfigMap\n")
-
-    monkeypatch.setattr(sys, "stdin", Stdin)
-    assert run(["migrate", "-"]) == 0
-    assert capsys.readouterr().out == level("", "v1") + "---\nkind: ConfigMap\n"
-
-
-def test_what_cannot_be_read_or_written_is_said_and_the_rest_is_migrated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.yaml").write_bytes(level("", "v1beta2").encode() + b"\xff")
-    (tmp_path / "b.yaml").write_text(level("", "v1beta2"))
-    (tmp_path / "c.yaml").write_text(level("", "v1beta2"))
-    (tmp_path / "other.yaml").write_text("kind: ConfigMap\n")
-    monkeypatch.setattr(os, "access", lambda path, _: "b.yaml" not in str(path))
-    assert run(["migrate", "."]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "apflint: a.yaml: not a text file" in printed.err
-    assert "apflint: b.yaml: not written: it is read-only" in printed.err
-    assert printed.err.endswith("apflint: 1 object moved to v1 for Kubernetes 1.37\n")
-    assert [(tmp_path / name).read_text() for name in ("b.yaml", "c.yaml")] == [level("", "v1beta2"), level("", "v1")]
-
-
-def test_nothing_to_migrate_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.yaml").write_text("kind: ConfigMap\n")
-    assert run(["migrate", "."]) == 0
-    assert capsys.readouterr() == ("", "apflint: no FlowSchema and no PriorityLevelConfiguration found\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--range", "1.25..1.36"], "v1beta2 for 1.25 to 1.28"),
-        (["--range", "1.35..1.36", "--kubernetes", "1.36"], "--kubernetes and --range cannot be combined"),
-        (["--to", "v9"], "Unknown version"),
-        (["nowhere.yaml"], "No such file"),
-    ],
-)
-def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    assert run(["migrate", *arguments]) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_the_settings_of_the_project_hold(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def moved(*arguments: str) -> tuple[list[str], str]:
-        run(["migrate", "--diff", *arguments])
-        said = capsys.readouterr()
-        files = [line.removeprefix("+++ b/") for line in said.out.splitlines() if line.startswith("+++ ")]
-        return files, said.err.splitlines()[-1]
-
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "vendor/b"):
-        (tmp_path / f"{name}.yaml").parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.yaml").write_text(level("", "v1beta2"))
-    both = ["a.yaml", "vendor/b.yaml"]
-    (tmp_path / "apflint.toml").write_text('kubernetes = "1.27"\nexclude = ["vendor"]\n')
-    assert moved() == (["a.yaml"], "apflint: 1 object would be moved to v1beta3 for Kubernetes 1.27")
-    assert moved("vendor/b.yaml")[0] == ["vendor/b.yaml"]
-    assert moved("--force-exclude", *both)[0] == ["a.yaml"]
-    assert moved("--exclude", "a.*") == (both[1:], "apflint: 1 object would be moved to v1beta3 for Kubernetes 1.27")
-    for target in (["--to", "v1"], ["--kubernetes", "1.37"], ["--range", "1.36..1.37"]):
-        files, summary = moved(*target)
-        assert files == ["a.yaml"]
-        assert summary.startswith("apflint: 1 object would be moved to v1 for Kubernetes 1.3")
-    assert moved("--isolated") == (both, "apflint: 2 objects would be moved to v1 for Kubernetes 1.37")
-    (tmp_path / "other.toml").write_text('exclude = ["a.yaml"]\n')
-    assert moved("--config", "other.toml")[0] == both[1:]
-    (tmp_path / "apflint.toml").write_text('exclud = ["vendor"]\n')
-    assert run(["migrate"]) == 2
-    assert "apflint.toml: exclud: unknown key" in capsys.readouterr().err

@@ -1,0 +1,149 @@
+"""`apflint migrate`: files, standard input, settings and exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint.cli.app import run
+from apflint.load.document import GROUP
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def level(limited: str, version: str) -> str:
+    """Return a priority level with lines of `spec.limited`."""
+    return (
+        f"apiVersion: {GROUP}/{version}\nkind: PriorityLevelConfiguration\nmetadata:\n  name: nights\n"
+        f"spec:\n  type: Limited\n  limited:\n{limited}    limitResponse: {{type: Reject}}\n"
+    )
+
+
+def test_diff_prints_the_edits_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = level("    assuredConcurrencyShares: 5", "v1beta2").replace("    limitResponse: {type: Reject}\n", "")
+    (tmp_path / "a.yaml").write_text(text)
+    assert run(["migrate", "--to", "v1", "--diff"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == (
+        "--- a/a.yaml\n+++ b/a.yaml\n@@ -1,8 +1,8 @@\n"
+        f"-apiVersion: {GROUP}/v1beta2\n+apiVersion: {GROUP}/v1\n"
+        " kind: PriorityLevelConfiguration\n metadata:\n   name: nights\n spec:\n   type: Limited\n   limited:\n"
+        "-    assuredConcurrencyShares: 5\n\\ No newline at end of file\n"
+        "+    nominalConcurrencyShares: 5\n\\ No newline at end of file\n"
+    )
+    assert printed.err == (
+        'a.yaml:1: PriorityLevelConfiguration "nights": v1beta2 -> v1\n'
+        "apflint: 1 object would be moved to v1 for Kubernetes 1.37\n"
+    )
+    assert (tmp_path / "a.yaml").read_text() == text
+
+
+def test_files_are_replaced_unless_an_object_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_bytes(b"\xef\xbb\xbf" + level("", "v1beta2").replace("\n", "\r\n").encode())
+    good.chmod(0o600)
+    refused = level("", "v1beta2") + "---\n" + level("    x: 1\n", "v1beta2")
+    bad.write_text(refused)
+    assert run(["migrate", "."]) == 1
+    assert good.read_bytes() == b"\xef\xbb\xbf" + level("", "v1").replace("\n", "\r\n").encode()
+    assert stat.S_IMODE(good.stat().st_mode) == 0o600
+    assert bad.read_text() == refused
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "bad.yaml:17: refused: PriorityLevelConfiguration" in printed.err
+    assert "bad.yaml: not changed, because an object was refused" in printed.err
+    assert run(["migrate", "--diff", "good.yaml"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_standard_input_goes_to_standard_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stdin:
+        buffer = io.BytesIO(level("", "v1beta2").encode() + b"---\nkind: ConfigMap\n")
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert run(["migrate", "-"]) == 0
+    assert capsys.readouterr().out == level("", "v1") + "---\nkind: ConfigMap\n"
+
+
+def test_other_files_are_migrated_if_one_cannot_be_read_or_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_bytes(level("", "v1beta2").encode() + b"\xff")
+    (tmp_path / "b.yaml").write_text(level("", "v1beta2"))
+    (tmp_path / "c.yaml").write_text(level("", "v1beta2"))
+    (tmp_path / "other.yaml").write_text("kind: ConfigMap\n")
+    monkeypatch.setattr(os, "access", lambda path, _: "b.yaml" not in str(path))
+    assert run(["migrate", "."]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "apflint: a.yaml: not a text file" in printed.err
+    assert "apflint: b.yaml: not written: it is read-only" in printed.err
+    assert printed.err.endswith("apflint: 1 object moved to v1 for Kubernetes 1.37\n")
+    assert [(tmp_path / name).read_text() for name in ("b.yaml", "c.yaml")] == [level("", "v1beta2"), level("", "v1")]
+
+
+def test_no_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text("kind: ConfigMap\n")
+    assert run(["migrate", "."]) == 0
+    assert capsys.readouterr() == ("", "apflint: no FlowSchema and no PriorityLevelConfiguration found\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--range", "1.25..1.36"], "v1beta2 for 1.25 to 1.28"),
+        (["--range", "1.35..1.36", "--kubernetes", "1.36"], "--kubernetes and --range cannot be combined"),
+        (["--to", "v9"], "Unknown version"),
+        (["nowhere.yaml"], "No such file"),
+    ],
+)
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert run(["migrate", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_settings_of_the_project_apply(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def moved(*arguments: str) -> tuple[list[str], str]:
+        run(["migrate", "--diff", *arguments])
+        said = capsys.readouterr()
+        files = [line.removeprefix("+++ b/") for line in said.out.splitlines() if line.startswith("+++ ")]
+        return files, said.err.splitlines()[-1]
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "vendor/b"):
+        (tmp_path / f"{name}.yaml").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.yaml").write_text(level("", "v1beta2"))
+    both = ["a.yaml", "vendor/b.yaml"]
+    (tmp_path / "apflint.toml").write_text('kubernetes = "1.27"\nexclude = ["vendor"]\n')
+    assert moved() == (["a.yaml"], "apflint: 1 object would be moved to v1beta3 for Kubernetes 1.27")
+    assert moved("vendor/b.yaml")[0] == ["vendor/b.yaml"]
+    assert moved("--force-exclude", *both)[0] == ["a.yaml"]
+    assert moved("--exclude", "a.*") == (both[1:], "apflint: 1 object would be moved to v1beta3 for Kubernetes 1.27")
+    for target in (["--to", "v1"], ["--kubernetes", "1.37"], ["--range", "1.36..1.37"]):
+        files, summary = moved(*target)
+        assert files == ["a.yaml"]
+        assert summary.startswith("apflint: 1 object would be moved to v1 for Kubernetes 1.3")
+    assert moved("--isolated") == (both, "apflint: 2 objects would be moved to v1 for Kubernetes 1.37")
+    (tmp_path / "other.toml").write_text('exclude = ["a.yaml"]\n')
+    assert moved("--config", "other.toml")[0] == both[1:]
+    (tmp_path / "apflint.toml").write_text('exclud = ["vendor"]\n')
+    assert run(["migrate"]) == 2
+    assert "apflint.toml: exclud: unknown key" in capsys.readouterr().err
