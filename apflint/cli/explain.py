@@ -24,10 +24,9 @@ from apflint.output.explain import Explainer, as_json, by_uid
 from apflint.output.json_text import to_json
 from apflint.output.story import story
 from apflint.requests.audit_event import parse_event
-from apflint.requests.http import parse_http
+from apflint.requests.command_line import RequestArguments
 from apflint.requests.json_lines import parse_record, read_json_values
 from apflint.requests.request import COLLECTION_VERBS, Request
-from apflint.requests.words import parse_words
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -146,24 +145,19 @@ def explain(
         raise UserError(f"--as and --as-group cannot be combined with {given[0]}")
     if (namespace is not None or all_namespaces) and given and not words:
         raise UserError(f"-n and -A cannot be combined with {given[0]}")
-    if namespace is not None:
-        if all_namespaces:
-            raise UserError("-n and -A cannot be combined")
-        _check_namespace(namespace)
+    if namespace is not None and all_namespaces:
+        raise UserError("-n and -A cannot be combined")
+    if namespace is not None and (problem := check_dns_label(namespace)):
+        raise UserError(f'-n: "{namespace}" is not a valid name of a namespace: {problem}')
     request = None
-    if words:
-        request = _note_path(
-            parse_words(
-                words,
-                user=_required(user),
-                groups=tuple(groups or ()),
-                namespace=namespace,
-                all_namespaces=all_namespaces,
-            ),
-            words,
-        )
-    elif path is not None:
-        request = parse_http(method or "GET", path, user=_required(user), groups=tuple(groups or ()))
+    if words or path is not None:
+        if not user or user.isspace():
+            raise UserError(
+                "no user given. Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
+            )
+        named_groups = tuple(groups or ())
+        arguments = RequestArguments(user, tuple(words or ()), named_groups, namespace, all_namespaces, method, path)
+        request = _note_path(arguments.to_request(), arguments.words)
     cluster = options.join_cluster_options(
         kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
     )
@@ -188,20 +182,7 @@ def explain(
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
 
 
-def _check_namespace(namespace: str) -> None:
-    if problem := check_dns_label(namespace):
-        raise UserError(f'-n: "{namespace}" is not a valid name of a namespace: {problem}')
-
-
-def _required(user: str | None) -> str:
-    if not user or user.isspace():
-        raise UserError(
-            "no user given. Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
-        )
-    return user
-
-
-def _note_path(request: Request, words: list[str]) -> Request:
+def _note_path(request: Request, words: tuple[str, ...]) -> Request:
     """Note that a word that is read as an object's name is also a path, as in `explain list pods manifests`.
 
     Raises UserError if the verb has no object name.
@@ -242,7 +223,7 @@ def _print_stories(explainer: Explainer, path: str, how: Style) -> int:
         if error is None:
             try:
                 request = parse_event(line.value)
-            except ValueError as problem:
+            except UserError as problem:
                 error = str(problem)
             else:
                 answer = cache.get(request)

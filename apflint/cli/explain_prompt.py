@@ -23,11 +23,10 @@ from apflint.requests.request import COLLECTION_VERBS, VERBS
 from apflint.requests.words import check_target, check_verb, infer_resource, parse_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from typing import NoReturn
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.model import PolicyRulesWithSubjects, Subject
     from apflint.output.console import Style
     from apflint.output.explain import Explainer
     from apflint.requests.request import Request
@@ -118,7 +117,7 @@ def answer_requests(
         draft = ask_for_request(ask, draft, vocabulary, show)
         try:
             request = parse_draft(draft)
-        except ValueError as error:
+        except UserError as error:
             show(str(error))
             continue
         write(f"\n{story(explainer.explain(request), explainer, style)}\n")
@@ -174,7 +173,7 @@ def ask_for_request(ask: Ask, draft: Draft, vocabulary: Vocabulary, show: Callab
 def _find_mistake(check: Callable[[str], object], value: str) -> str:
     try:
         check(value)
-    except ValueError as error:
+    except UserError as error:
         return str(error)
     return ""
 
@@ -213,60 +212,43 @@ def _may_be_namespaced(target: str) -> bool:
     """Return whether to ask for a namespace: for all resources except those known to be cluster-scoped."""
     try:
         known = infer_resource(target.partition("/")[0]).known
-    except ValueError:  # reported when the request is parsed
+    except UserError:  # reported when the request is parsed
         return True
     return known is None or known.namespaced
 
 
 def collect_vocabulary(configuration: Configuration) -> Vocabulary:
     """Collect the names in the FlowSchemas of a configuration, and those of every cluster."""
-    rules = [rule for schema in (*configuration.order, *configuration.dangling) for rule in schema.spec.rules]
-    subjects = [subject for rule in rules for subject in rule.subjects]
-    return Vocabulary(
-        users=_suggestions(COMMON_USERS, (name for subject in subjects for name in _users(subject))),
-        groups=_suggestions(COMMON_GROUPS, (subject.group or "" for subject in subjects)),
-        namespaces=_suggestions(COMMON_NAMESPACES, (name for rule in rules for name in _namespaces(rule))),
-        resources=_suggestions(_known_resources(), (name for rule in rules for name in _targets(rule)), COMMON_PATHS),
-    )
+    users, groups, namespaces = {*COMMON_USERS}, {*COMMON_GROUPS}, {*COMMON_NAMESPACES}
+    targets = {*COMMON_PATHS, *(resource.qualified_name for resource in RESOURCES)}
+    targets |= {f"{resource.qualified_name}/{name}" for resource in RESOURCES for name in resource.subresources}
+    rules = (rule for schema in (*configuration.order, *configuration.dangling) for rule in schema.spec.rules)
+    for rule in rules:
+        for subject in rule.subjects:
+            users.add(subject.user or "")
+            groups.add(subject.group or "")
+            if (account := subject.service_account) is not None:
+                namespaces.add(account.namespace)
+                name = "" if account.name == ALL else account.name
+                users.add(f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{name}")
+        for resource_rule in rule.resource_rules:
+            namespaces.update(resource_rule.namespaces)
+            for group in resource_rule.api_groups:
+                targets.update(_qualify(name, group) for name in resource_rule.resources)
+        for non_resource_rule in rule.non_resource_rules:
+            targets.update(url for url in non_resource_rule.non_resource_urls if url.startswith("/"))
+    return Vocabulary(*map(_sort_printable, (users, groups, namespaces, targets)))
 
 
-def _suggestions(*sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the names without wildcards and without characters that a terminal cannot show."""
-    names = {name for source in sources for name in source if name and ALL not in name and name.isprintable()}
-    return tuple(sorted(names))
+def _qualify(resource: str, group: str) -> str:
+    """Return `deployments.apps/scale` for `deployments/scale` and `apps`."""
+    name, slash, subresource = resource.partition("/")
+    return f"{name}.{group}{slash}{subresource}" if group else resource
 
 
-def _users(subject: Subject) -> Iterator[str]:
-    account = subject.service_account
-    if subject.user:
-        yield subject.user
-    if account is not None and account.namespace != ALL:
-        yield f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{'' if account.name == ALL else account.name}"
-
-
-def _namespaces(rule: PolicyRulesWithSubjects) -> Iterator[str]:
-    for subject in rule.subjects:
-        if subject.service_account is not None:
-            yield subject.service_account.namespace
-    for resource_rule in rule.resource_rules:
-        yield from resource_rule.namespaces
-
-
-def _known_resources() -> Iterator[str]:
-    for resource in RESOURCES:
-        yield resource.qualified_name
-        for subresource in resource.subresources:
-            yield f"{resource.qualified_name}/{subresource}"
-
-
-def _targets(rule: PolicyRulesWithSubjects) -> Iterator[str]:
-    for resource_rule in rule.resource_rules:
-        for group in resource_rule.api_groups:
-            for name in resource_rule.resources:
-                resource, slash, subresource = name.partition("/")
-                yield f"{resource}.{group}{slash}{subresource}" if group else name
-    for non_resource_rule in rule.non_resource_rules:
-        yield from (url for url in non_resource_rule.non_resource_urls if url.startswith("/"))
+def _sort_printable(names: set[str]) -> tuple[str, ...]:
+    """Sort the names that have no wildcards and no characters that a terminal cannot show."""
+    return tuple(sorted(name for name in names if name and ALL not in name and name.isprintable()))
 
 
 def find_suggestions(typed: str, prompt: Prompt) -> tuple[int, list[str]]:

@@ -44,7 +44,7 @@ def read_previous_baseline(path: str) -> Counter[Entry]:
         return baseline.parse_baseline(text, path) if text.strip() else Counter()
     except OSError as error:
         raise UserError(f'Cannot read the baseline "{path}": {error.strerror or error}.') from None
-    except ValueError:
+    except UserError:
         raise UserError(
             f"{path}: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
         ) from None

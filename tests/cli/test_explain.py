@@ -434,7 +434,7 @@ def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         (["explain", "list", "po\x1b[31m", "--as", "a"], r'"po\x1b[31m" is not a resource of Kubernetes itself'),
         (["explain", "lst", "pods", "--as", "a"], '"lst" is not a verb'),
         (["explain", "--method", "GET", "--as", "a"], "--method requires --path"),
-        (["explain", "--path", "/api/v1/watch", "--as", "a"], "the server cannot determine the resource is meant"),
+        (["explain", "--path", "/api/v1/watch", "--as", "a"], "the server cannot determine the resource"),
         (["explain", "list", "pods", "--as", "a", "--event", "e"], "cannot be combined: name one request"),
         (["explain", "--requests", "-", "-f", "-"], "standard input cannot be both the manifests and the requests"),
         (["explain", "--requests", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
