@@ -215,6 +215,11 @@ MAX_REDUNDANCY_PROOF_PARTS = Bound(
 
 # Fixes
 
+MAX_COMPARED_FIELDS = Bound(
+    200,
+    "unknown fields of a mapping up to which APF101 suggests to rename one: each is compared with all others",
+    "the findings have no fix",
+)
 MAX_FIX_ATTEMPTS = Bound(
     1_000,
     "batches of fixes to try in a run: fixes that undo each other would be tried without end",

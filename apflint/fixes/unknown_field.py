@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from apflint.budgets import MAX_COMPARED_FIELDS
 from apflint.fix import Fix, Nest, Rename
 from apflint.fixes.suggestions import find_intended, remove_field
 from apflint.model import SUBJECT_FIELDS, shares_field
@@ -28,8 +29,6 @@ _SYNONYMS = {
     "paths": "nonResourceURLs",
 }
 _SHARES_SYNONYMS = frozenset(("concurrencyShares", "shares", "guaranteed", "guaranteedConcurrencyShares"))
-_MAX_COMPARED_FIELDS = 200
-"""Number of fields of a mapping up to which unknown ones are renamed: each is compared with all others."""
 
 
 def fix_unknown_field(document: Document, violation: Violation, release: Release) -> Fix | None:
@@ -47,7 +46,7 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
         return None if find_similar(name, violation.known) else _nest_fields(document, violation, release)
     owner = _mapping(document, path[:-1])
     unknown = [key for key in owner if key not in violation.known]
-    if len(unknown) > _MAX_COMPARED_FIELDS:
+    if len(unknown) > MAX_COMPARED_FIELDS:
         return None
     contenders = [key for key in unknown if _guess_field(document, (*path[:-1], key), violation.known) == intended]
     return rename_field(document, path, intended) if len(contenders) == 1 else None
