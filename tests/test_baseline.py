@@ -60,20 +60,20 @@ def after(text: str, old: str = MANIFEST, name: str = "a.yaml") -> tuple[list[st
         (MANIFEST.replace("870", "20000"), ["APF201"], []),
     ],
 )
-def test_findings_are_known_by_what_they_are(text: str, told: list[str], stale: list[str]) -> None:
+def test_findings_are_identified_by_content(text: str, told: list[str], stale: list[str]) -> None:
     assert after(text) == (told, stale)
 
 
-def test_a_file_that_was_moved_has_the_same_findings() -> None:
+def test_moved_file_has_the_same_entries() -> None:
     assert after(MANIFEST, name="elsewhere/b.yaml") == ([], [])
 
 
-def test_what_is_set_aside_is_counted() -> None:
+def test_hidden_findings_are_counted() -> None:
     known = baseline.parse_baseline(baseline.render_baseline(report(MANIFEST), Counter()), "known.json")
     assert baseline.hide_known_findings(report(MANIFEST), known, ()).report.baselined == 2
 
 
-def test_each_entry_is_for_as_many_findings_as_it_had() -> None:
+def test_entry_hides_as_many_findings_as_it_counts() -> None:
     subjects = "[{kind: Somebody}]"
     one = MANIFEST.replace("[{kind: Group, group: {name: night-watch}}]", subjects)
     known = baseline.parse_baseline(baseline.render_baseline(report(one), Counter()), "known.json")
@@ -87,7 +87,7 @@ def test_rules_that_did_not_run_have_no_stale_entries() -> None:
     assert baseline.hide_known_findings(clean, known, {"APF104"}).stale == ()
 
 
-def test_baselines_have_a_line_for_each_entry_and_no_lines_of_files() -> None:
+def test_baseline_has_a_line_for_each_entry() -> None:
     text = baseline.render_baseline(report(MANIFEST), Counter())
     assert len(text.splitlines()) == 4
     assert text == baseline.render_baseline(report("# moved\n" + MANIFEST, "b.yaml"), Counter())
@@ -104,12 +104,14 @@ def test_baselines_have_a_line_for_each_entry_and_no_lines_of_files() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"schema": 2}', '{"schema": 1, "findings": [{}]}', WRONG_COUNT, "[" * 100_000]
 )
-def test_what_is_no_baseline_is_said(text: str) -> None:
+def test_invalid_baseline(text: str) -> None:
     with pytest.raises(UserError, match=r"known\.json"):
         baseline.parse_baseline(text, "known.json")
 
 
-def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_writes_and_uses_a_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     manifest = tmp_path / "a.yaml"
     manifest.write_text(MANIFEST, encoding="utf-8")
@@ -138,7 +140,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert run(check_all) == 1
 
 
-def test_the_baseline_is_no_input(
+def test_baseline_is_not_an_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -152,7 +154,7 @@ def test_the_baseline_is_no_input(
     assert [one["file"] for one in skipped] == ["deep/known.json"]
 
 
-def test_a_baseline_that_cannot_be_written(
+def test_unwritable_baseline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -179,7 +181,7 @@ def test_many_stale_entries_are_counted(
     assert f" and {int(count) - 5} more. If all files were read" in said
 
 
-def test_a_baseline_of_another_schema_is_said_to_be_one() -> None:
+def test_baseline_of_another_schema() -> None:
     with pytest.raises(
         UserError, match=r"^b\.json: this baseline has schema 2, but this version of apflint reads schema 1\.$"
     ):
@@ -197,7 +199,7 @@ def rules_of(path: Path) -> list[str]:
     return [entry["rule"] for entry in json.loads(path.read_text("utf-8"))["findings"]]
 
 
-def test_a_run_that_could_not_read_all_writes_no_baseline(
+def test_no_baseline_is_written_if_a_file_is_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here(tmp_path, monkeypatch, a=MANIFEST)
@@ -213,7 +215,7 @@ def test_a_run_that_could_not_read_all_writes_no_baseline(
     assert (tmp_path / "known.json").read_text("utf-8") == before
 
 
-def test_a_run_of_some_rules_keeps_the_entries_of_the_others(
+def test_entries_of_rules_that_did_not_run_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here(tmp_path, monkeypatch, a=MANIFEST)
@@ -230,7 +232,7 @@ def test_a_run_of_some_rules_keeps_the_entries_of_the_others(
     assert rules_of(tmp_path / "known.json") == ["APF203"]
 
 
-def test_a_run_on_some_files_judges_the_entries_of_their_objects_alone(
+def test_entries_of_objects_that_were_not_read_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     daily = MANIFEST.replace("nightly", "daily")
@@ -252,7 +254,7 @@ def test_a_run_on_some_files_judges_the_entries_of_their_objects_alone(
     assert rules_of(tmp_path / "known.json") == known
 
 
-def test_a_run_on_the_directory_of_the_baseline_judges_all_entries(
+def test_run_on_the_directory_of_the_baseline_updates_all_entries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here(tmp_path, monkeypatch, a=MANIFEST)
@@ -269,7 +271,7 @@ def test_a_run_on_the_directory_of_the_baseline_judges_all_entries(
 
 
 @pytest.mark.parametrize("text", [MANIFEST, '{"schema": 2, "findings": []}', "[]"])
-def test_what_is_no_baseline_is_not_replaced(
+def test_other_file_is_not_replaced_by_a_baseline(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here(tmp_path, monkeypatch, a=MANIFEST, m=text)

@@ -67,7 +67,7 @@ def test_order_is_that_of_the_arguments(tree: Path) -> None:
     assert names("b", "a") == ["b/1.yaml", "a/1.yaml"]
 
 
-def test_file_is_taken_whatever_its_name(tree: Path) -> None:
+def test_named_file_may_have_any_name(tree: Path) -> None:
     put(tree, "manifest.txt", ".hidden/x.yaml", "node_modules/y")
     assert names("manifest.txt", ".hidden/x.yaml", "./node_modules/y") == [
         "manifest.txt",
@@ -82,7 +82,7 @@ def test_hidden_directories_and_node_modules_are_skipped_unless_named(tree: Path
     assert names(".github") == [".github/e.yml"]
 
 
-def test_each_file_once(tree: Path) -> None:
+def test_each_file_is_found_once(tree: Path) -> None:
     put(tree, "a/x.yaml", "y.yaml")
     (tree / "a" / "link.yaml").symlink_to("x.yaml")
     (tree / "hop.yaml").symlink_to(tree / "y.yaml")
@@ -92,7 +92,7 @@ def test_each_file_once(tree: Path) -> None:
     ]
 
 
-def test_loops_of_links_are_survived(tree: Path) -> None:
+def test_loops_of_links_end(tree: Path) -> None:
     put(tree, "a/b/x.yaml")
     (tree / "a/b/up").symlink_to(tree, target_is_directory=True)
     (tree / "a/self.d").symlink_to("self.d")
@@ -136,7 +136,7 @@ def test_directory_named_like_a_manifest(tree: Path) -> None:
     assert names(".") == names("x.yaml") == ["x.yaml/y.yaml"]
 
 
-def test_names_that_are_no_utf_8(tree: Path) -> None:
+def test_names_that_are_not_utf_8(tree: Path) -> None:
     raw = os.fsencode(tree) + b"/\xff.yaml"
     try:
         descriptor = os.open(raw, os.O_WRONLY | os.O_CREAT)
@@ -264,7 +264,8 @@ def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: 
     assert "MiB" in reason("wide.yaml")
 
 
-def test_large_file_does_not_eat_memory(tree: Path, root: Path) -> None:
+@pytest.mark.slow
+def test_memory_for_large_file_is_bounded(tree: Path, root: Path) -> None:
     with (tree / "large.yaml").open("wb") as large:
         large.truncate(200_000_000)
     with (tree / "vast.yaml").open("wb") as vast:
@@ -281,7 +282,7 @@ def test_large_file_does_not_eat_memory(tree: Path, root: Path) -> None:
     assert done.stdout.decode().startswith("[b'', Unreadable(reason='The file has 1099512 MB, "), done.stderr
 
 
-def test_file_whose_size_is_said_to_be_nothing() -> None:
+def test_file_that_claims_size_zero() -> None:
     if not os.path.exists("/proc/self/status"):
         pytest.skip("no /proc here")
     answer = read_file(FoundFile("status", "/proc/self/status"))
@@ -331,17 +332,17 @@ def test_named_paths_are_excluded_by_force_only(tree: Path) -> None:
         (b"\x00\xff" * 100, False),
     ],
 )
-def test_gate(data: bytes, expected: bool) -> None:
+def test_may_hold_apf(data: bytes, expected: bool) -> None:
     assert may_hold_apf(data) is expected
 
 
 @given(st.binary(max_size=200), st.sampled_from(reading._SIGNS), st.binary(max_size=200))
-def test_gate_sees_a_sign_anywhere(before: bytes, sign: bytes, after: bytes) -> None:
+def test_sign_is_found_anywhere(before: bytes, sign: bytes, after: bytes) -> None:
     if before[:2] not in reading._SIGNS_BY_BOM:
         assert may_hold_apf(before + sign + after)
 
 
-def test_cost_of_a_file_that_is_not_ours(tree: Path) -> None:
+def test_other_files_are_cheap(tree: Path) -> None:
     data = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\ndata:\n  key: |\n    echo hello \\\n" * 60
     for number in range(20):
         put(tree, *(f"{number}/{name}.yaml" for name in range(50)), data=data)

@@ -81,13 +81,13 @@ def test_patches_are_skipped_with_a_reason(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("project")
-def test_a_patch_that_is_named_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_named_patch_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     report = checked(capsys, "overlay/old.yaml", "overlay/patches/shares.yaml")
     assert report["findings"] == []
     assert patches_in(report) == {"overlay/old.yaml", "overlay/patches/shares.yaml"}
 
 
-def test_a_patch_is_an_object_if_no_kustomization_lists_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_patch_that_no_kustomization_lists_is_checked(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "overlay" / "kustomization.yaml").write_text("resources: [old.yaml]\n", encoding="utf-8")
     report = checked(capsys, "overlay/old.yaml")
     assert patches_in(report) == set()
@@ -111,7 +111,7 @@ def test_patches_are_not_used_to_explain(capsys: pytest.CaptureFixture[str]) -> 
     assert printed.err == "apflint: patches among the manifests are not used: build the kustomization first\n"
 
 
-def test_a_kustomization_beyond_the_repository_is_not_read(project: Path) -> None:
+def test_kustomization_above_the_repository_is_not_read(project: Path) -> None:
     assert str(project / "overlay" / "patches" / "shares.yaml") in Patches()
     (project / "overlay" / "patches" / ".git").mkdir()
     assert str(project / "overlay" / "patches" / "shares.yaml") not in Patches()

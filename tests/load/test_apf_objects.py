@@ -1,14 +1,18 @@
-"""Which objects of ours a text holds, and what is said of the rest."""
+"""APF objects in a text, and what is reported about the rest."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from apflint.engine import Options, check
 from apflint.load import Loaded, load
-from apflint.load.helm_output import split_helm_output
+
+if TYPE_CHECKING:
+    from apflint.finding import Finding
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMA = f"apiVersion: {GROUP}/v1\nkind: FlowSchema\nmetadata: {{name: x}}\n"
@@ -30,7 +34,7 @@ def skipped(text: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("kind", ["FlowSchema", "PriorityLevelConfiguration"])
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1", "v7"])
-def test_our_two_kinds(kind: str, version: str) -> None:
+def test_kinds_and_versions(kind: str, version: str) -> None:
     (found,) = read(f"apiVersion: {GROUP}/{version}\nkind: {kind}\n").documents
     assert (found.api_version, found.version, found.kind, found.prefix) == (f"{GROUP}/{version}", version, kind, ())
 
@@ -41,18 +45,18 @@ def test_other_objects_are_counted_by_kind() -> None:
     assert len(read(text).documents) == 1
 
 
-def test_what_only_mentions_ours_is_counted_too() -> None:
+def test_other_objects_that_mention_apf_are_counted() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\ndata: {a: FlowSchema}\n---\n- FlowSchema\n---\nFlowSchema\n"
     assert skipped(text) == {"ConfigMap objects": 1, "no Kubernetes object": 2}
 
 
-def test_a_kind_written_with_escapes_is_ours_too() -> None:
+def test_kind_with_escaped_letters_is_found() -> None:
     text = f'apiVersion: {GROUP}/v1\nkind: "\\x46lowSchema"\n---\n' * 2
     assert len(read(text).documents) == 2
     assert len(read(text.replace("flowcontrol", '"\\u0066lowcontrol').replace("/v1", '/v1"')).documents) == 2
 
 
-def test_a_list_of_objects() -> None:
+def test_list_of_objects() -> None:
     items = [
         {"apiVersion": f"{GROUP}/v1", "kind": "FlowSchema", "metadata": {"name": "a"}},
         {"apiVersion": "v1", "kind": "ConfigMap"},
@@ -74,14 +78,14 @@ def test_a_list_of_objects() -> None:
 
 
 @pytest.mark.parametrize("kind", ["FlowSchema", "PriorityLevelConfiguration"])
-def test_the_items_of_our_lists_need_not_say_what_they_are(kind: str) -> None:
+def test_items_of_typed_lists_inherit_kind_and_version(kind: str) -> None:
     text = f"apiVersion: {GROUP}/v1\nkind: {kind}List\nitems:\n- metadata: {{name: a}}\n- metadata: {{name: b}}\n"
     found = read(text).documents
     assert [(d.api_version, d.kind, d.name) for d in found] == [(f"{GROUP}/v1", kind, name) for name in "ab"]
     assert found[0].value == {"metadata": {"name": "a"}}
 
 
-def test_duplicates_and_infinities_go_to_their_own_item() -> None:
+def test_duplicates_and_infinities_belong_to_their_item() -> None:
     item = f"- apiVersion: {GROUP}/v1\n  kind: FlowSchema\n"
     text = f"apiVersion: v1\nkind: List\nitems:\n{item}  a: 1\n  a: 2\n{item}  b: .nan\n{item}  c: {{d: 1, d: 2}}\n"
     found = read(text).documents
@@ -117,18 +121,18 @@ def test_near_misses(api_version: str, kind: str, marked: str) -> None:
         ("apps/v1", "FlowSchemas", "FlowSchemas objects"),
     ],
 )
-def test_other_peoples_kinds_of_the_same_name(api_version: str, kind: str, reason: str) -> None:
+def test_same_kind_in_another_group_is_counted(api_version: str, kind: str, reason: str) -> None:
     assert problems(f"apiVersion: {api_version}\nkind: {kind}\n") == []
     assert skipped(f"apiVersion: {api_version}\nkind: {kind}\n") == {reason: 1}
 
 
-def test_a_shell_script_is_a_template_as_a_whole() -> None:
+def test_shell_script_is_a_template() -> None:
     text = f"cat <<EOF | kubectl apply -f -\n---\n{FLOW_SCHEMA}metadata: {{name: $NAME}}\nEOF\n"
     assert [kind for kind, _, _ in problems(text)] == ["template"]
     assert not read(text).documents
 
 
-def test_a_near_miss_in_a_list() -> None:
+def test_near_miss_in_a_list() -> None:
     text = f"apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {GROUP}/v1, kind: FlowShema}}\n"
     assert problems(text) == [("not-apf", "FlowShema", False)]
 
@@ -143,36 +147,36 @@ def test_a_near_miss_in_a_list() -> None:
         ("#!/bin/sh\nexit\n", "#!/bin/sh"),
     ],
 )
-def test_a_template_that_is_no_yaml(body: str, marked: str) -> None:
+def test_template_that_is_not_yaml(body: str, marked: str) -> None:
     assert problems(FLOW_SCHEMA + body) == [("template", marked, True)]
 
 
-def test_a_template_is_said_once_a_file() -> None:
+def test_template_is_reported_once_per_file() -> None:
     text = "---\n".join([FLOW_SCHEMA + "{{- if x }}\na: [\n"] * 3)
     assert [kind for kind, _, _ in problems(text)] == ["template"]
 
 
-def test_a_template_that_parses_is_checked_as_it_is() -> None:
+def test_template_that_is_valid_yaml_is_checked() -> None:
     assert len(read(FLOW_SCHEMA + 'spec: "{{ .Values.spec }}"\n').documents) == 1
 
 
 @pytest.mark.parametrize("api_version", ["$VERSION", "'{{ .Values.version }}'", "${VERSION}", "flowcontrol/<VERSION>"])
-def test_a_placeholder_for_the_version(api_version: str) -> None:
+def test_placeholder_as_version(api_version: str) -> None:
     assert problems(f"apiVersion: {api_version}\nkind: FlowSchema\n") == [("template", api_version, False)]
 
 
 @pytest.mark.parametrize("body", ["$patch: delete\n", "patch: a\n", "spec: {$patch: replace}\n"])
-def test_a_patch(body: str) -> None:
+def test_patch_is_reported(body: str) -> None:
     assert problems(FLOW_SCHEMA + body) == [("template", "FlowSchema", False)]
 
 
-def test_other_peoples_mistakes_are_only_counted() -> None:
+def test_mistakes_in_other_objects_are_counted() -> None:
     assert problems("kind: ConfigMap\na: [\n---\n" + FLOW_SCHEMA) == []
     text = "data: {a: FlowSchema}\nb: c: d\n"
     assert problems(text) == [("syntax", ":", True)]
 
 
-def test_a_mistake_in_the_structure() -> None:
+def test_decode_errors_are_reported() -> None:
     assert problems(FLOW_SCHEMA + "a: &a [*a]\n") == [("syntax", "*a", True)]
     assert problems(FLOW_SCHEMA + "~: 1\n") == [("syntax", "~", True)]
 
@@ -185,50 +189,22 @@ def test_a_mistake_in_the_structure() -> None:
         (b"\xff\xfek\x00i", 4, "byte 0x69 at offset 4 is not valid UTF-16"),
     ],
 )
-def test_bytes_that_are_no_text(data: bytes, at: int, words: str) -> None:
+def test_undecodable_bytes(data: bytes, at: int, words: str) -> None:
     (problem,) = load("a.yaml", data).problems
     assert (problem.kind, *problem.place.offsets) == ("unsafe", at, at + 1)
     assert words in problem.message
 
 
-def test_nothing_at_all() -> None:
+def test_empty_input() -> None:
     for data in (b"", b"\xef\xbb\xbf", b"\n", b"---\n", b"# FlowSchema\n"):
         loaded = load("a.yaml", data)
         assert not any((loaded.documents, loaded.problems, loaded.skipped))
 
 
-def sources(text: str) -> dict[str, str]:
-    return {source.name: source.text for source in split_helm_output(text) or ()}
-
-
-def test_the_output_of_helm_template() -> None:
-    text = "---\n# Source: c/a.yaml\na: 1\n---\n# Source: c/b.yaml\nb: 1\n---\n# Source: c/a.yaml\na: 2\n"
-    assert sources(text) == {"c/a.yaml": "a: 1\n---\na: 2\n", "c/b.yaml": "b: 1\n"}
-
-
-def test_helm_with_other_line_ends_and_blanks() -> None:
-    text = "---\r\n# Source: c/a.yaml \r\na: b---\r\n---\r\n# Source: c/b.yaml\r\nb: 1\r\n"
-    assert sources(text) == {"c/a.yaml": "a: b---\r\n", "c/b.yaml": "b: 1\r\n"}
-
-
-def test_text_before_the_first_source_is_kept() -> None:
-    assert sources("x: 1\n---\n# Source: c/a.yaml\na: 1\n") == {"<stdin>": "x: 1\n---\n", "c/a.yaml": "a: 1\n"}
-
-
-def test_what_helm_did_not_write() -> None:
-    assert split_helm_output(FLOW_SCHEMA) is None
-    assert split_helm_output("# Source:\na: 1\n") is None
-
-
-def test_values_are_those_of_kubernetes() -> None:
+def test_values_are_decoded_as_kubernetes_does() -> None:
     body = "spec: {a: yes, b: 017, c: 1e2, d: 2001-01-01, e: ~, f: '5', g: [on, 1.5]}\n"
     value: Any = read(FLOW_SCHEMA + body).documents[0].value["spec"]
     assert value == {"a": True, "b": 15, "c": 100, "d": "2001-01-01", "e": None, "f": "5", "g": [True, 1.5]}
-
-
-def test_a_comment_that_looks_like_helms_is_a_comment() -> None:
-    assert split_helm_output(FLOW_SCHEMA.replace("metadata:", "# Source: the wiki\nmetadata:", 1)) is None
-    assert sources("# Source: c/a.yaml\na: 1\n# Source: b\n") == {"c/a.yaml": "a: 1\n# Source: b\n"}
 
 
 ROLE = """\
@@ -242,7 +218,7 @@ rules:
 
 
 @pytest.mark.parametrize("name", ['{{ include "x.fullname" . }}', "a: b", "${NAME}: b"])
-def test_other_peoples_objects_that_cannot_be_read_are_counted(name: str) -> None:
+def test_unreadable_other_objects_are_counted(name: str) -> None:
     text = ROLE.replace("{name}", name)
     assert problems(text) == []
     assert skipped(text) == {"ClusterRole objects": 1}
@@ -257,13 +233,87 @@ def test_other_peoples_objects_that_cannot_be_read_are_counted(name: str) -> Non
         ROLE.replace("{name}", "x: y") + "apiVersion: flowcontrol.apiserver.k8s.io/v1\n",
     ],
 )
-def test_what_may_be_ours_and_cannot_be_read_is_told(text: str) -> None:
+def test_unreadable_documents_that_may_be_apf_are_reported(text: str) -> None:
     assert [kind for kind, _, _ in problems(text)] == ["syntax"]
 
 
-def test_items_of_a_list_that_are_no_list() -> None:
+def test_items_of_typed_list_must_be_a_list() -> None:
     text = f"apiVersion: {GROUP}/v1\nkind: FlowSchemaList\n"
     assert problems(text + "items: {}\n") == [("not-apf", "{}", False)]
     (problem,) = read(text + "items: {}\n").problems
     assert problem.message == "the items of a FlowSchemaList must be a list"
     assert problems(text + "items:\n") == problems(text) == []
+
+
+# Near misses, and manifests that only delete an object.
+
+FLOW_SCHEMA_SPEC = {"matchingPrecedence": 5000, "priorityLevelConfiguration": {"name": "workload-low"}}
+LEVEL_SPEC = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+
+
+def manifest(api_version: str, kind: str, spec: Any, **annotations: str) -> str:
+    metadata = {"name": "x", "annotations": annotations}
+    return yaml.safe_dump(
+        {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}, sort_keys=False
+    )
+
+
+def findings(text: str) -> list[Finding]:
+    return list(check([("a.yaml", text.encode())], Options()).findings)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "correction"),
+    [
+        ("apiserver.config.k8s.io/v1", f"{GROUP}/v1"),
+        ("apiserver.config.k8s.io/v1beta3", f"{GROUP}/v1beta3"),
+        ("flows.example.com/v7", f"{GROUP}/v1"),
+        ("etc", f"{GROUP}/v1"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "spec"), [("FlowSchema", FLOW_SCHEMA_SPEC), ("PriorityLevelConfiguration", LEVEL_SPEC)]
+)
+def test_apf_spec_in_another_group_is_reported(api_version: str, correction: str, kind: str, spec: Any) -> None:
+    (finding,) = findings(manifest(api_version, kind, spec))
+    assert finding.rule == "APF005"
+    assert (finding.span.line, finding.span.column) == (1, 13)
+    assert f"`{api_version}`" in finding.message
+    assert finding.fix is not None
+    assert [edit.new for edit in finding.fix.edits] == [correction]
+    assert not finding.fix.safe
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("FlowSchema", {"rules": []}),
+        ("FlowSchema", None),
+        ("FlowSchema", []),
+        ("FlowSchema", LEVEL_SPEC),
+        ("PriorityLevelConfiguration", {"type": "Fast", "limited": True}),
+        ("PriorityLevelConfiguration", FLOW_SCHEMA_SPEC),
+        ("FlowPlan", FLOW_SCHEMA_SPEC),
+    ],
+)
+def test_other_spec_in_another_group_is_not_reported(kind: str, spec: Any) -> None:
+    assert not findings(manifest("flows.example.com/v1", kind, spec))
+
+
+@pytest.mark.parametrize("kind", ["FlowSchema", "PriorityLevelConfiguration"])
+@pytest.mark.parametrize("with_spec", [False, True])
+def test_manifest_that_only_deletes_an_object_is_skipped(kind: str, with_spec: bool) -> None:
+    spec = {"FlowSchema": FLOW_SCHEMA_SPEC, "PriorityLevelConfiguration": LEVEL_SPEC}[kind] if with_spec else None
+    text = manifest(f"{GROUP}/v1", kind, spec, **{"release.openshift.io/delete": "true"})
+    report = check([("a.yaml", text.encode())], Options())
+    assert not report.findings
+    assert report.objects == 0
+    assert [(entry.reason, entry.documents) for entry in report.skipped] == [
+        ("manifests that only delete an object: release.openshift.io/delete", 1)
+    ]
+
+
+@pytest.mark.parametrize("value", ["false", "True", ""])
+def test_other_values_of_the_annotation_do_not_delete(value: str) -> None:
+    text = manifest(f"{GROUP}/v1", "FlowSchema", FLOW_SCHEMA_SPEC, **{"release.openshift.io/delete": value})
+    assert check([("a.yaml", text.encode())], Options()).objects == 1

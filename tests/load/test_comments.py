@@ -27,7 +27,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=500)
 @given(st.lists(PIECES, max_size=12).map("".join))
-def test_documents_that_are_not_read_change_nothing(text: str) -> None:
+def test_documents_without_comments_need_not_be_parsed(text: str) -> None:
     """Only those with comments are, and what comes next where there is nothing: here against all of them."""
     source = Source("a.yaml", text)
     everywhere = module._find_layout(source, list(range(len(text))))
@@ -38,13 +38,13 @@ def test_documents_that_are_not_read_change_nothing(text: str) -> None:
     assert starts == [at for at in every if not module._is_inside(at, everywhere.scalars)]
 
 
-def test_a_comment_before_an_empty_document_is_about_the_next_one() -> None:
+def test_comment_before_empty_document_is_about_the_next_one() -> None:
     text = "# word: x\n---\n# nothing\n---\n\n---\na: 1\n---\nb: 1\n"
     (found,) = find_comments(Source("a.yaml", text), "word:")
     assert text[slice(*found.scope)] == "a: 1"
 
 
-def test_what_has_no_comment_is_not_read() -> None:
+def test_only_documents_with_comments_are_parsed() -> None:
     text = "---\n".join(f"a: {number}\n" for number in range(100)) + "# word: x\n"
     read = module._find_layout(Source("a.yaml", text), [text.index("#")])
     assert len(read.documents) == 1

@@ -20,7 +20,7 @@ def duplicates(text: str) -> list[tuple[Any, ...]]:
     return [found.path for found in decoded(text).duplicates]
 
 
-def test_a_key_twice_keeps_the_last_and_knows_both_places() -> None:
+def test_duplicate_key_keeps_the_last_and_both_places() -> None:
     found = decoded("a: 1\nb: {c: 1, c: 2}\na: 3\n")
     assert found.value == {"a": 3, "b": {"c": 2}}
     assert [(d.path, d.first.start, d.key.start, d.merged) for d in found.duplicates] == [
@@ -29,28 +29,28 @@ def test_a_key_twice_keeps_the_last_and_knows_both_places() -> None:
     ]
 
 
-def test_the_third_of_a_key_has_the_second_as_its_first() -> None:
+def test_third_duplicate_refers_to_the_second() -> None:
     found = decoded("a: 1\na: 2\na: 3\n")
     assert [(d.first.start, d.key.start) for d in found.duplicates] == [(0, 5), (5, 10)]
 
 
 @pytest.mark.parametrize("text", ["0x10: 1\n16: 2", "yes: 1\ntrue: 2", "a: 1\n'a': 2", "y: 1\nY: 2"])
-def test_the_same_key_in_two_spellings(text: str) -> None:
+def test_duplicate_key_in_two_spellings(text: str) -> None:
     assert len(duplicates(text)) == 1
 
 
 @pytest.mark.parametrize("text", ["1: 1\n'1': 2", "1: 1\n1.0: 2", "yes: 1\n'true': 2", "a: 1\nA: 2"])
-def test_keys_of_other_types_are_other_keys(text: str) -> None:
+def test_keys_of_different_types_differ(text: str) -> None:
     assert duplicates(text) == []
 
 
 @pytest.mark.parametrize("text", ["~: 1", "null: 1", "'': {~: 1}", "18446744073709551615: 1"])
-def test_keys_that_json_has_not(text: str) -> None:
+def test_keys_that_json_does_not_have(text: str) -> None:
     with pytest.raises(DecodeError, match="key"):
         decoded(text)
 
 
-def test_a_merge_without_overlap() -> None:
+def test_merge_without_overlap() -> None:
     found = decoded("r: &r {x: 1, y_: 2}\ns: {<<: *r, z: 3}\n")
     assert found.value == {"r": {"x": 1, "y_": 2}, "s": {"x": 1, "y_": 2, "z": 3}}
     assert found.duplicates == ()
@@ -66,47 +66,47 @@ def test_a_merge_without_overlap() -> None:
         ("s: {<<: {x: 1}, x: 2}\n", False),
     ],
 )
-def test_a_merge_that_overrides_is_a_duplicate(text: str, merged: bool) -> None:
+def test_overriding_merge_is_a_duplicate(text: str, merged: bool) -> None:
     found = decoded(text)
     assert [(d.path, d.merged) for d in found.duplicates] == [(("s", "x"), merged)]
 
 
-def test_the_first_mapping_of_a_merged_list_has_the_last_word() -> None:
+def test_first_mapping_of_merged_list_takes_precedence() -> None:
     assert decoded("s: {<<: [{x: 1}, {x: 2}]}\n").value == {"s": {"x": 1}}
 
 
-def test_merges_are_taken_in_their_place_among_the_keys() -> None:
+def test_merges_apply_in_order_among_the_keys() -> None:
     assert decoded("s: {x: 1, <<: {x: 2}}\n").value == {"s": {"x": 2}}
     assert decoded("s: {<<: {x: 2}, x: 1}\n").value == {"s": {"x": 1}}
 
 
 @pytest.mark.parametrize("value", ["~", "1", "abc", "[1]", "[[{a: 1}]]", "*n"])
-def test_what_cannot_be_merged(value: str) -> None:
+def test_invalid_merges(value: str) -> None:
     with pytest.raises(DecodeError, match="<<"):
         decoded(f"n: &n 5\ns: {{<<: {value}}}\n")
 
 
-def test_a_quoted_merge_key_is_a_key() -> None:
+def test_quoted_merge_key_is_an_ordinary_key() -> None:
     assert decoded("'<<': 1").value == {"<<": 1}
 
 
-def test_an_alias_is_the_value_of_its_anchor() -> None:
+def test_alias_has_the_value_of_its_anchor() -> None:
     value: Any = decoded("a: &x [1, {b: yes}]\nc: *x\nd: &y on\n*y : 1\n").value
     assert value["c"] == [1, {"b": True}]
 
 
-def test_an_anchor_may_be_given_again() -> None:
+def test_anchor_may_be_redefined() -> None:
     assert decoded("a: &x 1\nb: *x\nc: &x 2\nd: *x\n").value == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
 @pytest.mark.parametrize("text", ["a: &x {b: *x}", "a: &x [*x]", "a: &x {<<: *x}", "a: &x {b: &y {c: *x}}"])
-def test_an_alias_inside_its_own_anchor(text: str) -> None:
+def test_alias_inside_its_own_anchor(text: str) -> None:
     with pytest.raises(DecodeError, match="inside the value") as caught:
         decoded(text)
     assert caught.value.limit is None
 
 
-def test_an_alias_bomb_is_refused_where_go_yaml_refuses_it() -> None:
+def test_alias_bomb_is_rejected_as_by_go_yaml() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
     with pytest.raises(DecodeError, match="aliases") as caught:
@@ -114,13 +114,13 @@ def test_an_alias_bomb_is_refused_where_go_yaml_refuses_it() -> None:
     assert caught.value.limit == "server"
 
 
-def test_many_aliases_are_no_bomb() -> None:
+def test_many_small_aliases_are_accepted() -> None:
     text = "a: &a {x: 1}\nb:\n" + "- *a\n" * 1000
     assert decoded(text).value == {"a": {"x": 1}, "b": [{"x": 1}] * 1000}
 
 
 @pytest.mark.parametrize("link", ["[{body}]", "{{k: {body}}}", "{{<<: {body}}}"])
-def test_aliases_that_nest_each_other_deeper_than_text_may(link: str) -> None:
+def test_aliases_nested_too_deeply(link: str) -> None:
     """Each line is shallow; together they would be 20,000 levels deep."""
     lines = ["a0: &a0 {x: 1}"]
     for i in range(1, 200):
@@ -133,7 +133,7 @@ def test_aliases_that_nest_each_other_deeper_than_text_may(link: str) -> None:
     assert caught.value.limit == "apflint"
 
 
-def test_infinity_has_its_path() -> None:
+def test_path_of_infinity() -> None:
     assert decoded("a: [1, {b: .inf}]\nc: .nan\n").not_finite == (("a", 1, "b"), ("c",))
 
 
@@ -141,6 +141,6 @@ def test_infinity_has_its_path() -> None:
     ("values", "share"),
     [(1000, 0.99), (400_000, 0.99), (2_200_000, 0.545), (4_000_000, 0.10), (10**9, 0.10)],
 )
-def test_how_many_values_may_come_through_aliases(values: int, share: float) -> None:
+def test_allowed_ratio_of_aliases(values: int, share: float) -> None:
     """`allowedAliasRatio` (go-yaml, decode.go): it falls from 99 to 10 percent between 400,000 and 4,000,000 values."""
     assert _allowed_ratio(values) == pytest.approx(share)

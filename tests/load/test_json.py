@@ -36,7 +36,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.sampled_from([None, 0, 1]), st.booleans())
-def test_the_value_is_that_of_json_loads(value: Any, indent: int | None, ascii_only: bool) -> None:
+def test_value_equals_json_loads(value: Any, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     (found,) = values(text)
     assert found == json.loads(text)
@@ -44,19 +44,19 @@ def test_the_value_is_that_of_json_loads(value: Any, indent: int | None, ascii_o
 
 
 @pytest.mark.parametrize("text", ["5.0", "1e2", "-0.0", "1.5E-3"])
-def test_a_float_stays_a_float(text: str) -> None:
+def test_float_stays_a_float(text: str) -> None:
     (found,) = values(text)
     assert type(found) is float
 
 
-def test_values_one_after_the_other_are_documents() -> None:
+def test_several_values_are_documents() -> None:
     text = ' {"a": 1}\n{"a": 2} [3]"x"'
     assert values(text) == [{"a": 1}, {"a": 2}, [3], "x"]
     assert [text[found.start : found.end] for found in parse_documents(text)] == ['{"a": 1}', '{"a": 2}', "[3]", '"x"']
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r\n"])
-def test_nothing(text: str) -> None:
+def test_empty_text(text: str) -> None:
     assert list(parse_documents(text)) == []
 
 
@@ -90,11 +90,11 @@ def test_mistakes_and_their_places(text: str, at: int) -> None:
     assert error(text).start == at
 
 
-def test_what_comes_before_a_mistake_is_kept() -> None:
+def test_values_before_a_mistake_are_kept() -> None:
     assert values('{"a": 1} {"b": }') == [{"a": 1}]
 
 
-def test_what_comes_after_a_mistake_is_read_where_a_line_begins_a_value() -> None:
+def test_values_after_a_mistake_are_read_from_the_next_line_with_a_value() -> None:
     text = '{"a": 1}\n{\n  "b": {\n    "c": x\n  }\n}\n\n{"d": 4}\n{"e": \n'
     found = list(parse_documents(text))
     assert [text[each.start : each.end] for each in found] == [
@@ -106,7 +106,7 @@ def test_what_comes_after_a_mistake_is_read_where_a_line_begins_a_value() -> Non
     assert [each.error and each.error.start for each in found] == [None, text.index("x"), None, len(text)]
 
 
-def test_values_that_nobody_wants_are_not_given() -> None:
+def test_unwanted_values_are_skipped() -> None:
     text = '{"a": 1} {"b": 2} {"c": x'
     asked = []
 
@@ -148,7 +148,7 @@ ODD = st.recursive(
 @example("[]", MAX_DEPTH)
 @example("[]", MAX_DEPTH + 1)
 @example("0", MAX_DEPTH + 1)
-def test_a_value_without_a_tree_is_that_of_the_tree(text: str, depth: int) -> None:
+def test_ordinary_values_equal_the_tree(text: str, depth: int) -> None:
     text = "[" * depth + text + "]" * depth
     try:
         decoded = decode(parse_tree(text, 0, len(text)))
@@ -164,7 +164,7 @@ def test_a_value_without_a_tree_is_that_of_the_tree(text: str, depth: int) -> No
         assert (found.error is None) == (decoded is not None)
 
 
-def test_duplicates_are_found() -> None:
+def test_duplicate_keys_need_the_tree() -> None:
     (document,) = parse_documents('{"a": 1, "b": {"c": 1, "c": 2}}')
     assert document.root is not None
     assert [found.path for found in decode(document.root).duplicates] == [("b", "c")]
@@ -174,21 +174,21 @@ def test_escapes_and_surrogate_pairs() -> None:
     assert values(r'"\u00e9\n\ud83d\ude00"') == ["é\n😀"]
 
 
-def test_half_a_pair_is_the_replacement_character_as_in_go() -> None:
+def test_unpaired_surrogate_is_replaced_as_in_go() -> None:
     assert values(r'["\ud83d", "\ude00x", "a\ud83d\u0041"]') == [["\ufffd", "\ufffdx", "a\ufffdA"]]
 
 
 @pytest.mark.parametrize("text", ["[" * 10_000, '{"a":' * 10_000, "[" * 10_000 + "]" * 10_000])
-def test_depth_has_a_limit(text: str) -> None:
+def test_maximum_depth(text: str) -> None:
     assert error(text).limit == "apflint"
     assert str(MAX_DEPTH) in str(error(text))
 
 
-def test_a_number_of_a_million_digits() -> None:
+def test_number_of_a_million_digits() -> None:
     assert "digits" in str(error('{"a": ' + "9" * 1_000_000 + "}"))
 
 
-def test_a_number_beyond_a_float_is_not_finite() -> None:
+def test_number_beyond_floats_is_not_finite() -> None:
     (document,) = parse_documents('{"a": 1e999}')
     assert document.root is not None
     assert decode(document.root).not_finite == (("a",),)

@@ -47,6 +47,7 @@ def texts() -> list[str]:
     return [ITEMS, *dict.fromkeys(text for text in examples if "\r" not in text)]
 
 
+@pytest.mark.slow
 def test_positions_do_not_depend_on_line_ends() -> None:
     compared = 0
     for text in texts():

@@ -70,7 +70,7 @@ def test_what_is_not_null(text: str) -> None:
         ("18446744073709551615", 2**64 - 1),
     ],
 )
-def test_whole_numbers(text: str, value: int) -> None:
+def test_integers(text: str, value: int) -> None:
     found = resolve_plain(text)
     assert found == value
     assert type(found) is int
@@ -85,7 +85,7 @@ def test_fractions(text: str, value: float) -> None:
     assert type(found) is float
 
 
-def test_a_number_beyond_64_bits_is_a_float() -> None:
+def test_number_beyond_64_bits_is_a_float() -> None:
     assert resolve_plain("18446744073709551616") == 18446744073709551616
     assert resolve_plain("1" + "0" * 25) == 1e25
     assert type(resolve_plain("1" + "0" * 25)) is float
@@ -123,7 +123,7 @@ def test_a_number_beyond_64_bits_is_a_float() -> None:
         "5\n",
     ],
 )
-def test_what_looks_like_a_number_and_is_a_string(text: str) -> None:
+def test_strings_that_look_like_numbers(text: str) -> None:
     assert resolve_plain(text) == text
 
 
@@ -170,7 +170,7 @@ def test_tags(tag: str, text: str, value: Any) -> None:
     assert type(found) is type(value)
 
 
-def test_a_tag_that_yaml_does_not_know_is_ignored() -> None:
+def test_unknown_tag_is_ignored() -> None:
     assert resolve_tagged("!foo", "5") == "5"
 
 
@@ -189,7 +189,7 @@ def test_a_tag_that_yaml_does_not_know_is_ignored() -> None:
         ("binary", "YWJ"),
     ],
 )
-def test_a_tag_that_does_not_fit(tag: str, text: str) -> None:
+def test_tag_that_does_not_fit(tag: str, text: str) -> None:
     with pytest.raises(ScalarError):
         resolve_tagged(TAG + tag, text)
 
@@ -216,19 +216,19 @@ def test_json_key_of_a_yaml_key(text: str, expected: str | None) -> None:
     assert json_key(resolve_key(text)) == expected
 
 
-def test_keys_are_compared_before_they_become_json() -> None:
+def test_keys_are_compared_before_conversion_to_json() -> None:
     assert type(resolve_key("1.0")) is not type(resolve_key("1"))
     assert resolve_key("0x10") == resolve_key("16")
     assert resolve_key("yes") is resolve_key("true")
 
 
-def test_a_message_quotes_the_start_of_a_long_text() -> None:
+def test_long_text_is_shortened() -> None:
     assert shorten("x" * 60) == "x" * 60
     assert shorten("x" * 61) == "x" * 59 + "…"
 
 
 @given(st.text())
-def test_any_text_has_a_value(text: str) -> None:
+def test_every_text_has_a_value(text: str) -> None:
     value = resolve_plain(text)
     assert value is None or isinstance(value, bool | int | float | str)
     if isinstance(value, str):

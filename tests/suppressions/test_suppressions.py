@@ -89,7 +89,7 @@ def before(line: str, comment: str, text: str = MANIFEST) -> str:
     return f"{text[:start]}{indent}{comment}\n{text[start:]}"
 
 
-def test_the_manifest_has_what_the_tests_suppress() -> None:
+def test_manifest_has_the_findings_to_suppress() -> None:
     assert found(MANIFEST) == ALL
 
 
@@ -127,7 +127,7 @@ def test_the_manifest_has_what_the_tests_suppress() -> None:
         (put("name: nightly", "\n  annotations: {apflint/ignore.unknown-verb: known}"), ["APF203", "APF207", "APF207"]),
     ],
 )
-def test_what_is_set_aside(text: str, left: list[str]) -> None:
+def test_suppressed_findings(text: str, left: list[str]) -> None:
     assert found(text) == left
     assert report(text).suppressed == len(ALL) - len(left)
     assert found(text, suppressions=False) == ALL
@@ -161,17 +161,17 @@ def test_what_is_set_aside(text: str, left: list[str]) -> None:
         (put("type: ByFoo", "# see apflint: ignore[APF203]"), []),
     ],
 )
-def test_what_sets_nothing_aside(text: str, more: list[str]) -> None:
+def test_comments_without_effect(text: str, more: list[str]) -> None:
     assert found(text) == sorted([*ALL, *more])
     assert report(text).suppressed == 0
 
 
-def test_a_comment_behind_the_bar_of_a_block_is_one() -> None:
+def test_comment_after_the_bar_of_a_block_scalar() -> None:
     text = put("name: nightly", "\n  annotations:\n    a: |  # apflint: file-ignore[APF203] here\n      words")
     assert found(text) == ["APF207", "APF207", "APF211"]
 
 
-def test_messages_say_what_is_wrong_and_where() -> None:
+def test_unknown_rule_has_a_suggestion_and_place() -> None:
     text = put("type: ByFoo", "# apflint: ignore[APF203, unknown-distinguishers]")
     (finding,) = [finding for finding in report(text).findings if finding.rule == "APF902"]
     assert finding.message == 'unknown rule "unknown-distinguishers"'
@@ -181,14 +181,14 @@ def test_messages_say_what_is_wrong_and_where() -> None:
     assert line[finding.span.column - 1 : finding.span.end_column - 1] == "unknown-distinguishers"
 
 
-def test_a_rule_that_did_not_run_is_not_called_unused() -> None:
+def test_suppression_of_a_rule_that_did_not_run_is_not_unused() -> None:
     text = put("name: workload-low", "# apflint: ignore[APF203]")
     assert "APF901" in found(text)
     assert "APF901" not in found(text, rules=without("APF203"))
     assert found(text, rules=("APF901",)) == []
 
 
-def test_reasons_are_asked_for_when_selected() -> None:
+def test_missing_reason_is_reported_if_selected() -> None:
     bare = put("type: ByFoo", "# apflint: ignore[APF203] --")
     said = put("type: ByFoo", "# apflint: ignore[APF203] -- our own")
     assert "APF903" in found(bare, rules=tuple(CHECKS))
@@ -198,7 +198,7 @@ def test_reasons_are_asked_for_when_selected() -> None:
     assert "APF903" in found(empty, rules=tuple(CHECKS))
 
 
-def test_annotations_are_for_their_own_object() -> None:
+def test_annotation_applies_to_its_object() -> None:
     other = MANIFEST.replace("nightly", "daily")
     text = put("name: nightly", "\n  annotations: {apflint/ignore.APF203: x}") + "---\n" + other
     assert [
@@ -206,7 +206,7 @@ def test_annotations_are_for_their_own_object() -> None:
     ] == ["daily"]
 
 
-def test_json_has_annotations_and_no_comments() -> None:
+def test_json_has_annotations_but_no_comments() -> None:
     value = {
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
         "kind": "FlowSchema",
@@ -221,7 +221,7 @@ def test_json_has_annotations_and_no_comments() -> None:
     assert found(json.dumps(value), "a.json") == ["APF206"]
 
 
-def test_only_the_head_of_a_document_that_cannot_be_read_has_comments() -> None:
+def test_comments_of_an_unreadable_document() -> None:
     broken = MANIFEST.replace("matchingPrecedence: 870", "matchingPrecedence: : :")
     assert found(broken) == ["APF001"]
     assert found("# apflint: file-ignore[APF001] later\n" + broken) == []
@@ -229,7 +229,9 @@ def test_only_the_head_of_a_document_that_cannot_be_read_has_comments() -> None:
     assert found(broken + "# apflint: file-ignore[APF001]\n") == ["APF001"]
 
 
-def test_the_command_line_counts_and_can_turn_them_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_counts_suppressions_and_ignores_them_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("# apflint: ignore[APF203, APF207, APF211] all\n" + MANIFEST, encoding="utf-8")
     assert run(["check", "--format", "json", str(path)]) == 0
@@ -238,7 +240,7 @@ def test_the_command_line_counts_and_can_turn_them_off(tmp_path: Path, capsys: p
     assert json.loads(capsys.readouterr().out)["summary"]["suppressed"] == 0
 
 
-def test_thousands_of_comments_take_no_more_than_their_lines() -> None:
+def test_thousands_of_comments_take_linear_time() -> None:
     subjects = "\n".join(f"        - kind: Nobody{number}" for number in range(3000))
     comments = "# apflint: file-ignore[APF207] x\n" * 3000
     start = time.process_time()
@@ -246,7 +248,7 @@ def test_thousands_of_comments_take_no_more_than_their_lines() -> None:
     assert time.process_time() - start < 10
 
 
-def test_so_many_suppressions_of_a_file_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maximum_number_of_suppressions(monkeypatch: pytest.MonkeyPatch) -> None:
     first = put("Somebody", "# apflint: ignore[APF207] x")
     text = put("Nobody", "# apflint: ignore[APF207] x", first)
     monkeypatch.setattr(parser, "MAX_SUPPRESSIONS", 2)
@@ -258,7 +260,7 @@ def test_so_many_suppressions_of_a_file_are_read(monkeypatch: pytest.MonkeyPatch
     assert told.message == "more than 1 suppressions in one file"
 
 
-def test_where_not_all_findings_are_told_no_suppression_is_called_unused() -> None:
+def test_no_suppression_is_unused_if_findings_are_incomplete() -> None:
     spec = "spec:\n" + "".join(f"  k{number}: 1  # apflint: ignore[APF101] x\n" for number in range(1_005))
     assert found(MANIFEST[: MANIFEST.index("spec:")] + spec, rules=("APF101", "APF901")) == []
 
@@ -284,25 +286,26 @@ OTHER = MANIFEST.replace("nightly", "daily").replace("870", "871")
         (rendered(("a", OTHER), ("b", OTHER)).replace("# Source", "# source") + "---\n" + IGNORED, 0),
     ],
 )
-def test_a_template_of_a_chart_is_a_file(text: str, count: int) -> None:
+def test_file_ignore_applies_to_a_template_of_a_chart(text: str, count: int) -> None:
     for name in ("<stdin>", "<standard input>", "rendered.yaml"):
         rules = found(text, name)
         assert rules.count("APF203") == count, name
         assert "APF901" not in rules
 
 
-def test_above_the_first_template_the_file_is_the_whole_text() -> None:
+def test_file_ignore_above_the_first_template_applies_to_all() -> None:
     text = rendered(("a", MANIFEST), ("b", OTHER), head="# apflint: file-ignore[APF203] our own\n")
     assert "APF203" not in found(text, "rendered.yaml")
 
 
-def test_a_file_suppression_that_does_nothing_in_its_template_is_told() -> None:
+def test_unused_file_ignore_in_a_template() -> None:
     text = rendered(("a", MANIFEST), ("b", "# apflint: file-ignore[APF203] our own\n" + FLAWLESS))
     for name in ("<stdin>", "<standard input>"):
         assert [rule for rule in found(text, name) if rule in ("APF203", "APF901")] == ["APF203", "APF901"]
 
 
-def test_of_more_findings_than_are_told_those_that_nobody_suppresses_are_told() -> None:
+@pytest.mark.slow
+def test_unsuppressed_finding_beyond_the_maximum_is_reported() -> None:
     """A thousand are told of a rule and file, the last of which stands for the others. To suppress that one is not to mean these."""
     wrong = "\n---\n".join(
         FLAWLESS.replace("871", f"20000{comment}")
@@ -315,7 +318,8 @@ def test_of_more_findings_than_are_told_those_that_nobody_suppresses_are_told() 
     assert report.suppressed == MAX_FINDINGS_PER_RULE
 
 
-def test_of_more_findings_than_are_told_all_can_be_suppressed_at_once() -> None:
+@pytest.mark.slow
+def test_more_findings_than_the_maximum_are_suppressed() -> None:
     wrong = "\n---\n".join([FLAWLESS.replace("871", "20000")] * (MAX_FINDINGS_PER_RULE + 500))
     report = check(
         [("a.yaml", f"# apflint: file-ignore[APF201] x\n{wrong}".encode())],
@@ -324,7 +328,8 @@ def test_of_more_findings_than_are_told_all_can_be_suppressed_at_once() -> None:
     assert (report.findings, report.suppressed) == ((), MAX_FINDINGS_PER_RULE + 500)
 
 
-def test_findings_that_are_left_when_others_are_suppressed_are_counted() -> None:
+@pytest.mark.slow
+def test_unsuppressed_findings_beyond_the_maximum_are_counted() -> None:
     lines = [" # apflint: ignore[APF201] x"] * (MAX_FINDINGS_PER_RULE + 1) + [""] * (MAX_FINDINGS_PER_RULE + 5)
     wrong = "\n---\n".join(FLAWLESS.replace("871", f"20000{comment}") for comment in lines)
     report = check([("a.yaml", wrong.encode())], Options(rules=("APF201", "APF901", "APF902")))
@@ -332,7 +337,7 @@ def test_findings_that_are_left_when_others_are_suppressed_are_counted() -> None
     assert [found.more for found in report.findings if found.more] == [5]
 
 
-def test_a_list_of_commas_names_no_rule() -> None:
+def test_list_of_commas_names_no_rule() -> None:
     for comment in ("ignore[ , ]", "ignor[,]"):
         answer = report(put("type: ByFoo", f"# apflint: {comment} why"))
         assert sorted(one.rule for one in answer.findings) == [*ALL, "APF902"]

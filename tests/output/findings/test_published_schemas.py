@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 import xmlschema
-from hostile_manifests import FILES
 from hypothesis import given, settings
+from support.hostile_manifests import FILES
 
 from apflint.engine import Options, check
 from apflint.output.console import Style

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hostile_manifests import FILES, ODD_NAMES, texts
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.hostile_manifests import FILES, ODD_NAMES, texts
 
 from apflint.cli.app import run
 from output.findings.readers import FORMATS, PEOPLE, compared, expected, read_command, read_json, read_markdown

@@ -61,7 +61,7 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str
 BOTH = [("APF104", "warning"), ("APF203", "error")]
 
 
-def test_without_a_file_the_defaults_hold(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_defaults_without_a_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found(capsys) == BOTH
     assert find_settings_file(str(project)) is None
 
@@ -83,13 +83,15 @@ def test_without_a_file_the_defaults_hold(project: Path, capsys: pytest.CaptureF
         ('kubernetes = "1.36"\ncomplete = true\nserver-concurrency = 300\nfail-on = "never"', BOTH),
     ],
 )
-def test_keys(project: Path, capsys: pytest.CaptureFixture[str], text: str, expected: list[tuple[str, str]]) -> None:
+def test_keys_change_findings(
+    project: Path, capsys: pytest.CaptureFixture[str], text: str, expected: list[tuple[str, str]]
+) -> None:
     write(project, text)
     assert found(capsys) == expected
     assert found(capsys, "--isolated") == BOTH
 
 
-def test_keys_that_print(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_of_output(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, 'fail-on = "never"\nformat = "json"\nkubernetes = "1.30"')
     assert run(["check"]) == 0
     assert json.loads(capsys.readouterr().out)["kubernetes"] == "1.30"
@@ -97,7 +99,7 @@ def test_keys_that_print(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(capsys.readouterr().out)["kubernetes"] == "1.31"
 
 
-def test_context_is_relative_to_the_file(
+def test_context_is_relative_to_the_settings_file(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     level = (
@@ -112,21 +114,21 @@ def test_context_is_relative_to_the_file(
     assert "APF401" not in {rule for rule, _ in found(capsys)}
 
 
-def test_rules_that_are_off_can_be_turned_on_by_a_severity(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_severity_enables_a_rule(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, MANIFEST.replace("{type: ByFoo}", "{type: ByFoo} # apflint: ignore[APF203]"), "a.yaml")
     assert found(capsys) == [("APF104", "warning")]
     write(project, '[severity]\nAPF903 = "warning"')
     assert found(capsys) == [("APF104", "warning"), ("APF903", "warning")]
 
 
-def test_the_command_line_wins(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_takes_precedence(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, 'select = ["APF1"]\nignore = ["APF203"]\nextend-select = ["APF5"]\n[severity]\nAPF2 = "off"')
     assert found(capsys) == [("APF104", "warning")]
     assert found(capsys, "--select", "APF203") == [("APF203", "error")]
     assert found(capsys, "--ignore", "APF104") == []
 
 
-def test_the_closest_file_counts_and_none_above_the_repository(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closest_file_up_to_the_repository_is_used(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(project, "complete = true")
     inner = project / "x" / "y"
     inner.mkdir(parents=True)
@@ -144,7 +146,7 @@ def test_the_closest_file_counts_and_none_above_the_repository(project: Path, mo
     assert resolve_settings(config="../pyproject.toml").complete is False
 
 
-def test_patterns_are_from_the_directory_of_the_file(
+def test_patterns_are_relative_to_the_settings_file(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(project / "deep" / "down", MANIFEST, "b.yaml")
@@ -185,7 +187,7 @@ def test_patterns_are_from_the_directory_of_the_file(
         ("", False),
     ],
 )
-def test_patterns_are_those_of_exclude(
+def test_per_file_ignores_match_like_exclude(
     project: Path, capsys: pytest.CaptureFixture[str], pattern: str, covered: bool
 ) -> None:
     (project / "a.yaml").unlink()
@@ -201,7 +203,7 @@ def test_patterns_are_those_of_exclude(
     ("pattern", "covered"),
     [("../a.yaml", True), ("../*.yaml", True), ("a.yaml", True), ("ci/a.yaml", False), ("../ci/a.yaml", False)],
 )
-def test_patterns_of_a_file_elsewhere_count_from_its_directory(
+def test_patterns_of_a_config_file_elsewhere(
     project: Path, capsys: pytest.CaptureFixture[str], pattern: str, covered: bool
 ) -> None:
     write(project / "ci", f'exclude = ["{pattern}"]')
@@ -210,7 +212,7 @@ def test_patterns_of_a_file_elsewhere_count_from_its_directory(
     assert found(capsys, "--config", "ci/apflint.toml") == ([] if covered else BOTH)
 
 
-def test_patterns_of_a_file_that_is_a_link_count_from_the_link(
+def test_patterns_of_a_linked_settings_file(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(project / "common", 'exclude = ["deep/*"]', "settings")
@@ -226,7 +228,7 @@ def test_patterns_of_a_file_that_is_a_link_count_from_the_link(
 @pytest.mark.parametrize(
     "arguments", [(), (".",), ("./",), ("--force-exclude", "b.yaml"), ("--force-exclude", "../down")]
 )
-def test_what_is_excluded_is_so_from_within(
+def test_excluded_directory_is_excluded_from_within(
     project: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -241,7 +243,7 @@ def test_what_is_excluded_is_so_from_within(
     assert found(capsys, "b.yaml") == BOTH  # what is named is looked at
 
 
-def test_config_shows_patterns_as_they_are_written(
+def test_config_shows_patterns_as_written(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(project, 'exclude = ["deep/down/*", "other/x"]')
@@ -251,19 +253,19 @@ def test_config_shows_patterns_as_they_are_written(
     assert tomllib.loads(capsys.readouterr().out)["exclude"] == ["deep/down/*", "other/x"]
 
 
-def test_a_file_for_all_may_begin_with_a_byte_order_mark(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_byte_order_mark_in_settings_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, '\ufeffignore = ["APF1"]')
     assert found(capsys) == BOTH[1:]
 
 
 @pytest.mark.parametrize("text", ["tool = 3", "[tool]\napflint = 3", "[tool.other]", ""])
-def test_a_pyproject_that_has_no_table_of_ours(project: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_pyproject_without_table(project: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     write(project, text, "pyproject.toml")
     assert run(["check", "--config", "pyproject.toml"]) == 2
     assert capsys.readouterr().err == "apflint: pyproject.toml: the table [tool.apflint] is missing.\n"
 
 
-def test_the_schemas_of_our_own_files_are_printed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_schemas_of_settings_and_tests_are_printed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("config", "test"):
         assert run(["schema", name]) == 0
         assert capsys.readouterr().out == (root / "schemas" / f"apflint-{name}.json").read_text("utf-8")
@@ -301,9 +303,7 @@ def test_mistakes_name_file_and_key(
     assert run(["check", "--isolated"]) == 1
 
 
-def test_questions_are_about_the_projects_release_server_and_files(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_apply_to_limits_and_explain(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: old}\n"
     (project / "old.yaml").write_text(level + "spec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n")
 
@@ -333,7 +333,7 @@ def test_isolated_reads_no_settings(project: Path, capsys: pytest.CaptureFixture
     assert run([*line.split(), "--isolated"]) == 0
 
 
-def test_a_file_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_settings_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "--config", "nowhere.toml"]) == 2
     assert "nowhere.toml" in capsys.readouterr().err
     write(project, "", "pyproject.toml")
@@ -342,7 +342,7 @@ def test_a_file_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[s
     assert run(["check", "--config", "pyproject.toml", "--isolated"]) == 2
 
 
-def test_config_tells_where_each_comes_from(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_shows_origins(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, 'ignore = ["APF104"]\n[severity]\nAPF203 = "info"')
     assert run(["config"]) == 0
     text = capsys.readouterr().out
@@ -355,9 +355,7 @@ def test_config_tells_where_each_comes_from(project: Path, capsys: pytest.Captur
     assert answer["settings"]["ignore"] == {"value": ["APF104"], "origin": "apflint.toml"}
 
 
-def test_what_config_prints_is_a_file_of_settings(
-    project: Path, capsys: pytest.CaptureFixture[str], root: Path
-) -> None:
+def test_output_of_config_is_a_settings_file(project: Path, capsys: pytest.CaptureFixture[str], root: Path) -> None:
     assert run(["config"]) == 0
     text = capsys.readouterr().out
     jsonschema.validate(tomllib.loads(text), _schema(root))
@@ -365,7 +363,7 @@ def test_what_config_prints_is_a_file_of_settings(
     assert found(capsys) == BOTH
 
 
-def test_the_schema_has_the_keys_and_choices(root: Path) -> None:
+def test_schema_has_keys_and_choices(root: Path) -> None:
     properties = _schema(root)["properties"]
     assert properties.keys() == KEYS.keys()
     assert properties["format"]["enum"] == list(FORMATS)
@@ -373,7 +371,7 @@ def test_the_schema_has_the_keys_and_choices(root: Path) -> None:
     assert properties["fail-on"]["enum"] == list(get_args(Threshold))
 
 
-def test_without_a_file_nobody_pays_for_reading_one(project: Path) -> None:
+def test_run_without_settings_file_does_not_import_readers(project: Path) -> None:
     code = (
         "import sys; from apflint.cli.app import run; run(['check', 'a.yaml']);"
         "print([m for m in ('tomllib', 'apflint.settings.file', 'apflint.suppressions.matching') if m in sys.modules])"

@@ -1,0 +1,82 @@
+"""Places and messages of syntax errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from apflint.load.yaml import parse_documents
+
+if TYPE_CHECKING:
+    from apflint.load.tree import ParseError
+
+
+def error(text: str) -> ParseError:
+    (found,) = [found.error for found in parse_documents(text) if found.error]
+    return found
+
+
+def place(text: str) -> str:
+    """What a syntax error points at, with `>>` and `<<` around it."""
+    found = error(text)
+    return f"{text[: found.start]}>>{text[found.start : found.end]}<<{text[found.end :]}"
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        'a: 1\nb: >>"<<abc\nc: d\n',
+        "a: 1\nb: >>'<<abc\nc: d\n",
+        "a: 1\nb: >>'<<abc\nc: d\n---\nx: y\n",
+        "a: 1\nb: >>[<<a, b\nc: d\n",
+        "a: 1\nb: >>[<<a, b\n",
+        "a: 1\nb: >>{<<a: b\nc: d\n",
+        "x:\n- a: >>[<<b\n- c\n",
+        "a: [a b c: d e>>:<< f]\n",
+        '{\n  a: "x"\n  >>b<<: "y",\n}\n',
+        "spec:\n  name: x\n  >>rules<<\n  - a\n",
+        "a: 1\n>>b:2<<\nc: d\n",
+        "a: 1\n>>b<<\nc: d\n",
+        "a: b>>:<< c\n",
+        "a: b\n  >>c<<: d\n",
+        "a:\n  b: 1\n   >>c<<: 2\n",
+        "a:\n  b: 1\n>>\t<<c: 1\n",
+        "a:\n>>\t<<b: 1\n",
+        "a: >>@<<foo\n",
+        "a: >>`<<foo`\n",
+        "a: [>>*<<]\n",
+        "a: >>*<<\n",
+        "a: >>*foo<<\n",
+        "a: >>&<< \n",
+        "a:\n   b: 1\n  >>c<<: 2\n",
+        "a:\n  - b\n  >>c<<: d\n",
+        "a: [b]>>]<<\n",
+        'a: "b" >>c d<<\n',
+        'a: "é>>\\<<q"\n',
+        "é: b>>\0<<c\n",
+        "😀: b\nx: >>\x01<<\n",
+        ">>[<<a]: 1\n",
+        "a: >>!!int x<<\n",
+        "a: |>>x<<\n  b\n",
+    ],
+)
+def test_place_of_syntax_errors(marked: str) -> None:
+    text = marked.replace(">>", "").replace("<<", "")
+    assert place(text) == marked
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [b\n", "this `[` is not closed"),
+        ("a: {b: c\nd: e\n", "`}` is missing"),
+        ("a: [b]]\n", "`]` closes nothing"),
+        ('a: "b" c\n', "after the closing quote"),
+        ("a: b\n  c: d\n", "indented below a line that already has a value"),
+        ("a: *x\n", "no anchor `&x`"),
+        ("? [a]\n: b\n", "a key must not be a list"),
+    ],
+)
+def test_messages_of_syntax_errors(text: str, words: str) -> None:
+    assert words in str(error(text))
