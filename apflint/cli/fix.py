@@ -8,8 +8,8 @@ from apflint import engine
 from apflint.budgets import MAX_FIXED_FINDINGS
 from apflint.cli import options
 from apflint.cli.app import EDIT, app, examples
-from apflint.cli.changes import print_bytes, print_diff, say, write
 from apflint.cli.check_run import CheckRun, Output, exit_code_of, note_files_without_objects, print_report
+from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress, track_reading
@@ -21,7 +21,7 @@ from apflint.settings import resolve_settings
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from apflint.edit.fixing import Refusal
     from apflint.finding import Finding, Report, Skipped
@@ -83,7 +83,7 @@ def fix(
     outcome = _fix_files(CheckRun(selection, settings.to_options()), diff=diff, unsafe=unsafe_fixes)
     if not quiet:
         for finding in sorted(outcome.fixed, key=_order):
-            say(f"{_at(finding)}: {'would fix' if diff else 'fixed'} {finding.rule}: {_title(finding)}")
+            print_remark(f"{_at(finding)}: {'would fix' if diff else 'fixed'} {finding.rule}: {_title(finding)}")
         if not force_exclude:
             note_files_without_objects(outcome.named, outcome.before)
     for error in outcome.errors:
@@ -151,7 +151,7 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
     contents = dict(result.inputs)
     for name, file in files.items():
         after = contents[name] if file.may_hold_apf else file.data
-        if error := _print_or_write(file, after, selection.paths, diff=diff):
+        if error := print_edited(name, file.path, file.data, after, selection.paths, diff=diff):
             errors.append(error)
             contents[name] = before[name]
     all_written = contents == result.inputs
@@ -194,24 +194,11 @@ def _without_fixes_that_need_all_files(report: Report) -> Report:
     )
 
 
-def _print_or_write(file: InputFile, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
-    """Print or write the new content of a file. Return a message if that fails."""
-    if diff:
-        if after != file.data:
-            print_diff(file.name, file.data, after)
-        return None
-    if file.path in ("-", "/dev/stdin"):
-        print_bytes(after)
-        return None
-    reason = write(file.path, file.data, after, named) if after != file.data else None
-    return f"{file.name}: not written: {reason}" if reason else None
-
-
 def _print_refusals(outcome: _Outcome, *, diff: bool) -> None:
     current = {} if diff else {identity(finding): finding for finding in outcome.after.findings}
     for finding, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
         moved = current.get(identity(finding), finding)  # with its line after fixing
-        say(f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}")
+        print_remark(f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}")
 
 
 def _print_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_shown: bool) -> None:

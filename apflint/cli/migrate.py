@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from apflint.cli import completers, options
 from apflint.cli.app import EDIT, app, examples
-from apflint.cli.changes import print_bytes, print_diff, say, write
+from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.files import decode
@@ -98,7 +98,7 @@ def migrate(
                 empty.append(file.name)
             continue
         if not is_stdin and file.path in patches:
-            say(f"{file.name}: not migrated: {REASON}")
+            print_remark(f"{file.name}: not migrated: {REASON}")
             continue
         result = _migrate_file(file, data, target, named, accept_changes=accept_changes, diff=diff)
         exit_code = max(exit_code, result.exit_code)
@@ -134,13 +134,8 @@ def _migrate_file(
     migration = migrate_source(Source(file.name, text), target, accept_changes=accept_changes)
     _print_remarks(file.name, migration)
     after = encoding.encode(migration.text)
-    if diff:
-        if after != data:
-            print_diff(file.name, data, after)
-    elif file.path in ("-", "/dev/stdin"):
-        print_bytes(after)
-    elif after != data and (reason := write(file.path, data, after, named)):
-        print_note(f"{file.name}: not written: {reason}")
+    if error := print_edited(file.name, file.path, data, after, named, diff=diff):
+        print_note(error)
         return _Result(ExitCode.ERROR, 0)
     if migration.is_refused:
         return _Result(ExitCode.FINDINGS, 0)
@@ -153,6 +148,6 @@ def _print_remarks(name: str, migration: Migration) -> None:
             continue  # the file stays unchanged
         prefix = "refused: " if remark.kind == "refused" else ""
         owner = f"{remark.object}: " if remark.object else ""
-        say(f"{name}:{remark.line}: {prefix}{owner}{remark.message}")
+        print_remark(f"{name}:{remark.line}: {prefix}{owner}{remark.message}")
     if migration.is_refused:
-        say(f"{name}: not changed, because an object was refused")
+        print_remark(f"{name}: not changed, because an object was refused")

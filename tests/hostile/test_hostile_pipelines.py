@@ -60,7 +60,7 @@ def test_a_file_named_like_settings_is_checked(tmp_path: Path) -> None:
     (tmp_path / "--config=lenient.yaml").write_text(NEIGHBOUR)
     run = apflint(tmp_path, *hook_line(WITH_NAMES[0], "--config=lenient.yaml"))
     assert run.status == 1
-    assert run.out.startswith("--config=lenient.yaml: 1 error")
+    assert " --> --config=lenient.yaml:8:23 " in run.out
 
 
 @pytest.mark.parametrize("command", ["check", "fix", "migrate", "diff", "test", "graph", "limits"])
@@ -122,4 +122,4 @@ def test_names_after_the_separator_are_never_options(tmp_path: Path) -> None:
         (tmp_path / name).write_text(NEIGHBOUR)
         run = apflint(tmp_path, "check", "--", name)
         assert run.status == 1
-        assert run.out.startswith(f"{name}: 1 error")
+        assert f" --> {name}:8:23 " in run.out

@@ -1,0 +1,61 @@
+"""Edits of a file as a patch: a unified diff that `patch` and `git apply` read."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING
+
+from apflint.edit.files import UTF_8_WITH_MARK, decode
+from apflint.output.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
+"""Bytes of a quoted path that are written as themselves, or with a backslash. Others are octal escapes."""
+
+
+def render_patch(name: str, before: bytes, after: bytes) -> Iterator[str]:
+    """Yield the lines of the patch, without their newlines. A line keeps its carriage return, and the first one its byte order mark."""
+    from apflint.edit.line_diff import write_unified_diff  # few runs edit anything
+
+    old_name, new_name = (_quote_path(f"{side}/{_make_relative(name)}") for side in "ab")
+    for line in write_unified_diff(_split_lines(before), _split_lines(after), old_name, new_name):
+        yield line.removesuffix("\n")
+        if not line.endswith("\n"):
+            yield "\\ No newline at end of file"
+
+
+def sanitize_patch_line(line: str) -> str:
+    """Escape commands to CI systems in a line of a patch: a context line may be ` ::add-mask::x`. Tabs and a final carriage return stay."""
+    body = line.removesuffix("\r")
+    safe = "\t".join(map(sanitize, body.split("\t")))
+    if body.lstrip().startswith("::"):
+        safe = safe.replace(":", r"\x3a", 1)
+    return safe + line[len(body) :]
+
+
+def _split_lines(data: bytes) -> list[str]:
+    text, encoding = decode(data)
+    mark = "\ufeff" if encoding == UTF_8_WITH_MARK else ""
+    return list(io.StringIO(mark + text, newline="\n"))
+
+
+def _make_relative(name: str) -> str:
+    """Return a path without `..`, which `patch` and `git apply` refuse: from the current directory, or else from the root directory."""
+    if ".." not in name.split("/"):
+        return name.lstrip("/")
+    directory, file = os.path.split(name)
+    path = os.path.join(os.path.realpath(directory), file)  # `..` behind a link leads to the parent of its target
+    below = os.path.relpath(path, os.path.realpath(os.curdir)).replace(os.sep, "/")
+    return path.lstrip("/") if below.startswith("../") else below
+
+
+def _quote_path(path: str) -> str:
+    """Return a path as git writes it in a diff: quoted if it has special characters, and with a final tab if it has spaces."""
+    if path.isprintable() and not {'"', "\\"} & set(path):
+        return f"{path}\t" if " " in path else path
+    # patch and git read the escapes as bytes. Surrogates stand for bytes that are not UTF-8.
+    escaped = (_ESCAPES.get(byte) or f"\\{byte:03o}" for byte in path.encode("utf-8", "surrogateescape"))
+    return f'"{"".join(escaped)}"'
