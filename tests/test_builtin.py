@@ -53,7 +53,7 @@ def test_specs_of_releases_between_the_recorded_ones(name: str) -> None:
     assert _specs(name, LIKE[name].partition("-")[2]) == RECORDED[LIKE[name]]
 
 
-def test_every_release_is_held_against_something() -> None:
+def test_every_release_is_compared_with_a_recording() -> None:
     assert {where.partition("-")[0] for where in RECORDED} | LIKE.keys() == {r.name for r in RELEASES}
 
 
@@ -84,7 +84,7 @@ def test_laws_of_the_objects(target: Release) -> None:
 
 
 @EVERY_RELEASE
-def test_fields_that_a_release_lacks_are_left_out(target: Release) -> None:
+def test_unknown_fields_are_omitted(target: Release) -> None:
     text = json.dumps(builtin.build_manifests(target, "v1beta2"))
     assert ("lendablePercent" in text) == target.has_borrowing
     assert ('"exempt": {' in text) == target.has_exempt_field
@@ -92,7 +92,7 @@ def test_fields_that_a_release_lacks_are_left_out(target: Release) -> None:
     assert '"shares"' not in text
 
 
-def test_data_files_say_which_releases_they_are_for_and_where_they_are_from() -> None:
+def test_data_files_name_releases_and_source() -> None:
     seen = []
     for file in sorted((ROOT / "apflint/builtin").glob("*.json")):
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ def test_every_data_file_differs_from_the_one_before() -> None:
     assert all(one != other for one, other in pairwise(contents))
 
 
-def test_a_manifest_is_the_callers_own() -> None:
+def test_manifests_are_new() -> None:
     first = builtin.build_manifests(RELEASES[-1], "v1")
     first[0]["spec"].clear()
     first[0]["metadata"]["name"] = "other"
@@ -117,7 +117,7 @@ def test_a_manifest_is_the_callers_own() -> None:
     assert builtin.list_objects(RELEASES[-1])[0].name == "catch-all"
 
 
-def test_a_version_that_never_was() -> None:
+def test_unknown_api_version_is_an_error() -> None:
     with pytest.raises(ValueError, match="has no version v2"):
         builtin.build_manifests(RELEASES[-1], "v2")
 
@@ -164,7 +164,7 @@ def test_documents_of_typed_objects_have_places() -> None:
     assert typed.flow_schemas[0].document.source.name == "<built-in 1.36>"
 
 
-def test_typed_catch_all_is_what_kubernetes_says() -> None:
+def test_typed_catch_all() -> None:
     typed = builtin.load_objects(parse_release("1.36"))
     spec = typed.flow_schemas[-1].spec
     assert (spec.priority_level_configuration, spec.matching_precedence) == ("catch-all", 10000)

@@ -45,7 +45,7 @@ def level(spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1") -
 
 
 @pytest.mark.parametrize("value", [{}, {"metadata": None, "spec": None}, {"metadata": {}, "spec": {"rules": None}}])
-def test_a_flow_schema_that_says_nothing(value: dict[str, Any]) -> None:
+def test_empty_flow_schema(value: dict[str, Any]) -> None:
     document = written_in("v1")
     # defaults.go: 1000 is the one default of a FlowSchema. All else is Go's zero value.
     assert build_flow_schema(value, document) == FlowSchema(NOTHING, FlowSchemaSpec("", 1000, None, ()), document)
@@ -59,13 +59,13 @@ def test_precedence_0_is_the_default() -> None:
     assert [spec.matching_precedence for spec in given] == [1000, 1000, 1, 10000]
 
 
-def test_a_method_without_a_type_is_there_all_the_same() -> None:
+def test_distinguisher_method_without_type() -> None:
     methods = [{}, {"type": None}, {"type": "ByUser"}, None]
     specs = [build_flow_schema({"spec": {"distinguisherMethod": each}}, written_in("v1")).spec for each in methods]
     assert [spec.distinguisher_method for spec in specs] == ["", "", "ByUser", None]
 
 
-def test_metadata_is_taken_as_it_is_and_null_is_empty() -> None:
+def test_null_in_metadata_is_empty() -> None:
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}
     metadata = {
         "name": "a",
@@ -89,7 +89,7 @@ def test_metadata_is_taken_as_it_is_and_null_is_empty() -> None:
     )
 
 
-def test_rules_of_which_every_part_is_given() -> None:
+def test_complete_rules() -> None:
     account = {"namespace": "ci", "name": "runner"}
     rule = {
         "subjects": [
@@ -115,7 +115,7 @@ def test_rules_of_which_every_part_is_given() -> None:
     )
 
 
-def test_rules_of_which_every_part_is_empty() -> None:
+def test_empty_rules() -> None:
     subjects: list[Any] = [None, {}, {"kind": "User", "user": {}}, {"group": {}}, {"serviceAccount": {}}]
     rule = {"subjects": subjects, "resourceRules": [None, {"verbs": [None]}], "nonResourceRules": [None, {}]}
     assert build_flow_schema({"spec": {"rules": [None, rule]}}, written_in("v1")).spec.rules == (
@@ -134,7 +134,7 @@ def test_rules_of_which_every_part_is_empty() -> None:
     )
 
 
-def test_a_level_that_says_nothing() -> None:
+def test_empty_level() -> None:
     document = written_in("v1")
     assert build_priority_level({}, document, parse_release("1.36")) == PriorityLevelConfiguration(
         NOTHING, PriorityLevelConfigurationSpec("", None, None), document
@@ -160,7 +160,7 @@ def test_queues_have_the_defaults_of_every_version() -> None:
     ("kubernetes", "version", "exempt", "borrowing"),
     [("1.25", "v1beta2", False, False), ("1.27", "v1beta3", False, True), ("1.28", "v1beta3", True, True)],
 )
-def test_fields_that_a_release_does_not_know(kubernetes: str, version: str, exempt: bool, borrowing: bool) -> None:
+def test_unknown_fields_of_a_release_are_ignored(kubernetes: str, version: str, exempt: bool, borrowing: bool) -> None:
     limited = {"lendablePercent": 20, "borrowingLimitPercent": 40}
     spec = level({"exempt": {"nominalConcurrencyShares": 7, "lendablePercent": 9}}, kubernetes, version)
     assert spec.exempt == (ExemptPriorityLevelConfiguration(7, 9) if exempt else None)
@@ -172,7 +172,7 @@ def test_fields_that_a_release_does_not_know(kubernetes: str, version: str, exem
 
 
 @pytest.mark.parametrize("field", ["lendablePercent", "borrowingLimitPercent", "nominalConcurrencyShares", "exempt"])
-def test_a_field_that_the_schema_does_not_have_is_not_read(field: str) -> None:
+def test_unknown_field_is_ignored(field: str) -> None:
     def spec(**given: Any) -> dict[str, Any]:
         return given if field == "exempt" else {"limited": given}
 

@@ -62,7 +62,7 @@ def test_served_by_default_in_every_release() -> None:
     assert parse_release("1.20").newest_version == "v1beta1"
 
 
-def test_every_release_is_there_once_and_in_order() -> None:
+def test_releases_are_in_order() -> None:
     assert [r.name for r in RELEASES] == [f"1.{minor}" for minor in range(18, 38)]
     assert NEWEST is RELEASES[-1]
 
@@ -82,14 +82,14 @@ def test_every_release_is_there_once_and_in_order() -> None:
         ("allows_zero_shares", "1.30"),
     ],
 )
-def test_what_came_when(fact: str, since: str) -> None:
+def test_features_begin_with_a_release(fact: str, since: str) -> None:
     assert next(r.name for r in RELEASES if getattr(r, fact)) == since
     assert [getattr(r, fact) for r in RELEASES] == sorted(getattr(r, fact) for r in RELEASES), (
         "it never went away again"
     )
 
 
-def test_how_many_seats_one_request_takes() -> None:
+def test_maximum_seats_of_a_request() -> None:
     # config.go, mutating_work_estimator.go and kube_features.go of k8s.io/apiserver, by tag.
     lists = {r.minor: r.max_list_seats for r in RELEASES}
     assert lists == {minor: 1 if minor < 23 else 10 if minor < 34 else 100 for minor in lists}
@@ -117,7 +117,7 @@ def test_zero_shares_are_kept_or_defaulted(name: str, version: str, annotated: b
     assert parse_release(name).keeps_zero_shares(version, annotated=annotated) is kept
 
 
-def test_the_annotation_is_refused_outside_v1beta3() -> None:
+def test_annotation_is_rejected_outside_v1beta3() -> None:
     refused = {
         (name, version)
         for name in ("1.21", "1.28", "1.29", "1.31", "1.36")
@@ -128,7 +128,7 @@ def test_the_annotation_is_refused_outside_v1beta3() -> None:
 
 
 @pytest.mark.parametrize("text", ["1.31", "v1.31", "1.31.2", "v1.31.14", "v1.31.2-gke.1200", "1.31.1+k3s1", " 1.31 "])
-def test_spellings_of_a_release(text: str) -> None:
+def test_release_is_parsed(text: str) -> None:
     assert parse_release(text) is RELEASES[13]
 
 
@@ -146,14 +146,14 @@ def test_spellings_of_a_release(text: str) -> None:
         ("1.٣١", "is not a Kubernetes release"),
     ],
 )
-def test_what_is_no_known_release(text: str, said: str) -> None:
+def test_unknown_release_is_rejected(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         parse_release(text)
 
 
 @settings(max_examples=100, derandomize=True)
 @given(st.text(max_size=12) | st.from_regex(r"v?1\.[0-9]{1,4}(\.[0-9]+)?", fullmatch=True))
-def test_any_text_is_a_release_or_a_value_error(text: str) -> None:
+def test_any_string_is_a_release_or_rejected(text: str) -> None:
     try:
         found = parse_release(text)
     except ValueError as error:
@@ -164,7 +164,7 @@ def test_any_text_is_a_release_or_a_value_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name)
-def test_laws_of_the_table(target: Release) -> None:
+def test_laws_of_releases(target: Release) -> None:
     order = [life.name for life in API_VERSIONS]
     assert list(target.served) == sorted(target.served, key=order.index), "the newest first"
     assert not set(target.served) & set(target.on_request)
@@ -176,7 +176,7 @@ def test_laws_of_the_table(target: Release) -> None:
             assert (target.minor < removed) == (name in target.served + target.on_request)
 
 
-def test_unknown_versions() -> None:
+def test_unknown_api_version() -> None:
     assert api_version("v2") is None
     assert NEWEST.deprecated("v2") is None
 
@@ -194,7 +194,7 @@ def test_unknown_versions() -> None:
         (32, ("v1",), ()),
     ],
 )
-def test_how_a_release_follows_from_the_lives_of_the_versions(
+def test_release_follows_from_the_lives_of_api_versions(
     minor: int, served: tuple[str, ...], on_request: tuple[str, ...]
 ) -> None:
     made = _make_release(minor)

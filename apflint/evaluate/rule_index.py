@@ -17,7 +17,7 @@ from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from apflint.evaluate.match import UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
@@ -57,15 +57,15 @@ class Match(NamedTuple):
 class ValueIndex(Generic[_T]):
     """Items by the values that they cover in the field that leaves the fewest items for one value."""
 
-    def __init__(self, rows: Mapping[_T, Sequence[Values]]) -> None:
+    def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
         """Index items, each with the values it covers in every field. Lists of items keep the order of the rows."""
         longest, self.field = min(
-            (_longest_list(covered), at) for at, covered in enumerate(zip(*rows.values(), strict=True))
+            (_longest_list(covered), at) for at, covered in enumerate(zip(*(fields for _, fields in rows), strict=True))
         )
         self.by_value: dict[str, list[_T]] = {}
         self.others: list[_T] = []
         """Items that cover all values of the field; all items if the field does not distinguish enough of them."""
-        for item, fields in rows.items():
+        for item, fields in rows:
             values = fields[self.field] if longest <= len(rows) / 2 else None
             if values is None:
                 self.others.append(item)
@@ -99,13 +99,13 @@ class SubjectList:
             return (self.subjects,)
         if is_resource not in self._indexes:
             covered: dict[tuple[int, int], Sequence[Values]] = {}
-            rows = {}
+            rows = []
             for subject in self.subjects:
                 key = subject.position, subject.rule_number
                 if key not in covered:
                     covered[key] = _covered_values(_entries(subject.rule, is_resource=is_resource))
                 if covered[key]:
-                    rows[subject] = covered[key]
+                    rows.append((subject, covered[key]))
             self._indexes[is_resource] = ValueIndex(rows) if rows else None
         index = self._indexes[is_resource]
         return () if index is None else index.find(request)
@@ -187,7 +187,7 @@ class RuleIndex:
         if len(entries) > MAX_SCANNED:
             key = subject.position, subject.rule_number, is_resource
             if key not in self._entries:
-                rows = {number: _covered_values((entry,)) for number, entry in enumerate(entries)}
+                rows = [(number, _covered_values((entry,))) for number, entry in enumerate(entries)]
                 self._entries[key] = ValueIndex(rows)
             numbers = sorted(chain(*self._entries[key].find(request)))
         if not is_resource:

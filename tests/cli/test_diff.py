@@ -8,9 +8,9 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, objects
 
 from apflint.cli.app import run
 from apflint.diff import requests as changes

@@ -236,7 +236,7 @@ def test_junit_is_well_formed_for_any_names(name: str, file: str) -> None:
     text = json.dumps({"tests": [{"name": name, "unreachable": {"flowSchema": f"x{name}"}}]})
     reading = parse_suite("suite.json", text.encode())
     assert reading.suite is not None
-    from evaluate.configurations import BUILT_IN, RELEASE, Objects
+    from support.configurations import BUILT_IN, RELEASE, Objects
 
     from apflint.evaluate.configuration import build_configuration
 

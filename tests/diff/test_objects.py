@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from evaluate.configurations import BUILT_IN, objects
+from support.configurations import BUILT_IN, objects
 
 from apflint.diff.objects import ObjectChange, compare_objects
 from apflint.evaluate.configuration import Configuration, build_configuration
@@ -36,7 +36,7 @@ def details(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
     return change.details
 
 
-def test_what_is_on_one_side_only_is_summed_up() -> None:
+def test_added_and_removed_objects_are_summarized() -> None:
     ours = (level("x"), schema("a", "x", "alice"))
     said = (
         ("PriorityLevelConfiguration", "x", ("type Limited", "shares 30", "limitResponse Reject")),
@@ -47,7 +47,7 @@ def test_what_is_on_one_side_only_is_summed_up() -> None:
     assert compare_objects(side(*ours), side(*ours)) == ()
 
 
-def test_order() -> None:
+def test_changes_are_in_order() -> None:
     before = side(level("gone"), level("both"), schema("gone"), schema("also-gone"), schema("both"))
     after = side(level("new"), level("both", lendablePercent=1), schema("new"), schema("both", "workload-high"))
     assert [(each.kind, each.change, each.name) for each in compare_objects(before, after)] == [
@@ -74,7 +74,7 @@ def test_order() -> None:
         ),
     ],
 )
-def test_a_level_that_changed(after: dict[str, Any], said: tuple[str, ...]) -> None:
+def test_changed_level(after: dict[str, Any], said: tuple[str, ...]) -> None:
     assert details(level("x"), after) == said
     backwards = tuple(
         f"{field} {new} -> {old}" for field, old, new in (each.replace(" -> ", " ").split(" ") for each in said)
@@ -82,7 +82,7 @@ def test_a_level_that_changed(after: dict[str, Any], said: tuple[str, ...]) -> N
     assert details(after, level("x")) == backwards
 
 
-def test_the_exempt_level() -> None:
+def test_changed_exempt_level() -> None:
     def exempt(**given: int) -> dict[str, Any]:
         return level("exempt", {"type": "Exempt", "exempt": given})
 
@@ -120,11 +120,11 @@ def test_the_exempt_level() -> None:
         ),
     ],
 )
-def test_a_flow_schema_that_changed(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
+def test_changed_flow_schema(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
     assert details(before, after) == (said,)
 
 
-def test_what_has_no_effect_is_said_to_have_none() -> None:
+def test_unused_objects_are_without_effect() -> None:
     lost, kept = schema("a", "nowhere"), schema("a")
     (added,) = compare_objects(side(), side(lost))
     assert added.details[2:] == ('without effect: its priority level "nowhere" does not exist',)
@@ -147,7 +147,7 @@ def test_what_has_no_effect_is_said_to_have_none() -> None:
     assert details(broken, level("x")) == ("takes effect now",)
 
 
-def test_a_level_that_is_broken_is_one_object_even_where_the_server_imagines_another() -> None:
+def test_unusable_mandatory_level_is_one_object() -> None:
     broken = level("exempt", {"type": "Limited"})
     (change,) = [
         each for each in compare_objects(side(), side(broken)) if each.name == "exempt" and each.kind[0] == "P"
@@ -156,7 +156,7 @@ def test_a_level_that_is_broken_is_one_object_even_where_the_server_imagines_ano
     assert change.details == (f"now without effect: {reason}",)
 
 
-def test_what_the_server_imagines_is_not_stored() -> None:
+def test_imagined_objects_are_not_stored() -> None:
     found = compare_objects(side(), side(defaults=False))
     assert {each.change for each in found} == {"removed"}
     said = {(each.kind, each.name): each.details[-1] for each in found}
@@ -166,7 +166,7 @@ def test_what_the_server_imagines_is_not_stored() -> None:
     assert compare_objects(side(defaults=False), side(defaults=False)) == ()
 
 
-def test_objects_without_a_name_are_the_same_only_if_they_say_the_same() -> None:
+def test_objects_without_a_name_are_compared_by_content() -> None:
     def unnamed(prefix: str, precedence: int) -> Configuration:
         found = objects([schema("", matchingPrecedence=precedence)])
         (made,) = found.flow_schemas

@@ -32,7 +32,7 @@ from apflint.evaluate.authentication import complete_groups, parse_service_accou
         ("system:serviceaccount:ci:UPPER", (), ("system:authenticated",)),
     ],
 )
-def test_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) -> None:
+def test_authentication_adds_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) -> None:
     found, notes = complete_groups(user, groups)
     assert found == effective
     assert bool(notes) is (len(effective) > len(groups))
@@ -40,7 +40,7 @@ def test_groups(user: str, groups: tuple[str, ...], effective: tuple[str, ...]) 
         assert any(f'"{name}"' in note for note in notes)
 
 
-def test_what_is_said_of_groups() -> None:
+def test_added_groups_are_noted() -> None:
     runner = "system:serviceaccount:ci:runner"
     assert complete_groups("system:anonymous", ("system:unauthenticated",)) == (("system:unauthenticated",), ())
     assert complete_groups(runner, ("x",))[1] == (
@@ -56,7 +56,7 @@ def test_what_is_said_of_groups() -> None:
     )
 
 
-def test_service_account_names() -> None:
+def test_service_account_is_parsed() -> None:
     assert parse_service_account("system:serviceaccount:kube-system:a.b-c") == ("kube-system", "a.b-c")
     for bad in (
         "alice",

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from apflint.evaluate.classify import Classifier, classify, matched_by
-from apflint.evaluate.configuration import build_configuration
-from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.requestinfo import is_seen_by_apf
-
-from .configurations import (
+from support.configurations import (
     BUILT_IN,
     DIGESTS,
     FIXTURES,
@@ -27,6 +21,11 @@ from .configurations import (
     objects,
     recorded,
 )
+
+from apflint.evaluate.classify import Classifier, classify, matched_by
+from apflint.evaluate.configuration import build_configuration
+from apflint.evaluate.match import RequestDigest, matches_flow_schema
+from apflint.evaluate.requestinfo import is_seen_by_apf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,14 +41,14 @@ def names(resolution: Resolution) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("number", sorted(recorded()))
-def test_order_and_dangling_are_the_server_s(number: str) -> None:
+def test_order_and_dangling_agree_with_the_server(number: str) -> None:
     row, config = recorded()[number]
     assert [schema.name for schema in config.order] == row["order"]
     assert sorted(schema.name for schema in config.dangling) == sorted(row["dangling"])
 
 
 @pytest.mark.parametrize("number", sorted(recorded()))
-def test_requests_resolve_as_on_the_server(number: str) -> None:
+def test_classification_agrees_with_the_server(number: str) -> None:
     config = recorded()[number][1]
     fast = Classifier(config)
     mine = [request for request in REQUESTS if request[0].startswith(f"{number}-")]
@@ -63,7 +62,7 @@ def test_requests_resolve_as_on_the_server(number: str) -> None:
         assert fast(asked) == resolution, identity
 
 
-def test_all_recorded_requests_resolve_as_on_the_server(shared: Path) -> None:
+def test_classification_agrees_with_all_recordings(shared: Path) -> None:
     folder = shared / "oracle/classify"
     defaults = json.loads((folder / "defaults.json").read_text(encoding="utf-8"))
     base = _plain(defaults["priority_levels"] + defaults["flow_schemas"])
@@ -101,7 +100,7 @@ def level(name: str, **spec: Any) -> dict[str, Any]:
     return {"kind": "PriorityLevelConfiguration", "name": name, "spec": spec}
 
 
-def test_mandatory_objects_are_imagined_at_the_ends_when_nothing_is_stored() -> None:
+def test_missing_mandatory_objects_are_imagined_first_and_last() -> None:
     config = build_configuration(
         objects([schema("zz", "catch-all", 10000), schema("a", "exempt", 1)]), BUILT_IN, defaults=False
     )
@@ -114,7 +113,7 @@ def test_mandatory_objects_are_imagined_at_the_ends_when_nothing_is_stored() -> 
     }
 
 
-def test_an_imagined_catch_all_comes_after_whatever_has_its_precedence() -> None:
+def test_imagined_catch_all_is_last() -> None:
     ours = objects(
         [schema("zz", "mine", 10000), level("mine", type="Limited", limited={"limitResponse": {"type": "Reject"}})]
     )
@@ -163,19 +162,19 @@ def test_an_imagined_catch_all_comes_after_whatever_has_its_precedence() -> None
         (level("exempt", type="Limited", limited={"limitResponse": {"type": "Reject"}}), "Exempt"),
     ],
 )
-def test_a_level_that_the_controller_cannot_work_with_counts_as_absent(broken: dict[str, Any], reason: str) -> None:
+def test_unusable_level_counts_as_absent(broken: dict[str, Any], reason: str) -> None:
     config = build_configuration(objects([broken, schema("a", broken["name"])]), BUILT_IN)
     assert "a" in [each.name for each in config.dangling]
     assert reason in config.unusable[broken["name"]]
 
 
-def test_a_user_without_groups_falls_back_to_catch_all() -> None:
+def test_user_without_groups_falls_back_to_catch_all() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     resolution = classify(config, digest("nobody", [], "GET", "/api/v1/pods"))
     assert (*names(resolution), resolution.matched_by) == ("catch-all", "catch-all", None)
 
 
-def test_the_user_s_object_replaces_the_built_in_one_and_the_last_of_a_name_counts() -> None:
+def test_last_object_of_a_name_replaces_the_others() -> None:
     everybody = {
         "subjects": [{"kind": "Group", "group": {"name": "*"}}],
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
@@ -187,7 +186,7 @@ def test_the_user_s_object_replaces_the_built_in_one_and_the_last_of_a_name_coun
 
 
 @given(FLOW_SCHEMAS, DIGESTS, st.booleans(), st.randoms(use_true_random=False))
-def test_the_order_of_files_never_changes_a_resolution(
+def test_order_of_files_does_not_matter(
     values: list[dict[str, Any]], asked: RequestDigest, defaults: bool, random: Any
 ) -> None:
     shuffled = list(values)
@@ -199,7 +198,7 @@ def test_the_order_of_files_never_changes_a_resolution(
 
 
 @given(FLOW_SCHEMAS, SPECS, DIGESTS)
-def test_a_later_flow_schema_never_changes_a_resolution(
+def test_later_flow_schema_changes_no_classification(
     values: list[dict[str, Any]], spec: dict[str, Any], asked: RequestDigest
 ) -> None:
     before = classify(build_configuration(objects(values), BUILT_IN), asked)
@@ -214,7 +213,7 @@ def test_a_later_flow_schema_never_changes_a_resolution(
 
 
 @given(FLOW_SCHEMAS, DIGESTS, st.booleans())
-def test_classify_agrees_with_a_naive_statement_of_the_rules(
+def test_first_matching_flow_schema_captures_a_request(
     values: list[dict[str, Any]], asked: RequestDigest, defaults: bool
 ) -> None:
     config = build_configuration(objects(values), BUILT_IN, defaults=defaults)

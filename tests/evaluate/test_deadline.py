@@ -30,7 +30,7 @@ from apflint.releases import parse_release
         ("/healthz?timeout=5s", 1.25),
     ],
 )
-def test_a_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> None:
+def test_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> None:
     assert find_deadline(url, parse_request_info("GET", url)) == Deadline(seconds)
 
 
@@ -63,16 +63,16 @@ def test_a_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> 
         ("1" * 400 + "s", None),
     ],
 )
-def test_durations_are_those_of_go(text: str, seconds: float | None) -> None:
+def test_durations_are_parsed_as_in_go(text: str, seconds: float | None) -> None:
     assert parse_duration(text) == (None if seconds is None else pytest.approx(seconds))
 
 
-def test_a_long_timeout_is_read_in_linear_time() -> None:
+def test_long_timeout_is_parsed_in_linear_time() -> None:
     assert parse_duration("1" * 1_000_000) is None
     assert parse_duration("1s" * 300_000 + "x") is None
 
 
-def test_what_is_not_a_duration_is_answered_first() -> None:
+def test_invalid_timeout_is_answered_before_classification() -> None:
     # Recorded from kube-apiserver 1.36.2: status 400 without the headers of API Priority and Fairness.
     url = "/api/v1/pods?timeout=bogus"
     info = parse_request_info("GET", url)

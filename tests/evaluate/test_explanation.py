@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
+from support.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, Objects, digest, objects
 
 from apflint import builtin
 from apflint.evaluate.classify import classify
@@ -19,8 +20,6 @@ from apflint.evaluate.explanation import (
 )
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
 from apflint.location import field_path
-
-from .configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, Objects, digest, objects
 
 if TYPE_CHECKING:
     from apflint.evaluate.explanation import Verdict
@@ -154,13 +153,13 @@ def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> N
         ),
     ],
 )
-def test_service_accounts_that_nearly_match(account: dict[str, str], hint: str) -> None:
+def test_similar_service_account_gets_a_hint(account: dict[str, str], hint: str) -> None:
     rule = {"subjects": [subject(serviceAccount=account)], "resourceRules": [ALL_RESOURCES]}
     assert tried(PODS, rule, user="system:serviceaccount:ci:runner").because.endswith(f'"; {hint}')
 
 
 @pytest.mark.parametrize("user", ["alice:runner", "system:serviceaccount:ci:other", "bob"])
-def test_service_accounts_that_do_not_nearly_match(user: str) -> None:
+def test_other_service_account_gets_no_hint(user: str) -> None:
     rule = {
         "subjects": [subject(serviceAccount={"namespace": "qa", "name": "runner"})],
         "resourceRules": [ALL_RESOURCES],
@@ -284,14 +283,14 @@ def test_resource_rules(url: str, change: dict[str, Any], because: str, field: s
     assert miss == (conditions.get(field, "namespace"), because, found.path)
 
 
-def test_an_unknown_resource_is_deleted_as_a_collection_in_all_namespaces() -> None:
+def test_scope_of_unknown_resource_depends_on_the_verb() -> None:
     rule = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"clusterScope": False, "namespaces": []}]}
     for method, what in (("DELETE", "is for all namespaces"), ("POST", "has no namespace")):
         because = tried("/apis/x.io/v1/things", rule, method=method).because
         assert because == f"no clusterScope: true, and the request {what}"
 
 
-def test_a_method_that_is_no_verb() -> None:
+def test_method_without_verb() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["get"]}]}, method="OPTIONS")
     assert found.because == 'this HTTP method maps to no verb, so only ["*"] matches it, not ["get"]'
 
@@ -337,7 +336,7 @@ def test_non_resource_rules(url: str, change: dict[str, Any], because: str, fiel
     assert miss == ("verb" if field == "verbs" else "path", because, found.path)
 
 
-def test_only_of_requests_for_no_resource_the_verb_is_the_method() -> None:
+def test_hint_about_methods_is_for_non_resource_requests() -> None:
     hint = "; the verb of a non-resource request is its HTTP method in lower case"
     impersonate = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["impersonate"]}]}
     assert tried(PODS, impersonate).because == 'verb "list" is not among ["impersonate"]'
@@ -346,7 +345,7 @@ def test_only_of_requests_for_no_resource_the_verb_is_the_method() -> None:
         assert tried("/version", rule).because == f'verb "get" is not among ["{verb}"]{said}'
 
 
-def test_rules_of_the_other_type_and_no_rules_at_all() -> None:
+def test_missing_entries_and_rules() -> None:
     assert tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]}).because == (
         "it has no resourceRules, and this is a resource request"
     )
@@ -365,7 +364,7 @@ def test_rules_of_the_other_type_and_no_rules_at_all() -> None:
     assert (found.path, found.mismatches) == (("spec", "rules"), ())
 
 
-def test_the_rule_that_came_closest_is_the_one_explained() -> None:
+def test_closest_rule_is_explained() -> None:
     far = {
         "subjects": [subject(user={"name": "bob"})],
         "resourceRules": [ALL_RESOURCES | {"verbs": ["get"], "resources": ["jobs"]}],
@@ -395,7 +394,7 @@ def test_the_rule_that_came_closest_is_the_one_explained() -> None:
     assert field_path(tried(PODS, far, one_away).path) == "spec.rules[1].subjects[0]"
 
 
-def test_a_match_says_by_what() -> None:
+def test_match_names_the_part() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
     assert (found.matched, found.because) == (True, "it matches everybody, all verbs and resources")
     assert field_path(found.path) == "spec.rules[0].resourceRules[0]"
@@ -417,7 +416,7 @@ def test_a_match_says_by_what() -> None:
     )
 
 
-def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> None:
+def test_dangling_and_imagined_objects_are_described() -> None:
     spec = {"priorityLevelConfiguration": {"name": "no-such"}}
     broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
@@ -439,7 +438,7 @@ def test_flow_schemas_that_dangle_and_objects_that_are_imagined_are_told() -> No
     ]
 
 
-def test_the_places_lie_in_the_document() -> None:
+def test_paths_are_in_the_document() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     asked = digest("alice", ["system:authenticated"], "GET", "/api/v1/pods")
     for each in explain_resolution(config, asked, classify(config, asked)):
@@ -450,9 +449,7 @@ def test_the_places_lie_in_the_document() -> None:
 
 
 @given(FLOW_SCHEMAS, DIGESTS)
-def test_a_reason_says_matched_exactly_when_the_matcher_does(
-    values: list[dict[str, Any]], asked: RequestDigest
-) -> None:
+def test_verdict_agrees_with_the_match(values: list[dict[str, Any]], asked: RequestDigest) -> None:
     config = build_configuration(objects(values), BUILT_IN)
     for each in (*config.order, *config.dangling):
         found = explain_match(each, asked)
@@ -463,7 +460,7 @@ def test_a_reason_says_matched_exactly_when_the_matcher_does(
 
 
 @given(FLOW_SCHEMAS, DIGESTS)
-def test_the_last_one_considered_is_the_first_that_matches(values: list[dict[str, Any]], asked: RequestDigest) -> None:
+def test_last_explained_flow_schema_is_the_first_match(values: list[dict[str, Any]], asked: RequestDigest) -> None:
     config = build_configuration(objects(values), BUILT_IN)
     resolution = classify(config, asked)
     story = list(explain_resolution(config, asked, resolution))

@@ -6,12 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
 from apflint.evaluate.flows import Flow, describe_flow, find_flow
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.output.explain import flow_json
-
-from .levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +66,7 @@ def test_requests_without_a_namespace_are_one_flow() -> None:
     assert "All requests without a namespace" in describe_flow(found)
 
 
-def test_flows_are_those_of_the_server_in_the_whole_recording(shared: Path) -> None:
+def test_flows_agree_with_all_recordings(shared: Path) -> None:
     folder = shared / "oracle/classify"
     base = json.loads((folder / "defaults.json").read_text())
     builtin = base if isinstance(base, list) else base["flow_schemas"] + base["priority_levels"]

@@ -70,12 +70,12 @@ def _hold(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
     assert wrong == {}
 
 
-def test_limits_are_those_of_the_server(root: Path) -> None:
+def test_limits_agree_with_the_server(root: Path) -> None:
     rows = _rows(root / "fixtures/oracle-numbers/limits.jsonl")
     _hold([(row["id"], row["total"], row["levels"], row["limits"]) for row in rows])
 
 
-def test_limits_are_those_of_the_server_in_the_whole_recording(shared: Path) -> None:
+def test_limits_agree_with_all_recordings(shared: Path) -> None:
     folder = shared / "oracle/limits"
     sets = {
         row["id"]: {each["metadata"]["name"]: each["spec"] for each in row["priority_levels"]}
@@ -110,11 +110,11 @@ def _hold_allocations(rows: list[dict[str, Any]]) -> None:
         assert mine.fair_proportion == pytest.approx(row["expect"]["fairProp"], rel=1e-9, abs=0), row["id"]
 
 
-def test_seats_are_shared_out_as_by_the_server(root: Path) -> None:
+def test_allocation_agrees_with_the_server(root: Path) -> None:
     _hold_allocations(_rows(root / "fixtures/oracle-numbers/allocations.jsonl"))
 
 
-def test_seats_are_shared_out_as_by_the_server_in_the_whole_recording(shared: Path) -> None:
+def test_allocation_agrees_with_all_recordings(shared: Path) -> None:
     _hold_allocations(_rows(shared / "oracle/limits/conc_alloc.jsonl"))
 
 
@@ -157,9 +157,7 @@ def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: in
     st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=8),
     st.floats(0, 1),
 )
-def test_what_is_shared_out_adds_up_and_keeps_its_bounds(
-    parts: list[tuple[float, float, float]], between: float
-) -> None:
+def test_allocation_adds_up_and_keeps_its_bounds(parts: list[tuple[float, float, float]], between: float) -> None:
     items = [AllocationItem(lower, lower + more, lower + target) for lower, more, target in parts]
     least, most = math.ceil(sum(item.lower for item in items)), math.floor(sum(item.upper for item in items))
     assume(least <= most)
@@ -178,7 +176,7 @@ def test_what_is_shared_out_adds_up_and_keeps_its_bounds(
 
 
 @pytest.mark.parametrize("off", [-0.9e-7, 0.0, 0.9e-7])
-def test_bounds_that_leave_no_room_but_for_rounding_are_what_levels_get(off: float) -> None:
+def test_tight_bounds_are_the_allocation(off: float) -> None:
     assert allocate(3, [AllocationItem(2, 8, 4), AllocationItem(1 + off, 8, 4)]) == Allocation(
         (2, 1 + off), (1 + off) / 4
     )
@@ -186,22 +184,22 @@ def test_bounds_that_leave_no_room_but_for_rounding_are_what_levels_get(off: flo
 
 
 @pytest.mark.parametrize("bounds", [(1 + 1.1e-7, 8), (0, 1 - 1.1e-7)])
-def test_bounds_that_are_off_by_more_than_rounding_cannot_be_met(bounds: tuple[float, float]) -> None:
+def test_contradictory_bounds_have_no_allocation(bounds: tuple[float, float]) -> None:
     assert allocate(1, [AllocationItem(*bounds, 4)]) is None
 
 
 @pytest.mark.parametrize("bounds", [(1 - 1.1e-7, 8), (0, 1 + 1.1e-7)])
-def test_bounds_that_leave_more_room_than_rounding_share_it_out(bounds: tuple[float, float]) -> None:
+def test_loose_bounds_have_an_allocation(bounds: tuple[float, float]) -> None:
     allocation = allocate(1, [AllocationItem(*bounds, 4)])
     assert allocation is not None
     assert allocation.seats == pytest.approx((1.0,), abs=1e-12)
 
 
-def test_of_no_seats_nobody_gets_any() -> None:
+def test_no_seats_are_no_allocation() -> None:
     assert allocate(0, [AllocationItem(1e-7, 8, 4), AllocationItem(0, 8, 0)]) == Allocation((0.0, 0.0), 0.0)
 
 
-def test_before_borrowing_a_level_has_its_assured_part() -> None:
+def test_level_has_its_acv_before_borrowing() -> None:
     def assured(shares: int) -> dict[str, Any]:
         return {"type": "Limited", "limited": {"assuredConcurrencyShares": shares, "limitResponse": {"type": "Reject"}}}
 
@@ -240,13 +238,13 @@ def test_exempt_shares_count_from_1_28() -> None:
         assert isinstance(idle, int)
 
 
-def test_percentages_are_of_the_own_seats() -> None:
+def test_percentages_are_of_the_nominal_limit() -> None:
     spec = queue_settings(30, lendablePercent=50, borrowingLimitPercent=150)
     (found,) = limits.compute_limits([limited_level("a", spec)], (), 400, parse_release("1.36")).levels
     assert (found.nominal, found.min, found.max) == (400, 200, 1000)
 
 
-def test_queues_and_flow_schemas_of_alimited_level() -> None:
+def test_queues_and_flow_schemas_of_a_level() -> None:
     levels = [limited_level("b", queue_settings(10)), *(limited_level(name, spec) for name, spec in _MANDATORY.items())]
     found = limits.compute_limits(
         levels, [_schema("z", "b"), _schema("a", "b"), _schema("x", "gone")], 600, parse_release("1.36")
@@ -262,12 +260,12 @@ def test_queues_and_flow_schemas_of_alimited_level() -> None:
     assert found.level("gone") is None
 
 
-def test_no_shares_at_all_are_no_seats() -> None:
+def test_no_shares_are_no_seats() -> None:
     found = limits.compute_limits([limited_level("a", queue_settings(0))], (), 600, parse_release("1.36"))
     assert [(each.nominal, each.min, each.max) for each in found.levels] == [(0, 0, 600)]
 
 
-def test_limits_stay_where_seats_cannot_be_shared_out() -> None:
+def test_limits_stay_nominal_without_an_allocation() -> None:
     # Nobody may borrow what the exempt level has no use for: the server reports an error and changes nothing.
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 100}}
     levels = [limited_level("a", queue_settings(10, borrowingLimitPercent=0)), limited_level("exempt", exempt)]

@@ -67,12 +67,12 @@ def test_paths(urls: tuple[str, ...], path: str, matches: bool) -> None:
     assert match_policy_rule_non_resource_url(urls, path) is matches
 
 
-def test_a_service_account_that_is_not_named_is_nobody() -> None:
+def test_service_account_without_a_name_matches_nobody() -> None:
     subject = Subject("ServiceAccount", None, None, None)
     assert not matches_subject(UserInfo("system:serviceaccount::"), subject)
 
 
-def test_a_star_counts_only_alone() -> None:
+def test_wildcard_must_be_the_only_item() -> None:
     assert contains_string("x", ("*",), "*")
     assert not contains_string("x", ("*", "y"), "*")
     assert contains_string("x", ("*", "x"), "*")
@@ -89,7 +89,7 @@ def test_a_star_counts_only_alone() -> None:
         (("pods/log",), "", False),
     ],
 )
-def test_subresources_are_named_in_full(resources: tuple[str, ...], subresource: str, matches: bool) -> None:
+def test_subresource_must_be_named(resources: tuple[str, ...], subresource: str, matches: bool) -> None:
     assert match_policy_rule_resource(resources, "pods", subresource) is matches
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
 from apflint.evaluate import limits
 from apflint.evaluate.deadline import Deadline
@@ -12,8 +13,6 @@ from apflint.evaluate.outcomes import describe_starvation, explain_unclassified,
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.model import build_priority_level
 from apflint.releases import parse_release
-
-from .levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
 if TYPE_CHECKING:
     from apflint.model import PriorityLevelConfiguration

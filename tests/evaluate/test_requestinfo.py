@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.configurations import FIXTURES, lines
 
 from apflint.errors import UserError
 from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_query, parse_request_info
 from apflint.evaluate.selectors import exact_field_match, is_label_selector
-
-from .configurations import FIXTURES, lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,35 +66,35 @@ def test_agrees_with_the_whole_recording(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "api/v1/pods", "/api/%zz", "/api/%", "/a\x00b", "/a\nb", "*?x"])
-def test_targets_that_no_server_takes(url: str) -> None:
+def test_invalid_targets_are_rejected(url: str) -> None:
     with pytest.raises(UserError):
         parse_request_info("GET", url)
 
 
-def test_what_is_wrong_with_a_target_is_said() -> None:
+def test_invalid_targets_are_described() -> None:
     with pytest.raises(UserError, match=r'^"/a/%zz/b" has the broken escape "%zz": the server answers with'):
         parse_request_info("GET", "/a/%zz/b")
     with pytest.raises(UserError, match=r"^'/a\\nb' has a control character in it"):
         parse_request_info("GET", "/a\nb")
 
 
-def test_only_slashes_are_taken_off_the_ends() -> None:
+def test_only_slashes_are_stripped() -> None:
     assert parse_request_info("GET", "/api/v1/X/").resource == "X"
     assert parse_request_info("GET", "//api/v1/pods//").resource == "pods"
 
 
-def test_bytes_that_are_no_text_become_replacement_characters() -> None:
+def test_invalid_utf_8_becomes_replacement_characters() -> None:
     assert parse_request_info("GET", "/a%ff%20").path == "/a\ufffd "
     assert parse_request_info("GET", "/a\ud800%20").path == "/a\ufffd\ufffd\ufffd "  # half of a pair, from JSON
 
 
-def test_an_absolute_url_is_its_path() -> None:
+def test_absolute_url_is_its_path() -> None:
     assert parse_request_info("GET", "https://server:6443/api/v1/pods?watch=1") == parse_request_info(
         "GET", "/api/v1/pods?watch=1"
     )
 
 
-def test_a_fragment_belongs_to_the_path() -> None:
+def test_fragment_belongs_to_the_path() -> None:
     assert parse_request_info("GET", "/healthz#x").path == "/healthz#x"
 
 
@@ -118,7 +117,7 @@ def test_a_fragment_belongs_to_the_path() -> None:
         ("fieldSelector=metadata.name%3Dy,metadata.name%3Dx", "x"),
     ],
 )
-def test_a_name_comes_from_a_field_selector_if_all_else_is_well_formed(query: str, name: str) -> None:
+def test_name_comes_from_a_field_selector_of_valid_options(query: str, name: str) -> None:
     assert parse_request_info("GET", f"/api/v1/pods?{query}").name == name
 
 
@@ -216,12 +215,12 @@ def test_label_selectors_that_do_not(selector: str) -> None:
     assert not is_label_selector(selector)
 
 
-def test_the_first_value_of_a_parameter_counts_and_broken_ones_are_dropped() -> None:
+def test_first_valid_value_of_a_parameter_counts() -> None:
     assert parse_query("a=1&a=2&b=%zz&c=1;d=2&e&f+=x+y&%67=%20") == {"a": "1", "e": "", "f ": "x y", "g": " "}
 
 
 @given(st.text(), st.text(max_size=8))
-def test_any_text_is_an_answer_or_an_error(url: str, method: str) -> None:
+def test_any_target_is_parsed_or_rejected(url: str, method: str) -> None:
     for target in (url, "/" + url, "/api/v1/pods?" + url):
         try:
             info = parse_request_info(method, target)
@@ -232,7 +231,7 @@ def test_any_text_is_an_answer_or_an_error(url: str, method: str) -> None:
 
 
 @given(st.lists(st.sampled_from("a=!(),<> in"), max_size=12).map("".join), st.text(max_size=12))
-def test_any_text_is_a_label_selector_or_not(selector: str, text: str) -> None:
+def test_any_string_is_a_label_selector_or_not(selector: str, text: str) -> None:
     assert is_label_selector(selector) in (True, False)
     assert is_label_selector(text) in (True, False)
     exact_field_match(text, "metadata.name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apflint.evaluate.resources import REMOVED, RESOURCES, Resource, find_resources, get_resource
 
 
-def test_a_resource_of_the_core_group() -> None:
+def test_resource_of_the_core_group() -> None:
     assert get_resource("nodes", "") == Resource("", "v1", "nodes", "node", "Node", False, ("no",), ("proxy", "status"))
     pods = get_resource("pods", "")
     assert pods is not None
@@ -13,7 +13,7 @@ def test_a_resource_of_the_core_group() -> None:
     assert {"exec", "log", "portforward", "status"} <= set(pods.subresources)
 
 
-def test_a_resource_of_a_named_group() -> None:
+def test_resource_of_another_group() -> None:
     deployments = get_resource("deployments", "apps")
     assert deployments == Resource(
         "apps", "v1", "deployments", "deployment", "Deployment", True, ("deploy",), ("scale", "status")
@@ -26,7 +26,7 @@ def test_a_resource_of_a_named_group() -> None:
     assert (crds.short_names, crds.namespaced) == (("crd", "crds"), False)
 
 
-def test_any_word_that_kubectl_takes_names_it() -> None:
+def test_resource_is_found_by_names_of_kubectl() -> None:
     for word in ("pods", "pod", "po", "Pod", "PO"):
         assert [each.name for each in find_resources(word)] == ["pods"]
     assert [each.group for each in find_resources("ev")] == ["", "events.k8s.io"]  # kubectl means the first

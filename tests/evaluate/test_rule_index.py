@@ -8,6 +8,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builders import group
+from support.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, NON_RESOURCE_RULES, RESOURCE_RULES, digest, objects
 
 from apflint.evaluate import rule_index
 from apflint.evaluate.classify import Classifier, classify
@@ -15,17 +17,6 @@ from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import match_policy_rule_non_resource_url, matches_flow_schema
 from apflint.evaluate.rule_index import MAX_SCANNED, ValueIndex
 from apflint.model import NonResourcePolicyRule
-
-from .configurations import (
-    BUILT_IN,
-    DIGESTS,
-    FLOW_SCHEMAS,
-    NON_RESOURCE_RULES,
-    RESOURCE_RULES,
-    digest,
-    group,
-    objects,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +38,7 @@ def covers(row: Sequence[frozenset[str] | None], request: Sequence[str]) -> bool
 def test_all_items_that_cover_a_request_are_found_in_order(
     rows: list[tuple[frozenset[str] | None, ...]], request: tuple[str, ...]
 ) -> None:
-    lists = ValueIndex(dict(enumerate(rows))).find(request)
+    lists = ValueIndex([*enumerate(rows)]).find(request)
     assert {at for at, row in enumerate(rows) if covers(row, request)} <= {at for items in lists for at in items}
     assert all(list(items) == sorted(set(items)) for items in lists)
 
@@ -55,16 +46,16 @@ def test_all_items_that_cover_a_request_are_found_in_order(
 @pytest.mark.parametrize("field", [0, 1, 2])
 def test_field_that_distinguishes_most_items_is_indexed(field: int) -> None:
     few = frozenset(("get", "list"))
-    rows = {
-        at: tuple(frozenset((f"r{at}",)) if each == field else (few, None)[at % 2] for each in range(3))
+    rows = [
+        (at, tuple(frozenset((f"r{at}",)) if each == field else (few, None)[at % 2] for each in range(3)))
         for at in range(4000)
-    }
+    ]
     others, items = ValueIndex(rows).find([("r7") if each == field else "get" for each in range(3)])
     assert (list(others), list(items)) == ([], [7])
 
 
 def test_field_with_many_values_an_item_is_not_indexed() -> None:
-    rows = {at: (frozenset(f"v{(at + more) % 100}" for more in range(50)), None) for at in range(1000)}
+    rows = [(at, (frozenset(f"v{(at + more) % 100}" for more in range(50)), None)) for at in range(1000)]
     assert ValueIndex(rows).find(("v1", "x")) == (list(range(1000)), ())
 
 

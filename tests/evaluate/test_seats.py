@@ -69,11 +69,11 @@ def _hold(rows: list[dict[str, Any]]) -> None:
     assert wrong == {}
 
 
-def test_seats_are_those_that_the_server_estimated(root: Path) -> None:
+def test_seats_agree_with_the_server(root: Path) -> None:
     _hold(_rows(root / "fixtures/oracle-numbers/seats.jsonl"))
 
 
-def test_seats_are_those_that_the_server_estimated_in_the_whole_recording(shared: Path) -> None:
+def test_seats_agree_with_all_recordings(shared: Path) -> None:
     _hold(_rows(shared / "oracle/seats/default.jsonl") + _rows(shared / "oracle/seats/server.jsonl"))
 
 
@@ -83,11 +83,11 @@ def _hold_max_seats(rows: list[dict[str, Any]]) -> None:
     assert mine == {row["id"]: row["max_seats"] for row in rows}
 
 
-def test_the_most_seats_of_one_request(root: Path) -> None:
+def test_seat_bounds_agree_with_the_server(root: Path) -> None:
     _hold_max_seats(_rows(root / "fixtures/oracle-numbers/max_seats.jsonl"))
 
 
-def test_the_most_seats_of_one_request_in_the_whole_recording(shared: Path) -> None:
+def test_seat_bounds_agree_with_all_recordings(shared: Path) -> None:
     _hold_max_seats(_rows(shared / "oracle/seats/max_seats.jsonl"))
 
 
@@ -120,7 +120,7 @@ def test_seats_of_a_list(took: int, objects: seats.Count, size: int, more: dict[
     assert seats.estimate_list_seats(objects, size, 0, **more) == seats.Seats(took, 0, 0)
 
 
-def test_a_level_bounds_a_list() -> None:
+def test_level_bounds_a_list() -> None:
     assert seats.estimate_list_seats(2000, 1000, 3, from_cache=False) == seats.Seats(3)
     assert seats.estimate_list_seats(2000, 1_000_000, 1000, from_cache=False) == seats.Seats(100)
     assert seats.estimate_undecodable_list_seats(0) == seats.Seats(100)
@@ -143,18 +143,18 @@ def test_a_level_bounds_a_list() -> None:
         (False, "0", "", {"continued": True}),
     ],
 )
-def test_what_the_watch_cache_answers(cached: bool, version: str, match: str, more: dict[str, Any]) -> None:
+def test_watch_cache_answers_lists(cached: bool, version: str, match: str, more: dict[str, Any]) -> None:
     assert seats.is_listed_from_cache(version, match, **more) is cached
 
 
-def test_which_watches_begin_with_a_list() -> None:
+def test_watch_may_begin_with_a_list() -> None:
     assert seats.is_watch_list()
     assert seats.is_watch_list("0")
     assert not seats.is_watch_list("12")
     assert seats.is_watch_list("12", send_initial_events=True)
 
 
-def test_what_changes_something() -> None:
+def test_mutating_requests() -> None:
     assert [verb for verb in VERBS if seats.is_mutating(verb)] == ["create", "update", "patch", "delete"]
     assert not seats.is_mutating("create", "serviceaccounts", "token")
     assert seats.is_mutating("create", "serviceaccounts")
@@ -169,7 +169,7 @@ def test_what_changes_something() -> None:
     st.booleans(),
     st.booleans(),
 )
-def test_a_list_takes_from_one_seat_to_its_bound(
+def test_list_takes_from_one_seat_to_its_bound(
     objects: int, size: int, bound: int, limit: int, selector: bool, cached: bool
 ) -> None:
     took = seats.estimate_list_seats(objects, size, bound, limit=limit, selector=selector, from_cache=cached)
@@ -183,7 +183,7 @@ def test_a_list_takes_from_one_seat_to_its_bound(
 
 
 @given(st.integers(0, 10**6), st.integers(0, 200))
-def test_a_bound_on_a_change_is_paid_for_in_time(watchers: int, bound: int) -> None:
+def test_bounded_change_holds_its_seats_longer(watchers: int, bound: int) -> None:
     took = seats.estimate_mutating_seats(watchers, bound)
     assert took.initial == 1
     assert took.final <= min(10, bound or 10)

@@ -48,11 +48,11 @@ def _hold_hands(rows: list[dict[str, Any]]) -> None:
     assert wrong == {}
 
 
-def test_hands_are_those_that_the_server_dealt(root: Path) -> None:
+def test_hands_agree_with_the_server(root: Path) -> None:
     _hold_hands(_rows(root / "fixtures/oracle-numbers/hands.jsonl"))
 
 
-def test_hands_are_those_that_the_server_dealt_in_the_whole_recording(shared: Path) -> None:
+def test_hands_agree_with_all_recordings(shared: Path) -> None:
     _hold_hands(_rows(shared / "oracle/shards/hands.jsonl"))
 
 
@@ -66,12 +66,12 @@ def _hold_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) ->
             assert shards.is_admitted(queues or 64, hand or 8) == api, (queues, hand)
 
 
-def test_entropy_is_what_the_server_reckoned(root: Path) -> None:
+def test_entropy_agrees_with_the_server(root: Path) -> None:
     rows = _rows(root / "fixtures/oracle-numbers/entropy.jsonl")
     _hold_entropy([(row["queues"], row["hand_size"], row["bits"], row["dealer"], row["api"]) for row in rows])
 
 
-def test_entropy_is_what_the_server_reckoned_in_the_whole_recording(shared: Path) -> None:
+def test_entropy_agrees_with_all_recordings(shared: Path) -> None:
     rows = [(row, row["expect"]) for row in _rows(shared / "oracle/shards/entropy.jsonl")]
     _hold_entropy(
         [
@@ -90,7 +90,7 @@ def test_floating_point_never_shifts_the_entropy() -> None:
                 assert shards.required_entropy_bits(queues, hand) == (queues**hand - 1).bit_length()
 
 
-def test_a_flow_schema_that_is_no_text_hashes_as_the_server_would_read_it() -> None:
+def test_invalid_text_is_hashed_as_by_the_server() -> None:
     assert shards.flow_hash("a\ud83d", "") == shards.flow_hash("a\ufffd", "")  # half of a pair, from JSON
     assert shards.flow_hash("a\udfff", "\ud800") == shards.flow_hash("a\ufffd", "\ufffd")  # the ends of their range
     assert shards.flow_hash("a\udcff", "") != shards.flow_hash("a\ufffd", "")  # the byte 0xff, from the command line
@@ -105,19 +105,19 @@ def test_a_flow_schema_that_is_no_text_hashes_as_the_server_would_read_it() -> N
         (64, 11, "needs 66 bits"),
     ],
 )
-def test_what_cannot_be_dealt_is_an_error_in_words(queues: int, hand: int, words: str) -> None:
+def test_invalid_dealer_is_described(queues: int, hand: int, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         shards.deal(1, queues, hand)
 
 
-def test_the_published_table() -> None:
+def test_table_is_the_documented_one() -> None:
     assert dict.fromkeys(PUBLISHED) == dict.fromkeys(shards.DOCUMENTED_PAIRS)
     for row in shards.compute_documented_table():
         assert tuple(row.squish.values()) == pytest.approx(PUBLISHED[row.hand_size, row.queues], rel=1e-12, abs=0)
         assert row.problem is None
 
 
-def test_the_formula_counts_what_trying_all_hands_counts() -> None:
+def test_probability_agrees_with_enumeration() -> None:
     for queues, hand in ((4, 2), (5, 3), (6, 2)):
         hands = [frozenset(each) for each in combinations(range(queues), hand)]
         squished = sum(hands[0] <= one | other for one in hands for other in hands)
@@ -150,7 +150,7 @@ def test_largest_hands_and_decks() -> None:
 
 
 @given(st.integers(1, shards.MAX_QUEUES))
-def test_the_largest_hand_is_the_last_that_is_admitted(queues: int) -> None:
+def test_next_larger_hand_is_not_admitted(queues: int) -> None:
     hand = shards.largest_hand(queues)
     assert shards.is_admitted(queues, hand)
     assert not shards.is_admitted(queues, hand + 1)
@@ -158,7 +158,7 @@ def test_the_largest_hand_is_the_last_that_is_admitted(queues: int) -> None:
 
 
 @given(st.integers(1, shards.MAX_QUEUES), st.data())
-def test_a_hand_has_distinct_queues_of_the_deck(queues: int, data: st.DataObject) -> None:
+def test_hand_has_distinct_queues(queues: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, shards.largest_hand(queues)))
     hashed = data.draw(st.integers(0, 2**64 - 1))
     hand = shards.deal(hashed, queues, size)
@@ -179,9 +179,7 @@ def test_more_elephants_squish_more_and_more_queues_less(queues: int, data: st.D
 
 
 @given(st.floats(1e-12, 1), st.integers(1, 60), st.integers(1, 5000))
-def test_what_is_recommended_satisfies_the_wish_and_nothing_smaller_does(
-    wish: float, elephants: int, most: int
-) -> None:
+def test_recommended_pairs_are_minimal(wish: float, elephants: int, most: int) -> None:
     rows = shards.recommend_pairs(wish, elephants, most)
     assert [row.queues for row in rows] == sorted(row.queues for row in rows)
     for row in rows:
@@ -194,7 +192,7 @@ def test_what_is_recommended_satisfies_the_wish_and_nothing_smaller_does(
         assert shards.find_safest_pair(elephants, most).squish[elephants] > wish
 
 
-def test_a_table_for_other_numbers_of_elephants() -> None:
+def test_table_for_other_numbers_of_elephants() -> None:
     rows = shards.compute_documented_table((2,))
     assert [(row.hand_size, row.queues) for row in rows] == [*PUBLISHED]
     assert all(list(row.squish) == [2] for row in rows)
@@ -202,7 +200,7 @@ def test_a_table_for_other_numbers_of_elephants() -> None:
     assert (two, three) == pytest.approx((1 - 0.9**2, 1 - 0.9**3))
 
 
-def test_a_deck_of_1024_queues_is_the_largest_that_is_proposed_unasked() -> None:
+def test_recommendations_have_at_most_1024_queues_by_default() -> None:
     assert shards.recommend_pairs(1e-9, 4)[-1].queues <= 1024
     assert shards.find_safest_pair(1000) == shards.find_safest_pair(1000, 1024) != shards.find_safest_pair(1000, 1025)
     # One card of a deck of d is squished by one elephant with probability 1/d: just enough, and just not.
@@ -239,14 +237,14 @@ def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, 
         shards.squish_probability(hand, queues, elephants)
 
 
-def test_how_much_work_a_probability_may_take() -> None:
+def test_work_of_a_probability_is_bounded() -> None:
     assert shards.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # one hand of all of them
     with pytest.raises(ValueError, match=r"a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
         shards.squish_ratio(2_000, 10_000_000, 2)
 
 
 @pytest.mark.parametrize(("wish", "elephants"), [(0.0, 1), (1.5, 1), (float("nan"), 1), (0.5, 0)])
-def test_wishes_out_of_range_are_errors(wish: float, elephants: int) -> None:
+def test_recommendations_out_of_range_are_errors(wish: float, elephants: int) -> None:
     with pytest.raises(ValueError, match=r"must be"):
         shards.recommend_pairs(wish, elephants)
     with pytest.raises(ValueError, match="queues must be at least 1"):

@@ -42,7 +42,7 @@ def mixed(many: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("world", ["authenticated", "any"])
-def test_what_an_expectation_says_does_not_depend_on_the_others(world: str) -> None:
+def test_result_does_not_depend_on_other_expectations(world: str) -> None:
     tests = mixed(30)
     excepted: dict[str, Any] = {"except": {"subject": {"group": "system:masters"}}, "world": world}
     found = list(Runner(suite({"tests": tests, **excepted}), CONFIGURATION, NEWEST, 600).run())
@@ -77,7 +77,7 @@ def refuted(said: Result, known: Configuration) -> None:
 
 
 @pytest.mark.parametrize("world", ["authenticated", "any"])
-def test_who_is_in_many_groups_is_shown_in_few(world: str) -> None:
+def test_witness_has_few_groups(world: str) -> None:
     many = range(60)
     level = ("builds", "batch")
     teams = [schema(f"t{at}", level[at % 2], 1000 + at, {"kind": "Group", "group": {"name": f"t{at}"}}) for at in many]
@@ -89,7 +89,7 @@ def test_who_is_in_many_groups_is_shown_in_few(world: str) -> None:
         assert len(said.request.digest.user.groups) <= 3
 
 
-def test_all_expectations_are_in_batches_once_and_in_order() -> None:
+def test_batches_have_all_expectations_in_order() -> None:
     found = suite({"tests": mixed(40)})
     assert [test for batch in split_into_batches(found, CONFIGURATION) for test in batch] == list(found.tests)
 
@@ -105,7 +105,7 @@ def test_formulas_do_not_grow_with_the_suite() -> None:
     assert largest(400) == largest(1600) < 100
 
 
-def test_a_batch_grows_with_what_is_in_every_formula() -> None:
+def test_batch_grows_with_the_configuration() -> None:
     """Otherwise thousands of FlowSchemas would be made into hundreds of formulas."""
     tests = users(400)
     many = [schema(f"s{at}", "builds", 600, {"kind": "User", "user": {"name": f"s{at}"}}) for at in range(200)]

@@ -138,9 +138,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("text", "message", "by_schema"), MISTAKES)
-def test_a_mistake_is_told_at_its_place(
-    text: str, message: str, by_schema: int, validator: Draft202012Validator
-) -> None:
+def test_mistake_has_a_position(text: str, message: str, by_schema: int, validator: Draft202012Validator) -> None:
     plain, line, column, end = marked(text)
     (found,) = mistakes(plain)
     assert message in found.message
@@ -150,7 +148,7 @@ def test_a_mistake_is_told_at_its_place(
         assert not validator.is_valid(yaml.safe_load(plain))
 
 
-def test_all_mistakes_are_told_at_once_in_order() -> None:
+def test_mistakes_are_in_order() -> None:
     found = mistakes("kubernetes: 1.3\ntests:\n- never: {verb: get, reaches: {level: x}}\n- {}\n")
     assert [mistake.span.line for mistake in found] == [1, 3, 3, 4]
 
@@ -158,7 +156,7 @@ def test_all_mistakes_are_told_at_once_in_order() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"# nothing\n", b"\xff\xfe\x00", b"tests: \xff\n", b"a: *b", b"a: &a [*a]", b"\x00"]
 )
-def test_what_is_no_text_is_a_mistake(data: bytes) -> None:
+def test_binary_file_is_a_mistake(data: bytes) -> None:
     found = parse_suite("x.yaml", data)
     assert found.suite is None
     assert len(found.mistakes) == 1
@@ -204,7 +202,7 @@ PROPERTIES = st.fixed_dictionaries({"tests": st.lists(st.fixed_dictionaries({"ne
 
 
 @given(VALUES | PROPERTIES)
-def test_what_the_reader_takes_the_schema_takes(value: Any) -> None:
+def test_schema_accepts_what_the_parser_accepts(value: Any) -> None:
     """The reader knows more (names of verbs, of resources), so the reverse does not hold."""
     found = parse_suite("suite.json", json.dumps(value).encode())
     if found.suite is not None:
@@ -220,7 +218,7 @@ def _schema() -> Draft202012Validator:
 SCHEMA = _schema()
 
 
-def test_the_examples_are_suites(root: Path, validator: Draft202012Validator) -> None:
+def test_examples_are_suites(root: Path, validator: Draft202012Validator) -> None:
     page = (root / "docs/policy-tests.md").read_text("utf-8")
     texts = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert len(texts) == 4
@@ -229,13 +227,13 @@ def test_the_examples_are_suites(root: Path, validator: Draft202012Validator) ->
         validator.validate(yaml.safe_load(text))
 
 
-def test_the_page_names_every_key(root: Path, validator: Draft202012Validator) -> None:
+def test_page_describes_every_key(root: Path, validator: Draft202012Validator) -> None:
     page = (root / "docs/policy-tests.md").read_text("utf-8")
     keys = set(re.findall(r'"(\w+)": {', json.dumps(validator.schema))) - {"properties", "items", "requests", "texts"}
     assert not {key for key in keys if f"`{key}`" not in page and f"{{{key}: " not in page}
 
 
-def test_json_is_read_as_json() -> None:
+def test_suite_may_be_json() -> None:
     found = parse_suite("suite.json", b'{"tests": [{"never": {"reaches": "exempt"}}]}')
     assert found.suite is not None
     assert found.suite.manifests is None
@@ -266,13 +264,13 @@ def _property(body: str) -> Property:
         ("nonResourceURLs: /x, resources: pods", [(ALL, ("",), ("pods",), True, ALL)], [(ALL, ("/x",))]),
     ],
 )  # fmt: skip
-def test_what_is_left_out_is_everything(body: str, resource_rules: list[Any], non_resource_rules: list[Any]) -> None:
+def test_omitted_keys_match_everything(body: str, resource_rules: list[Any], non_resource_rules: list[Any]) -> None:
     rule = _property(body).requests
     assert list(rule.resource_rules) == [ResourcePolicyRule(*each) for each in resource_rules]
     assert list(rule.non_resource_rules) == [NonResourcePolicyRule(*each) for each in non_resource_rules]
 
 
-def test_subjects_may_be_many() -> None:
+def test_subject_may_be_a_list() -> None:
     found = _property("subject: [{user: [a, b]}, {serviceAccount: ci/*}, {group: g}]").requests.subjects
     assert [(each.kind, each.user, each.group) for each in found] == [
         ("User", "a", None),
@@ -293,13 +291,13 @@ def test_subjects_may_be_many() -> None:
         "get /x --as=-odd --as-group=-g",
     ],
 )
-def test_a_request_in_words_is_what_explain_takes(line: str) -> None:
+def test_request_has_the_syntax_of_explain(line: str) -> None:
     arguments = parse_command_line(f"apflint explain {line}")
     assert parse_command_line(shlex.join(arguments.to_command_line())) == arguments
     assert arguments.to_request().digest == parse_command_line(line).to_request().digest
 
 
-def test_groups_are_taken_from_both_places() -> None:
+def test_groups_are_joined() -> None:
     claim = suite("tests:\n- {request: list pods --as-group a, as: x, groups: [b], reaches: z}").tests[0].claim
     assert isinstance(claim, Example)
     assert claim.request.user.groups == ("b", "a", "system:authenticated")
@@ -324,5 +322,5 @@ def test_groups_are_taken_from_both_places() -> None:
         ("nonResourceURLs: [/a, /b], verbs: get", "request to get for /a or /b"),
     ],
 )
-def test_what_is_claimed_is_said_in_words(body: str, said: str) -> None:
+def test_requests_are_described(body: str, said: str) -> None:
     assert describe_requests(_property(body).requests) == said

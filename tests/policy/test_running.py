@@ -8,9 +8,9 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import BUILT_IN, FLOW_SCHEMAS, GROUPS, RELEASE, URLS, USERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.configurations import BUILT_IN, FLOW_SCHEMAS, GROUPS, RELEASE, URLS, USERS
 
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import classify
@@ -112,7 +112,7 @@ PASSING = [
 
 
 @pytest.mark.parametrize("test", PASSING)
-def test_what_holds(test: dict[str, Any]) -> None:
+def test_expectation_holds(test: dict[str, Any]) -> None:
     found = outcome(test)
     assert found.passed, (found.happened, found.reasons)
     assert (found.happened, found.reasons) == ("", ())
@@ -201,7 +201,7 @@ FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("test", "place", "happened", "reasons"), FAILING)
-def test_what_does_not_hold(test: dict[str, Any], place: str, happened: str, reasons: list[str]) -> None:
+def test_expectation_fails(test: dict[str, Any], place: str, happened: str, reasons: list[str]) -> None:
     found = outcome(test)
     assert not found.passed
     assert field_path(found.path) == f"tests[0].{place}"
@@ -217,14 +217,14 @@ def test_what_does_not_hold(test: dict[str, Any], place: str, happened: str, rea
 
 
 @pytest.mark.parametrize(("name", "passed"), [("1.21", False), ("1.22", True)])
-def test_watches_reach_no_level_up_to_1_21(name: str, *, passed: bool) -> None:
+def test_watches_reach_no_level_until_1_21(name: str, *, passed: bool) -> None:
     test = example("watch pods -n a --as bob --as-group dev", {"flowSchema": "dev"})
     (found,) = Runner(suite({"tests": [test]}), CONFIGURATION, parse_release(name), 600).run()
     assert found.passed is passed
     assert passed or "does not classify this request in Kubernetes 1.21" in found.reasons[0]
 
 
-def test_why_nothing_gets_there() -> None:
+def test_unreachable_destination_is_explained() -> None:
     idle = schema("idle", "spare", 540, ALICE)
     idle["spec"]["rules"] = []
     known = built([*OURS, level("spare", {"type": "Reject"}), level("unused", {"type": "Reject"}), idle])
@@ -234,7 +234,7 @@ def test_why_nothing_gets_there() -> None:
         assert outcome({"reachable": claim}, known).reasons == ('"idle" matches no request.',)
 
 
-def test_at_most_a_dozen_flow_schemas_are_named_that_capture_all_requests() -> None:
+def test_at_most_a_dozen_blockers_are_named() -> None:
     names = [f"n{at}" for at in range(15)]
     reads = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
     before = [schema(f"in-{name}", "spare", 200 + at, ALICE) for at, name in enumerate(names)]
@@ -261,7 +261,7 @@ def replayed(found: Result, known: Configuration) -> None:
     assert resolution.priority_level.name == found.destination.level.name
 
 
-def test_what_the_suite_excepts_no_property_speaks_of() -> None:
+def test_suite_excludes_requests_from_all_properties() -> None:
     masters = {"subject": {"group": "system:masters"}}
     claim = {"always": {"subject": {"group": "system:nodes"}, "resources": "pods", "reaches": "system"}}
     ours: dict[str, Any] = {"except": [masters, {"subject": {"group": ["dev", "ops"]}}, {"subject": {"user": "alice"}}]}
@@ -276,7 +276,7 @@ def test_what_the_suite_excepts_no_property_speaks_of() -> None:
 @pytest.mark.parametrize(
     "claim", [{"unreachable": {"priorityLevel": "catch-all"}}, {"never": {"reaches": "catch-all"}}]
 )
-def test_in_the_world_any_groups_are_taken_as_they_are(claim: dict[str, Any]) -> None:
+def test_world_any_has_users_without_groups(claim: dict[str, Any]) -> None:
     assert outcome(claim).passed
     found = outcome(claim, world="any")
     assert not found.passed
@@ -285,7 +285,7 @@ def test_in_the_world_any_groups_are_taken_as_they_are(claim: dict[str, Any]) ->
     assert not set(found.request.digest.user.groups) & {"system:authenticated", "system:unauthenticated"}
 
 
-def test_a_test_is_called_by_its_name_or_by_what_it_expects() -> None:
+def test_name_of_a_test_is_optional() -> None:
     claim = {
         "never": {"subject": {"group": "dev"}, "verbs": ["get", "list"], "resources": "leases", "reaches": "exempt"}
     }
@@ -347,7 +347,7 @@ REACHES = st.sampled_from(
     st.lists(CONDITIONS.filter(bool), max_size=2),
     REACHES,
 )
-def test_properties_agree_with_all_requests_of_a_small_world(
+def test_properties_agree_with_enumeration(
     values: list[dict[str, Any]], kind: str, condition: dict[str, Any], excepted: list[dict[str, Any]], reaches: Any
 ) -> None:
     known = built(values)

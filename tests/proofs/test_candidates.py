@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import FLOW_SCHEMAS, account, group, objects, user
-from evaluate.configurations import schema as requests
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builders import group, service_account, user
+from support.configurations import FLOW_SCHEMAS, objects
+from support.configurations import schema as requests
 
 from apflint.evaluate.match import matches_flow_schema
 from apflint.proofs import candidates
@@ -189,7 +190,7 @@ def test_who_is_guessed(subject: dict[str, Any], name: str, groups: tuple[str, .
         (requests(group("dev")), requests(group("ops"))),
         (requests(group("dev")), requests(user("alice"))),
         (requests(group("dev"), path=True), requests(group("ops"), path=True, nonResourceURLs=["/x/*"])),
-        (requests(group("system:serviceaccounts")), requests(account("ops", "*"))),
+        (requests(group("system:serviceaccounts")), requests(service_account("ops", "*"))),
         (requests(group("dev"), verbs=["get", "list"]), requests(group("ops"), verbs=["list", "watch"])),
         (requests(user("*"), resources=["pods", "jobs"]), requests(group("ops"), resources=["nodes", "jobs"])),
     ],

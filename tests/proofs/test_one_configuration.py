@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
-from evaluate import configurations
-from evaluate.configurations import BUILT_IN, FIXTURES, FLOW_SCHEMAS, RELEASE, Objects, lines, objects, recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import builders, configurations
+from support.configurations import BUILT_IN, FIXTURES, FLOW_SCHEMAS, RELEASE, Objects, lines, objects, recorded
 
 from apflint import builtin
 from apflint.evaluate.authentication import complete_groups
@@ -547,7 +547,7 @@ def test_what_is_empty_takes_nothing(changes: dict[str, Any]) -> None:
     ],
 )
 def test_a_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources: list[str], asked: str | None) -> None:
-    mine = configurations.schema(configurations.user("alice"), verbs=verbs, resources=resources)
+    mine = configurations.schema(builders.user("alice"), verbs=verbs, resources=resources)
     found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
     assert (found and found.digest.request_info.verb) == asked
 
@@ -555,14 +555,14 @@ def test_a_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources
 def test_status_as_a_resource_is_in_no_namespace() -> None:
     # `/api/v1/namespaces/x/status` is about the namespace x itself.
     for outside in (True, False):
-        mine = configurations.schema(configurations.user("alice"), resources=["status"], clusterScope=outside)
+        mine = configurations.schema(builders.user("alice"), resources=["status"], clusterScope=outside)
         found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
         assert (found and found.digest.request_info.namespace) == ("" if outside else None)
 
 
 @pytest.mark.parametrize("name", ["system:serviceaccount:builder", "system:serviceaccount:"])
 def test_users_that_authentication_never_gives_reach_nothing(name: str) -> None:
-    mine = configurations.schema(configurations.user(name))
+    mine = configurations.schema(builders.user(name))
     before = build_configuration(Objects(), BUILT_IN)
     after = build_configuration(Objects((mine,)), BUILT_IN)
     assert [*Analysis(after).find_unreachable([mine])] == [Part(mine)]
@@ -690,7 +690,7 @@ def test_witnesses_are_requests_that_people_recognise(name: str, words: str) -> 
     ],
 )
 def test_the_ordinary_verb_comes_first_in_an_odd_scope_too(changes: dict[str, Any], words: str) -> None:
-    mine = configurations.schema(configurations.user("alice"), verbs=["watch", "list"], **changes)
+    mine = configurations.schema(builders.user("alice"), verbs=["watch", "list"], **changes)
     found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
     assert found is not None
     assert found.words is not None
@@ -702,7 +702,7 @@ def test_the_solver_is_not_loaded_for_what_a_guess_proves() -> None:
         "import sys; from apflint import builtin; from apflint.proofs.one_configuration import Analysis; from apflint.proofs.ties import Budget, find_ties;"
         "from apflint.proofs.two_configurations import Comparison;"
         "from apflint.evaluate.configuration import build_configuration; from apflint.releases import NEWEST;"
-        "from tests.evaluate.configurations import Objects;"
+        "from tests.support.configurations import Objects;"
         "config = build_configuration(Objects(), builtin.load_objects(NEWEST));"
         "analysis = Analysis(config);"
         "assert not list(analysis.find_unreachable(config.order[:-1]));"

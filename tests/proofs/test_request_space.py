@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import DIGESTS, FLOW_SCHEMAS, account, group, objects, schema, user
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builders import group, service_account, user
+from support.configurations import DIGESTS, FLOW_SCHEMAS, objects, schema
 
 from apflint.errors import UserError
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
@@ -214,20 +215,20 @@ def test_large_rules_may_overlap_unless_their_users_are_known() -> None:
         (user("alice"), user("bob"), False),
         (user("alice"), user("ali"), False),
         (user("ali"), user("alice"), False),
-        (account("ci", "a"), account("ci", "ab"), False),
-        (account("ci", "ab"), account("ci", "a"), False),
+        (service_account("ci", "a"), service_account("ci", "ab"), False),
+        (service_account("ci", "ab"), service_account("ci", "a"), False),
         (user("alice"), user("*"), True),
         (user("alice"), group("dev"), True),
         (group("dev"), group("ops"), True),
-        (account("ci", "runner"), user(RUNNER), True),
-        (account("ci", "runner"), account("ci", "other"), False),
-        (account("ci", "*"), account("ci", "other"), True),
-        (account("ci", "*"), account("cia", "*"), False),
-        (account("ci", "*"), account("qa", "*"), False),
-        (account("ci", "*"), user(RUNNER), True),
-        (account("ci", "*"), user("system:serviceaccount:cia:runner"), False),
-        (account("ci", "*"), account("ci", "*"), True),
-        (user("alice"), account("alice", "*"), False),
+        (service_account("ci", "runner"), user(RUNNER), True),
+        (service_account("ci", "runner"), service_account("ci", "other"), False),
+        (service_account("ci", "*"), service_account("ci", "other"), True),
+        (service_account("ci", "*"), service_account("cia", "*"), False),
+        (service_account("ci", "*"), service_account("qa", "*"), False),
+        (service_account("ci", "*"), user(RUNNER), True),
+        (service_account("ci", "*"), user("system:serviceaccount:cia:runner"), False),
+        (service_account("ci", "*"), service_account("ci", "*"), True),
+        (user("alice"), service_account("alice", "*"), False),
     ],
 )
 def test_subjects_that_can_be_one_user(one: dict[str, Any], other: dict[str, Any], meet: bool) -> None:
@@ -236,7 +237,7 @@ def test_subjects_that_can_be_one_user(one: dict[str, Any], other: dict[str, Any
         assert may_overlap(schema(other), schema(one), world) is meet
 
 
-@pytest.mark.parametrize("one", [account("ci", "*"), account("ci", "runner"), user(RUNNER)])
+@pytest.mark.parametrize("one", [service_account("ci", "*"), service_account("ci", "runner"), user(RUNNER)])
 @pytest.mark.parametrize(
     ("name", "meet"),
     [

@@ -6,9 +6,9 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import BUILT_IN, Objects, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.configurations import BUILT_IN, Objects, objects
 
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration

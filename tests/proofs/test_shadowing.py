@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import BUILT_IN, Objects, account, group, objects, schema, user
+from support.builders import group, service_account, user
+from support.configurations import BUILT_IN, Objects, objects, schema
 
 from apflint.evaluate.configuration import build_configuration
 from apflint.proofs.one_configuration import Analysis, Part
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 EVERYBODY, ANYONE = user("*"), group("*")
 AUTHENTICATED, UNAUTHENTICATED = group("system:authenticated"), group("system:unauthenticated")
 ACCOUNTS, ACCOUNTS_OF_DEV = group("system:serviceaccounts"), group("system:serviceaccounts:dev")
-BUILDER = account("dev", "builder")
+BUILDER = service_account("dev", "builder")
 
 
 def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
@@ -39,7 +40,7 @@ def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
         (EVERYBODY, user("alice"), True, True),
         (ANYONE, group("dev"), True, True),
         (EVERYBODY, ANYONE, True, True),
-        (ANYONE, account("dev", "*"), True, True),
+        (ANYONE, service_account("dev", "*"), True, True),
         (user("alice"), EVERYBODY, False, False),
         (user("alice"), user("alice"), True, True),
         (user("alice"), user("bob"), False, False),
@@ -61,22 +62,22 @@ def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
         (user("system:anonymous"), UNAUTHENTICATED, True, False),
         (group("system:nodes"), user("system:node:n"), False, False),
         (ACCOUNTS, ACCOUNTS_OF_DEV, True, False),
-        (ACCOUNTS, account("dev", "*"), True, False),
+        (ACCOUNTS, service_account("dev", "*"), True, False),
         (ACCOUNTS, BUILDER, True, False),
         (ACCOUNTS, user("system:serviceaccount:dev:builder"), True, False),
         (ACCOUNTS, AUTHENTICATED, False, False),
-        (ACCOUNTS_OF_DEV, account("dev", "*"), True, False),
-        (ACCOUNTS_OF_DEV, account("ops", "*"), False, False),
+        (ACCOUNTS_OF_DEV, service_account("dev", "*"), True, False),
+        (ACCOUNTS_OF_DEV, service_account("ops", "*"), False, False),
         (ACCOUNTS_OF_DEV, ACCOUNTS, False, False),
-        (account("dev", "*"), BUILDER, True, True),
-        (account("dev", "*"), ACCOUNTS_OF_DEV, True, False),
-        (account("dev", "*"), user("system:serviceaccount:dev:other"), True, True),
-        (account("dev", "*"), user("system:serviceaccount:develop:other"), False, False),
-        (BUILDER, account("dev", "*"), False, False),
+        (service_account("dev", "*"), BUILDER, True, True),
+        (service_account("dev", "*"), ACCOUNTS_OF_DEV, True, False),
+        (service_account("dev", "*"), user("system:serviceaccount:dev:other"), True, True),
+        (service_account("dev", "*"), user("system:serviceaccount:develop:other"), False, False),
+        (BUILDER, service_account("dev", "*"), False, False),
         (BUILDER, user("system:serviceaccount:dev:builder"), True, True),
-        (user("system:serviceaccount:dev:"), account("dev", "*"), False, False),
+        (user("system:serviceaccount:dev:"), service_account("dev", "*"), False, False),
         (user("bob"), user("system:serviceaccount:no"), True, False),  # authentication gives no such user
-        (user("bob"), account("N_", "*"), True, False),
+        (user("bob"), service_account("N_", "*"), True, False),
         (user("bob"), group("system:serviceaccounts:N_"), True, False),
     ],
 )

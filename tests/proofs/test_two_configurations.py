@@ -6,7 +6,8 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluate.configurations import BUILT_IN, Objects, group, objects, schema
+from support.builders import group
+from support.configurations import BUILT_IN, Objects, objects, schema
 
 from apflint.evaluate.configuration import build_configuration
 from apflint.proofs import two_configurations

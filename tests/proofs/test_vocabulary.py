@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from evaluate.configurations import account, group, schema, user
+from support.builders import group, service_account, user
+from support.configurations import schema
 
 from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
@@ -52,9 +53,9 @@ def test_users_that_stand_for_all() -> None:
         group("dev"),
         group("*"),
         group(f"{ACCOUNTS}:qa"),
-        account("ci", "*"),
-        account("c{i}", "default"),
-        account("ops", "default"),
+        service_account("ci", "*"),
+        service_account("c{i}", "default"),
+        service_account("ops", "default"),
     )
     made = rules(*map(schema, subjects))
     prefix = "system:serviceaccount:"
@@ -87,7 +88,9 @@ def test_names_that_nobody_mentions() -> None:
 
 
 def test_where_all_ordinary_namespaces_have_accounts_another_is_made() -> None:
-    known = build_vocabulary(rules(*(schema(account(name, "x")) for name in (*NAMESPACES, "team-1"))), "authenticated")
+    known = build_vocabulary(
+        rules(*(schema(service_account(name, "x")) for name in (*NAMESPACES, "team-1"))), "authenticated"
+    )
     assert any(each.startswith("system:serviceaccount:team-2:") for each in known.users)
 
 

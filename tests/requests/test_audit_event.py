@@ -25,30 +25,30 @@ def event(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_an_event_is_used_unchanged() -> None:
+def test_event_has_all_groups() -> None:
     assert parse_event(event(user={"username": "alice", "groups": ["dev"]})).user == UserInfo("alice", ("dev",))
 
 
-def test_an_event_is_its_uri_and_verb_not_what_the_body_completed() -> None:
+def test_uri_takes_precedence_over_object_reference() -> None:
     request = parse_event(event())
     assert request.info == parse_request_info("POST", "/api/v1/namespaces/x/pods?fieldManager=kubectl")
     assert request.user == UserInfo("alice", ("dev", "system:authenticated"))
     assert request.notes == ()
 
 
-def test_the_impersonated_user_goes_first() -> None:
+def test_impersonated_user_takes_precedence() -> None:
     request = parse_event(event(impersonatedUser={"username": "bob", "groups": ["qa"]}))
     assert request.user == UserInfo("bob", ("qa",))
     assert request.notes == ('"alice" impersonates "bob", whose request this is.',)
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "head", "post", "options", ""])
-def test_every_verb_of_an_event_is_kept(verb: str) -> None:
+def test_verb_of_an_event_is_kept(verb: str) -> None:
     url = "/version" if verb in ("head", "post", "options") else "/api/v1/namespaces/x/pods/a"
     assert parse_event(event(verb=verb, requestURI=url)).info.verb == verb
 
 
-def test_an_event_without_a_uri_is_read_from_its_object() -> None:
+def test_event_without_uri_is_read_from_its_object_reference() -> None:
     reference = {
         "resource": "deployments",
         "apiGroup": "apps",
@@ -63,13 +63,13 @@ def test_an_event_without_a_uri_is_read_from_its_object() -> None:
     assert len(request.notes) == 1
 
 
-def test_an_event_of_no_kind_is_one() -> None:
+def test_kind_of_an_event_is_optional() -> None:
     bare = event()
     del bare["kind"], bare["apiVersion"]
     assert parse_event(bare) == parse_event(event())
 
 
-def test_an_event_of_a_path_keeps_a_verb_that_is_a_method() -> None:
+def test_verb_of_a_non_resource_event_is_its_method() -> None:
     # For a path that is no resource the verb of the event is the method, in small letters.
     assert parse_event(event(verb="put", requestURI="/healthz", objectRef=None)).info == parse_request_info(
         "PUT", "/healthz"
@@ -77,12 +77,12 @@ def test_an_event_of_a_path_keeps_a_verb_that_is_a_method() -> None:
     assert parse_event(event(verb="list", requestURI="/healthz", objectRef=None)).info.verb == "list"
 
 
-def test_an_impersonated_user_has_a_name() -> None:
+def test_impersonated_user_requires_a_name() -> None:
     with pytest.raises(ValueError, match='"username" is missing'):
         parse_event(event(impersonatedUser={"groups": ["qa"]}))
 
 
-def test_a_namespace_that_only_one_side_knows_is_no_contradiction() -> None:
+def test_missing_namespace_is_not_a_contradiction() -> None:
     for url, namespace in (("/api/v1/namespaces/x/pods", ""), ("/api/v1/namespaces/x/pods", "x")):
         assert parse_event(event(requestURI=url, objectRef={"resource": "pods", "namespace": namespace})).notes == ()
     apps = {"resource": "deployments", "namespace": "x", "apiGroup": "apps"}
@@ -91,7 +91,7 @@ def test_a_namespace_that_only_one_side_knows_is_no_contradiction() -> None:
     assert note == 'The "requestURI" and the "objectRef" of the event differ: the URI is used.'
 
 
-def test_contradictions_in_an_event_are_told() -> None:
+def test_contradictions_in_an_event_are_noted() -> None:
     assert "differ" in parse_event(event(objectRef={"resource": "jobs", "apiGroup": "batch"})).notes[0]
     assert "the event is used" in parse_event(event(verb="get")).notes[0]
     status = event(verb="get", requestURI="/api/v1/namespaces/x/pods/a/status")
@@ -114,6 +114,6 @@ def test_contradictions_in_an_event_are_told() -> None:
         (event(user=[1]), '"user" must be'),
     ],
 )
-def test_what_is_no_event(value: object, message: str) -> None:
+def test_other_values_are_rejected(value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_event(value)

@@ -60,7 +60,7 @@ from apflint.requests.request import Request
         ),
     ],
 )
-def test_records(record: dict[str, Any], method: str, url: str) -> None:
+def test_record_is_a_request(record: dict[str, Any], method: str, url: str) -> None:
     groups = ["dev", "system:authenticated"]
     request = parse_record({"user": "alice", "groups": groups, **record})
     assert request.info == parse_request_info(method, url)
@@ -80,20 +80,20 @@ def test_records(record: dict[str, Any], method: str, url: str) -> None:
         ),
     ],
 )
-def test_a_record_gets_the_groups_that_authentication_adds(user: str, groups: list[str], added: list[str]) -> None:
+def test_record_gets_the_groups_of_authentication(user: str, groups: list[str], added: list[str]) -> None:
     request = parse_record({"user": user, "groups": groups, "path": "/version"})
     assert request.user.groups == (*groups, *added)
     assert all(f'"{group}"' in request.notes[0] for group in added)
 
 
 @pytest.mark.parametrize("group", ["system:authenticated", "system:unauthenticated"])
-def test_a_record_with_a_group_of_authentication_is_used_unchanged(group: str) -> None:
+def test_record_with_a_group_of_authentication_is_unchanged(group: str) -> None:
     request = parse_record({"user": "system:serviceaccount:ci:runner", "groups": [group], "path": "/version"})
     assert request.user.groups == (group,)
     assert request.notes == ()
 
 
-def test_a_record_can_say_that_its_groups_are_complete() -> None:
+def test_groups_of_a_record_may_be_exact() -> None:
     request = parse_record({"user": "alice", "groups": ["dev"], "path": "/version", "exactGroups": True})
     assert (request.user.groups, request.notes) == (("dev",), ())
 
@@ -118,19 +118,19 @@ def test_a_record_can_say_that_its_groups_are_complete() -> None:
         ),
     ],
 )
-def test_records_that_are_no_request(record: object, message: str) -> None:
+def test_invalid_records_are_rejected(record: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_record(record)
 
 
-def test_a_record_that_names_its_group_needs_no_note() -> None:
+def test_record_with_a_group_has_no_note() -> None:
     one = {"user": "a", "groups": ["system:authenticated"], "verb": "get", "resource": "deployments"}
     assert parse_record(one | {"group": "apps"}).notes == ()
     assert parse_record(one | {"apiGroup": ""}).notes == ()
     assert parse_record(one).notes == ('"deployments" is read as "deployments" in the API group "apps".',)
 
 
-def test_a_plural_of_a_group_is_said_to_be_inferred() -> None:
+def test_inferred_group_is_noted() -> None:
     record = {"user": "alice", "groups": ["system:authenticated"], "verb": "list"}
     assert parse_record({**record, "resource": "pods"}).notes == ()
     assert parse_record({**record, "resource": "deploy"}).notes == (
@@ -161,13 +161,13 @@ def test_a_plural_of_a_group_is_said_to_be_inferred() -> None:
         ("", []),
     ],
 )
-def test_json_and_json_lines(text: str, found: list[tuple[int, Any]]) -> None:
+def test_values_of_json_and_json_lines(text: str, found: list[tuple[int, Any]]) -> None:
     lines = list(read_json_values(text))
     assert [(line.line, line.value) for line in lines] == found
     assert [line.value is None for line in lines] == [line.error is not None for line in lines]
 
 
-def test_json_that_is_nested_too_deeply_is_an_error_of_its_line() -> None:
+def test_deeply_nested_json_is_an_error_of_its_line() -> None:
     lines = list(read_json_values("[" * 100_000 + "\n{}"))
     assert lines[0].error is not None
     assert lines[-1].value == {}
@@ -188,7 +188,7 @@ def test_json_that_is_nested_too_deeply_is_an_error_of_its_line() -> None:
         ),
     )
 )
-def test_any_json_is_a_request_or_a_clear_error(value: Any) -> None:
+def test_any_json_is_a_request_or_rejected(value: Any) -> None:
     assert list(read_json_values(json.dumps(value))) or value == [] or value == {"items": []}
     for read in (parse_record, parse_event):
         try:

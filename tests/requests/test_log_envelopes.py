@@ -47,7 +47,7 @@ ENVELOPES = {
 
 
 @pytest.mark.parametrize("text", ENVELOPES.values(), ids=ENVELOPES)
-def test_an_event_in_an_envelope_is_the_event(text: str) -> None:
+def test_event_is_unwrapped(text: str) -> None:
     (line,) = read_json_values(text)
     assert line.error is None
     assert parse_event(line.value) == parse_event(EVENT)
@@ -55,7 +55,7 @@ def test_an_event_in_an_envelope_is_the_event(text: str) -> None:
 
 @pytest.mark.parametrize("output", ["text", "json"])
 @pytest.mark.parametrize("text", ENVELOPES.values(), ids=ENVELOPES)
-def test_explain_reads_envelopes(
+def test_explain_reads_log_records(
     text: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -82,12 +82,12 @@ def test_explain_reads_envelopes(
         ([{"field": "@timestamp", "value": "x"}], "an audit event must be a JSON object, not a list"),
     ],
 )
-def test_an_envelope_without_an_event_is_named(value: Any, message: str) -> None:
+def test_log_record_without_event_is_rejected(value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_event(value)
 
 
-def test_an_envelope_of_google_is_named_among_requests() -> None:
+def test_google_record_is_rejected_as_a_request() -> None:
     with pytest.raises(ValueError, match="GKE"):
         parse_record(GOOGLE)
 
@@ -102,7 +102,7 @@ def test_an_envelope_of_google_is_named_among_requests() -> None:
         "webhook-batches.jsonl",
     ],
 )
-def test_recorded_envelopes_hold_the_same_requests(name: str, shared: Path) -> None:
+def test_recorded_log_records_have_the_same_requests(name: str, shared: Path) -> None:
     folder = shared / "oracle" / "envelopes"
     raw, wrapped = ((folder / file).read_text(encoding="utf-8") for file in ("raw.jsonl", name))
     requests = [parse_event(line.value) for line in read_json_values(raw)]

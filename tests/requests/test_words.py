@@ -48,11 +48,11 @@ def words(text: str, **options: Any) -> Request:
         ("get widgets.v1.example.com w", "x", "GET", "/apis/example.com/v1/namespaces/x/widgets/w"),
     ],
 )
-def test_words_are_the_request_that_kubectl_would_send(text: str, namespace: str | None, method: str, url: str) -> None:
+def test_words_are_the_request_of_kubectl(text: str, namespace: str | None, method: str, url: str) -> None:
     assert words(text, namespace=namespace).info == parse_request_info(method, url)
 
 
-def test_a_custom_resource_has_no_version_that_anybody_could_know() -> None:
+def test_custom_resource_has_no_version() -> None:
     assert words("get widgets.example.com a").info.namespace == ""
     info = words("list widgets.example.com", namespace="x").info
     assert (info.api_group, info.api_version, info.resource, info.namespace, info.path) == (
@@ -64,7 +64,7 @@ def test_a_custom_resource_has_no_version_that_anybody_could_know() -> None:
     )
 
 
-def test_what_was_inferred_is_said() -> None:
+def test_inferred_values_are_noted() -> None:
     assert words("watch deploy").notes[0] == '"deploy" is read as "deployments" in the API group "apps".'
     assert words("watch deploy").info.namespace == ""
     both = '"events" is in the core API group ""; write "events.events.k8s.io" for the other resource of that name.'
@@ -106,7 +106,7 @@ def test_what_was_inferred_is_said() -> None:
         ("get /api/v1/watch", "cannot determine the resource"),
     ],
 )
-def test_words_that_are_no_request(text: str, message: str) -> None:
+def test_invalid_words_are_rejected(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         words(text)
 
@@ -132,19 +132,19 @@ def test_words_that_are_no_request(text: str, message: str) -> None:
         ("evict", "create pods/eviction"),
     ],
 )
-def test_what_is_no_verb_is_told_by_the_one_that_it_sends(verb: str, sent: str) -> None:
+def test_command_of_kubectl_is_not_a_verb(verb: str, sent: str) -> None:
     verbs = "Verbs are get, list, watch, create, update, patch, delete, deletecollection"
     with pytest.raises(ValueError, match=f'^"{verb}" is not a verb of .*{verbs}. "{verb}" sends "{sent}"$'):
         words(f"{verb} pods")
 
 
-def test_methods_of_http() -> None:
+def test_http_methods_are_verbs_of_paths() -> None:
     for method in ("get", "HEAD", "post", "put", "patch", "delete", "options", "trace", "connect"):
         assert "HTTP has no method" not in words(f"{method} /healthz").notes[0]
     assert words("list /healthz").notes[0].startswith("HTTP has no method LIST: ")
 
 
-def test_the_name_of_what_is_created_is_in_its_body() -> None:
+def test_name_of_a_new_object_is_ignored() -> None:
     request = parse_words(("create", "configmaps", "x"), user="a", namespace="dev")
     assert request.info == parse_request_info("POST", "/api/v1/namespaces/dev/configmaps")
     assert 'The name "x" is in the body of the request, which API Priority and Fairness does not read.' in request.notes
@@ -153,7 +153,7 @@ def test_the_name_of_what_is_created_is_in_its_body() -> None:
     assert not [note for note in binding.notes if "body" in note]
 
 
-def test_a_single_object_is_in_one_namespace() -> None:
+def test_single_object_requires_one_namespace() -> None:
     with pytest.raises(ValueError, match="single namespace"):
         words("get pods a", all_namespaces=True)
 
@@ -172,17 +172,17 @@ def test_a_single_object_is_in_one_namespace() -> None:
         ("deletecollection /api/v1/namespaces/x/pods", "deletecollection", "pods"),
     ],
 )
-def test_words_with_a_path(text: str, verb: str, resource: str) -> None:
+def test_path_in_words(text: str, verb: str, resource: str) -> None:
     request = words(text)
     assert (request.info.verb, request.info.resource) == (verb, resource)
 
 
-def test_a_path_tells_the_namespace_itself() -> None:
+def test_namespace_beside_a_path_is_ignored() -> None:
     assert "The namespace is ignored" in words("get /api/v1/pods", namespace="x").notes[1]
     assert "HTTP has no method LIST" in words("list /healthz").notes[0]
 
 
-def test_http() -> None:
+def test_http_request() -> None:
     request = parse_http("GET", "/version", user="bob", groups=["ops"])
     assert request.user == UserInfo("bob", ("ops", "system:authenticated"))
     assert request.info == parse_request_info("GET", "/version")

@@ -62,18 +62,6 @@ def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowS
     return made
 
 
-def user(name: str) -> dict[str, Any]:
-    return {"kind": "User", "user": {"name": name}}
-
-
-def group(name: str) -> dict[str, Any]:
-    return {"kind": "Group", "group": {"name": name}}
-
-
-def account(namespace: str, name: str) -> dict[str, Any]:
-    return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
-
-
 def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
     """A recorded configuration: the defaults, less what was removed, plus what was added or replaced."""
     gone = {("FlowSchema", name) for name in row["removed_flow_schemas"]}
