@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint.budgets import MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS, MAX_REACHABILITY_WORK
 from apflint.evaluate.classify import Classifier
+from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import matches_policy_rule
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.minimize import NotReplayedError, choose_witness
-from apflint.proofs.request_space import PREFERRED, forced_groups, make_digest
+from apflint.proofs.request_space import PREFERRED, make_digest
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.record import NamedTuple
 
@@ -39,8 +40,6 @@ _MAX_CANDIDATE_ROUNDS = 4
 """Rounds of candidates to try before asking the solver: each pairs every subject with another entry."""
 _MAX_REMEMBERED = 1024
 """Resolutions to remember: the same request is asked about again soon, or never."""
-_MANY_GROUPS = 24
-"""Groups of a request above which they are reduced before the minimizer tries single ones."""
 _SIBLING_WORK = 8
 """Cost of a rule or entry beside a part in a proof, in units of the cost of a FlowSchema."""
 
@@ -169,11 +168,13 @@ class Analysis:
         A FlowSchema without rules is one of them. At the end, `skipped` receives the FlowSchemas that were not analyzed
         completely because of `MAX_REACHABILITY_WORK`.
         """
-        work = 0
+        order = self.configuration.order
+        positions = sorted(map(self.position, order if schemas is None else schemas))
+        work = excluded = 0
         not_analyzed: dict[int, FlowSchema] = {}
 
         def is_reachable(part: Part) -> bool:
-            nonlocal work
+            nonlocal work, excluded
             key = self._key(part)
             if key in self._reached:
                 return True
@@ -181,14 +182,24 @@ class Analysis:
             if work > MAX_REACHABILITY_WORK:
                 not_analyzed[key[0]] = part.schema
                 return True
-            point = self.encoding.solve(*self._reaching(part))
+            # That no earlier FlowSchema matches is a fact of this formula, not an assumption: that makes it smaller.
+            for schema in order[excluded : key[0]]:
+                sweep.formula.add_clause(-sweep.schema(schema))
+            excluded = key[0]
+            matches, siblings = self._matching(part, sweep)
+            if part.rule is None and part.schema.name == CATCH_ALL:
+                later = [-sweep.schema(schema) for schema in order[key[0] :]]
+                matches = [sweep.formula.any_of((*matches, sweep.formula.all_of(later)))]
+            point = sweep.solve(*matches, *(-literal for literal in siblings))
             if point is not None and key not in self._remember(point):
                 raise NotReplayedError(f"{point} does not reach {key}")
             return point is not None
 
-        positions = sorted(map(self.position, self.configuration.order if schemas is None else schemas))
-        for position in [position for position in positions if not self._reach_all(position)]:
-            schema = self.configuration.order[position]
+        undecided = [position for position in positions if not self._reach_all(position)]
+        if undecided:
+            sweep = Encoding(self.encoding.vocabulary)
+        for position in undecided:
+            schema = order[position]
             if not is_reachable(Part(schema)):
                 yield Part(schema)
                 continue
@@ -224,7 +235,7 @@ class Analysis:
         """Return the same as `find_blockers` for any part: earlier FlowSchemas, rules, and entries of its list."""
         position = self._key(target)[0]
         formula = self.encoding.formula
-        matches, siblings = self._matching(target)
+        matches, siblings = self._matching(target, self.encoding)
         earlier = {-literal: part for literal, part in reversed(self._schemas[:position])}
         nearer = {-literal: part for literal, part in siblings.items()}
         before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
@@ -275,12 +286,6 @@ class Analysis:
                 and self.resolve(point).position in positions
             )
 
-        if len(point.groups) > _MANY_GROUPS:
-            # A request in fewer groups matches less. It goes to the same FlowSchema and is in the set as long as it keeps the
-            # groups that these name, and no exception matches it.
-            rules = (requests, *self.resolve(point).flow_schema.spec.rules)
-            named = {subject.group for rule in rules for subject in rule.subjects}.union(forced_groups(point.user))
-            point = point._replace(groups=tuple(group for group in point.groups if group in named))
         return choose_witness(point, holds, self.world)
 
     def has_request_in(
@@ -336,13 +341,12 @@ class Analysis:
         position = self._key(part)[0]
         if part.rule is None:
             return [self.destinations.at(position)]
-        matches, siblings = self._matching(part)
+        matches, siblings = self._matching(part, self.encoding)
         return [*matches, -self.destinations.captured_before[position], *(-literal for literal in siblings)]
 
-    def _matching(self, part: Part) -> tuple[list[int], dict[int, Part]]:
+    def _matching(self, part: Part, encoding: Encoding) -> tuple[list[int], dict[int, Part]]:
         """Return the assumptions that the part matches, and the parts of its FlowSchema that would decide before it."""
         schema, number, member, at = part
-        encoding = self.encoding
         if number is None:
             return [encoding.schema(schema)], {}
         rule = schema.spec.rules[number]

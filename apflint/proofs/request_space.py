@@ -19,14 +19,13 @@ from apflint.evaluate.authentication import (
     UNAUTHENTICATED,
     parse_service_account,
 )
-from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo
+from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES, RequestInfo
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from apflint.model import FlowSchema, Subject
 
 World = Literal["authenticated", "any"]
 """Which requests exist: those with groups that authentication gives, or all users with all sets of groups."""
@@ -228,12 +227,6 @@ class Requesters(NamedTuple):
             and frozenset(groups) == frozenset(usual_groups(user))
         )
 
-    def may_match(self, schema: FlowSchema) -> bool:
-        """Return False only if the FlowSchema matches none of these users, in the world `authenticated`."""
-        return self.kind != "ordinary" or any(
-            _may_be_ordinary(subject) for rule in schema.spec.rules for subject in rule.subjects
-        )
-
 
 ORDINARY = Requesters("ordinary")
 """Users whose name does not begin with `system:` and who are not in `system:nodes`; otherwise in any groups."""
@@ -250,11 +243,3 @@ PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
 def rank(among: Sequence[Requesters], user: str, groups: Collection[str]) -> int:
     """Return the index of the first set that includes the user, or the number of sets if none does."""
     return next((at for at, requesters in enumerate(among) if requesters.include(user, groups)), len(among))
-
-
-def _may_be_ordinary(subject: Subject) -> bool:
-    if subject.kind == "User" and subject.user is not None:
-        return subject.user == ALL or not subject.user.startswith(SYSTEM_PREFIX)
-    if subject.kind == "Group" and subject.group is not None:
-        return subject.group in (ALL, AUTHENTICATED) or (is_free_group(subject.group) and subject.group != NODES)
-    return False

@@ -6,7 +6,6 @@ from functools import cached_property
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.configuration import CATCH_ALL
 from apflint.proofs.candidates import Unmentioned, make_candidates, make_common_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.minimize import NotReplayedError, choose_witness
@@ -146,13 +145,13 @@ class Comparison:
     def choose_witness(self, point: Point, among: Sequence[Requesters] | None = None) -> Witness:
         """Return the most ordinary request, by one of `among`, that goes to the same FlowSchemas."""
         pair = self.positions(point)
-
-        def find(requesters: Requesters) -> Point | None:
-            if all(requesters.may_match(schema) or schema.name == CATCH_ALL for schema in self.schemas(pair)):
-                return self.encoding.solve(*self._literals(pair), by=requesters)
-            return None
-
-        return choose_witness(point, lambda other: self.positions(other) == pair, self.world, find, among or self.among)
+        return choose_witness(
+            point,
+            lambda other: self.positions(other) == pair,
+            self.world,
+            lambda requesters: self.encoding.solve(*self._literals(pair), by=requesters),
+            among or self.among,
+        )
 
     def _is_between(self, point: Point, old: Collection[int], new: Collection[int]) -> bool:
         at, to = self.positions(point)
