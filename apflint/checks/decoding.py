@@ -17,7 +17,7 @@ from apflint.fixes.unknown_field import (
     is_subject_field,
     rename_field,
 )
-from apflint.fixes.wrong_type import describe_not_finite, describe_wrong_type, fix_wrong_type
+from apflint.fixes.wrong_type import describe_not_finite, describe_wrong_type, fix_wrong_type, suggest_type
 from apflint.fixes.yaml_values import scalar_text
 from apflint.location import Path, Place, TextRange, field_path
 from apflint.model import SUBJECT_FIELDS, shares_field
@@ -205,15 +205,15 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
             if violation.what != "unknown":
                 path = violation.path
                 seen.add(path)
-                message, suggestion = describe_wrong_type(document, violation)
+                fix = fix_wrong_type(document, violation)
                 # The server reports the map of labels or annotations, not the key.
                 is_in_map = path[:2] in (("metadata", "labels"), ("metadata", "annotations"))
                 yield bad_request(
                     Place(document, path),
-                    message,
+                    describe_wrong_type(document, violation),
                     field=field_path(path[:2] if is_in_map else path),
-                    help=suggestion,
-                    fix=fix_wrong_type(document, violation),
+                    help=fix.title if fix else suggest_type(document, violation),
+                    fix=fix,
                 )
         for path in document.not_finite:
             if path not in seen:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.fix import Fix, Set, Wrap
-from apflint.fixes.yaml_values import scalar_text, write_literal, write_string
+from apflint.fixes.yaml_values import scalar_text
 from apflint.load.templates import suggest_rendering
 from apflint.wording import quote
 
@@ -36,35 +36,38 @@ _ONLY_FIELD = {"distinguisherMethod": "type", "priorityLevelConfiguration": "nam
 """Mappings of a FlowSchema with a single field, and that field."""
 
 
-def describe_wrong_type(document: Document, violation: Violation) -> tuple[str, str | None]:
-    """Return message and help for a value of a wrong type."""
+def describe_wrong_type(document: Document, violation: Violation) -> str:
+    """Return a message about a value of a wrong type."""
     got, expected = violation.got, violation.expected
     written = document.text(violation.path)
-    shown = written if "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH else ""
+    if isinstance(got, float) and not math.isfinite(got):
+        return describe_not_finite(written)
     bounds = f" from {-_INT32_END:,} to {_INT32_END - 1:,}" if violation.what == "range" else ""
     problem = f"expected {_TYPES.get(expected, expected)}{bounds} {_describe_place(document, violation)}"
-    if isinstance(got, float) and not math.isfinite(got):
-        return describe_not_finite(written), None
     if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
-        message = f"{problem}, but YAML parses {shown or 'it'} as {_describe_value(got)}"
-        return message, f'quote it: "{shown}"' if shown else "quote it"
-    message = f"{problem}, got {_describe_value(got)}"
-    if isinstance(got, str) and (question := suggest_rendering(got)):
-        return message, question
-    if isinstance(got, str) and expected in ("int32", "int64", "boolean"):
-        return message, _advise_removing_quotes(got, expected, shown)
-    if expected == "list" and isinstance(got, dict):
-        return message, "start each item of a list with `- `"
-    if expected == "list":
-        return message, _advise_list(document, violation)
-    if expected == "object" and isinstance(got, str):
-        return message, _advise_mapping(document, violation, got)
-    return message, None
+        shown = written if "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH else "it"
+        return f"{problem}, but YAML parses {shown} as {_describe_value(got)}"
+    return f"{problem}, got {_describe_value(got)}"
 
 
 def describe_not_finite(written: str) -> str:
     """Return a message about `.inf` or `.nan`."""
     return f"YAML parses {written} as infinity or NaN, which JSON, and so Kubernetes, cannot represent"
+
+
+def suggest_type(document: Document, violation: Violation) -> str | None:
+    """Return help for a value of a wrong type that has no fix, or None."""
+    got, expected = violation.got, violation.expected
+    if isinstance(got, str) and (question := suggest_rendering(got)):
+        return question
+    if expected == "list":
+        return "start each item of a list with `- `"
+    if expected == "object" and isinstance(got, str):
+        key, colon, rest = got.partition(":")
+        field = _find_only_field(document, violation.path)
+        if colon and rest and (key == field if field else key.isidentifier()):
+            return "is a space missing after the colon?"
+    return None
 
 
 def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
@@ -77,14 +80,14 @@ def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
         return _set(path, string, f"quote it: {quote(string)}") if string else None
     if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):
         digits = _integer_text(got.removesuffix("%") if str(path[-1]).endswith("Percent") else got, expected)
-        return _set(path, int(digits), f"write it as a number: {digits}") if digits else None
-    if expected == "boolean" and got in ("true", "false"):
-        return _set(path, got == "true", f"remove the quotes: {got}")
+        return _set(path, int(digits), f"remove the quotes: {digits}") if digits else None
+    if expected == "boolean" and isinstance(got, str) and got.lower() in ("true", "false"):
+        return _set(path, got.lower() == "true", f"remove the quotes: {got.lower()}")
     if expected == "list" and path[-1] in _STRING_LISTS:
         string = got if isinstance(got, str) else scalar_text(document, path)
         return _set_list(path, string) if got == "" or string else None
     if expected == "object" and isinstance(got, str) and got and not suggest_rendering(got):
-        field = _ONLY_FIELD.get(str(path[-1])) if document.kind == "FlowSchema" else None
+        field = _find_only_field(document, path)
         if field and "\n" not in got and not got.startswith(f"{field}:"):
             return Fix(f"write {{{field}: {quote(got)}}}", True, (Wrap(path, field),))
     return None
@@ -121,16 +124,6 @@ def _describe_value(value: Any) -> str:
     return "a list" if isinstance(value, list) else "a mapping"
 
 
-def _advise_removing_quotes(value: str, expected: str, written: str) -> str | None:
-    if not written.startswith(("'", '"')):
-        return None
-    if expected == "boolean":
-        unquoted = value.lower() if value.lower() in ("true", "false") else ""
-    else:
-        unquoted = _integer_text(value, expected)
-    return f"remove the quotes: {unquoted}" if unquoted else None
-
-
 def _integer_text(value: str, expected: str) -> str:
     """Return a string if YAML parses it as the integer it seems to be (0500 is 320) and the field accepts it, else ""."""
     end = _INT32_END if expected == "int32" else _INT64_END
@@ -138,22 +131,5 @@ def _integer_text(value: str, expected: str) -> str:
     return value if is_integer and -end <= int(value) < end else ""
 
 
-def _advise_list(document: Document, violation: Violation) -> str:
-    """Show the list, with quotes around items that YAML would not parse as strings."""
-    got, written = violation.got, document.text(violation.path)
-    if isinstance(got, str) and "," in got:
-        return f"write a list: [{', '.join(write_string(part.strip()) for part in got.split(','))}]"
-    if not isinstance(got, str):
-        string = scalar_text(document, violation.path)
-        written = write_literal(string) if string else ""
-    is_shown = written and "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH
-    return f"write a list: [{written}]" if is_shown else "write a list in brackets"
-
-
-def _advise_mapping(document: Document, violation: Violation, got: str) -> str | None:
-    key, colon, rest = got.partition(":")
-    name = str(violation.path[-1]) if violation.path else ""
-    field = _ONLY_FIELD.get(name) if document.kind == "FlowSchema" else None
-    if colon and rest and (key == field if field else key.isidentifier()):
-        return "is a space missing after the colon?"
-    return f"write {{{field}: {got.strip()}}}" if field else None
+def _find_only_field(document: Document, path: Path) -> str | None:
+    return _ONLY_FIELD.get(str(path[-1])) if path and document.kind == "FlowSchema" else None

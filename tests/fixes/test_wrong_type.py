@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from support.builders import findings_in_text
 
-from apflint.fixes.wrong_type import _advise_removing_quotes
-
 FLOW = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: FlowSchema
@@ -29,10 +27,10 @@ spec:
         ("y", '["y"]'),  # a boolean in YAML
         ("&x no", '["no"]'),
         ("5", '["5"]'),
-        ("team", "[team]"),
+        ("team", '["team"]'),
         ('"team"', '["team"]'),
-        ("'y, team'", '["y", team]'),
-        ("'team, *'", '[team, "*"]'),
+        ("'y, team'", '["y", "team"]'),
+        ("'team, *'", '["team", "*"]'),
     ],
 )
 def test_list_in_help_has_strings_as_items(written: str, shown: str) -> None:
@@ -48,7 +46,7 @@ def test_list_in_help_has_strings_as_items(written: str, shown: str) -> None:
         ("metadata: {name: a}", "metadata", "my name:a", None),
         ("metadata: {name: a}", "metadata", "a", None),
         ("group: {name: g}", "group", "name:g", "is a space missing after the colon?"),
-        ("group: {name: g}", "group", "sso:g", "write {name: sso:g}"),
+        ("group: {name: g}", "group", "sso:g", 'write {name: "sso:g"}'),
     ],
 )
 def test_help_for_a_string_in_place_of_a_mapping(original: str, key: str, value: str, help_text: str | None) -> None:
@@ -63,7 +61,7 @@ def test_help_for_a_string_in_place_of_a_mapping(original: str, key: str, value:
     [
         ("2.10", "2.10", "2.1", 'quote it: "2.10"'),
         ("1" * 40, "1" * 40, str(float("1" * 40)), f'quote it: "{"1" * 40}"'),
-        ("1" * 41, "it", "1.111111111111111e+40", "quote it"),  # too long to show
+        ("1" * 41, "it", "1.111111111111111e+40", f'quote it: "{"1" * 41}"'),  # too long to show
     ],
 )
 def test_string_that_yaml_parses_as_a_number_is_shown_as_written(
@@ -76,17 +74,19 @@ def test_string_that_yaml_parses_as_a_number_is_shown_as_written(
 
 
 @pytest.mark.parametrize(
-    ("text", "written", "help_text"),
+    ("written", "help_text"),
     [
-        ("5", '"5"', "remove the quotes: 5"),
-        ("-5", "'-5'", "remove the quotes: -5"),
-        ("five", '"five"', None),
-        ("0500", '"0500"', None),  # YAML parses it as 320
-        ("99999999999", '"99999999999"', None),  # does not fit into the field
-        ("\uff15", '"\uff15"', None),  # a digit for Python, a string for YAML
-        ("5", "!!str 5", None),
-        ("9" * 400, "", None),  # too long to show
+        ('"5"', "remove the quotes: 5"),
+        ("'-5'", "remove the quotes: -5"),
+        ('"five"', None),
+        ('"0500"', None),  # YAML parses it as 320
+        ('"99999999999"', None),  # does not fit into the field
+        ('"\uff15"', None),  # a digit for Python, a string for YAML
+        ("!!str 5", None),
+        (f"'{'9' * 400}'", None),
     ],
 )
-def test_help_removes_only_quotes_that_are_present(text: str, written: str, help_text: str | None) -> None:
-    assert _advise_removing_quotes(text, "int32", written) == help_text
+def test_quotes_of_an_integer_are_removed(written: str, help_text: str | None) -> None:
+    text = FLOW.replace("HERE", "[team]").replace("8100", written)
+    (finding,) = findings_in_text(text, only="APF102")
+    assert finding.help == help_text

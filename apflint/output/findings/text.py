@@ -35,7 +35,8 @@ def _to_diagnostic(finding: Finding, report: Report, style: Style, paint: Painte
     about = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
     about += [finding.field] if finding.field and style.verbose else []
     remarks = [("note", note) for note in (*list_notes(finding), *list_related(finding))]
-    remarks += [("help", finding.help)] if finding.help else []
+    is_help_in_fix = finding.fix is not None and finding.fix.title == finding.help
+    remarks += [("help", finding.help)] if finding.help and not is_help_in_fix else []
     remarks += [("fix", describe_fix(finding.fix))] if finding.fix else []
     remarks += [("example", finding.example)] if finding.example else []
     return Diagnostic(
