@@ -1,0 +1,52 @@
+"""State that the package may not have: identities instead of keys, and memories of large values that outlive a run."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import apflint
+
+MODULES = sorted(Path(apflint.__file__).parent.rglob("*.py"))
+LARGE = {"Analysis", "Comparison", "Configuration", "Document", "Effective", "Loaded", "Report", "Source", "Workspace"}
+
+
+def syntax_trees() -> list[tuple[Path, ast.Module]]:
+    assert len(MODULES) > 100
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in MODULES]
+
+
+def test_nothing_is_identified_by_its_address() -> None:
+    calls = [
+        f"{path}:{node.lineno}"
+        for path, tree in syntax_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "id"
+    ]
+    assert calls == []
+
+
+def test_no_cache_is_keyed_by_a_large_value() -> None:
+    caches = [
+        (f"{path}:{node.lineno}", LARGE & _names(node.args))
+        for path, tree in syntax_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(_names(each) & {"cache", "lru_cache"} for each in node.decorator_list)
+    ]
+    assert caches
+    assert [cache for cache in caches if cache[1]] == []
+
+
+def test_no_function_rebinds_names_of_its_module() -> None:
+    statements = [
+        f"{path}:{node.lineno}"
+        for path, tree in syntax_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Global)
+    ]
+    assert statements == []
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
