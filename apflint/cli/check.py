@@ -9,13 +9,13 @@ from apflint.cli.app import LINT, app, examples
 from apflint.cli.check_run import CheckRun, Output, check_selection, run_check
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
-from apflint.cli.report_files import check_report_files, parse_report_file
+from apflint.cli.report_files import check_report_files, parse_format, parse_report_file
 from apflint.errors import UserError
 from apflint.inputs.selection import Selection
+from apflint.output.findings import FORMATS
 from apflint.settings import resolve_settings
 from apflint.wording import pluralize
 
-FindingsFormat = Literal["text", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown"]
 Threshold = Literal["error", "warning", "info", "never"]
 
 
@@ -63,13 +63,15 @@ def check(
     diff: Annotated[bool, option(FIXES, "Show the edits that --fix would make.", "--diff")] = False,
     unsafe_fixes: options.UnsafeFixes = False,
     output_format: Annotated[
-        FindingsFormat | None,
+        str | None,
         option(
             OUTPUT,
-            "text, concise, json, sarif, github, gitlab, junit or markdown.",
+            f"{', '.join(FORMATS)}.",
             "--format",
             metavar="FORMAT",
             default="text",
+            parser=parse_format,
+            complete=completers.complete_formats,
         ),
     ] = None,
     report: Annotated[

@@ -51,11 +51,16 @@ def _rules() -> Iterator[tuple[str, str]]:
         yield rule.name, rule.id
 
 
-def complete_report(incomplete: str) -> list[str]:
-    """Complete the format in `FORMAT=FILE`."""
+def complete_formats(incomplete: str) -> list[str]:
+    """Complete a format of `apflint check`."""
     from apflint.output.findings import FORMATS
 
-    return _matching((f"{name}=" for name in FORMATS), incomplete)
+    return _matching(FORMATS, incomplete)
+
+
+def complete_report(incomplete: str) -> list[str]:
+    """Complete the format in `FORMAT=FILE`."""
+    return [f"{name}=" for name in complete_formats(incomplete)]
 
 
 def complete_request(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+import typer
+
 from apflint.atomic_write import write_atomically
 from apflint.cli.exit_codes import print_note
 from apflint.errors import UserError
@@ -12,6 +14,7 @@ from apflint.inputs.discovery import discover_files
 from apflint.inputs.reading import read_file
 from apflint.output.console import Style
 from apflint.output.findings import FORMATS, render
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +35,20 @@ class ReportFile(NamedTuple):
     file: str
 
 
+def parse_format(name: str) -> str:
+    """Return the name of a format. Raises typer.BadParameter for an unknown one."""
+    if name not in FORMATS:
+        raise typer.BadParameter(f'unknown format "{name}": use {join_words(FORMATS)}')
+    return name
+
+
 def parse_report_file(text: str) -> ReportFile:
     """Parse `FORMAT=FILE`. Raises UserError for an unknown format or a missing file name."""
     name, equals, file = text.partition("=")
     if name not in FORMATS:
-        raise UserError(f'--report: unknown format "{name}". Write FORMAT=FILE; formats are {", ".join(FORMATS)}.')
+        raise UserError(
+            f'--report: unknown format "{name}". Write FORMAT=FILE; formats are {join_words(FORMATS, "and")}.'
+        )
     if not equals or not file or file == "-":
         raise UserError(f'--report: no file name in "{text}". Write FORMAT=FILE; --format is for standard output.')
     return ReportFile(name, file)

@@ -6,14 +6,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import pytest
 from support.shell import environment, prepare
 
 from apflint.catalogue import list_ids, read_rules
 from apflint.cli.app import COMMANDS, run
-from apflint.cli.check import FindingsFormat
 from apflint.output.findings import FORMATS
 from apflint.releases import RELEASES
 
@@ -80,10 +79,6 @@ def test_candidates(
     line: str, values: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert {candidate.partition("\t")[0] for candidate in complete(line, monkeypatch, capsys)} == values
-
-
-def test_formats_of_the_option_are_those_of_the_renderers() -> None:
-    assert get_args(FindingsFormat) == tuple(FORMATS)
 
 
 def test_candidates_of_each_shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
