@@ -1,10 +1,9 @@
 """Edits of manifests at exact places: everything else stays byte for byte, comments included.
 
-text_edits         applies edits to a text
-operations         operations on an object, as edits and on the decoded value; with places (keys and values), insertion,
-removal and nesting, which use lines
-proof              proves by reading the edited text that only the operations were carried out
-fixing             applies the fixes of findings; with aliases and original_lines
-migrate            moves objects to another API version; with version_semantics
-line_diff, files   show changes, and replace files
+- `text_edits` applies edits to a text. `line_diff` shows the difference, and `files` replaces a file.
+- `operations` carries out the operations of a fix, as edits (`replacement`, `insertion`, `removal`, `nesting`, with `lookup` and
+  `lines`) and on the decoded value. `proof` compares the two by reading the edited text.
+- `fixing` applies the fixes of findings: `fix_edits` edits the texts, `regressions` compares the findings before and after, and
+  `original_lines` translates line numbers.
+- `migrate` moves objects to another API version: `migration_target` chooses it, `version_semantics` knows what an object means there.
 """

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from apflint.edit.files import decode
+from apflint.edit.lookup import find_alias
 from apflint.edit.operations import locate, text_edits
 from apflint.edit.original_lines import map_lines
-from apflint.edit.places import find_alias
 from apflint.edit.proof import NotProvenError, prove
 from apflint.edit.regressions import Conflict, ConflictsError, identity, is_unrecognized, scopes
 from apflint.edit.text_edits import CannotEditError, apply_edits

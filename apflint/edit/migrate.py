@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from apflint.edit import places
+from apflint.edit import lookup, replacement
 from apflint.edit.migration_target import Target, serves
 from apflint.edit.operations import locate, text_edits
 from apflint.edit.proof import NotProvenError, prove
@@ -75,7 +75,7 @@ def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> 
         try:
             edits += text_edits(source.text, document.root, operations)
             edits += (
-                places.replace_part(source.text, document.root, path, old.rpartition("/")[2], target.version)
+                replacement.replace_part(source.text, document.root, path, old.rpartition("/")[2], target.version)
                 for path, old in versions.items()
             )
         except CannotEditError as error:
@@ -145,7 +145,7 @@ def _find_versions(document: Document, target: Target) -> dict[Path, str]:
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     """Describe an object whose edits would change other places, pointing at the alias or merge key if there is one."""
     for operation in operations:
-        alias = places.find_alias(document.root, operation.path)
+        alias = lookup.find_alias(document.root, operation.path)
         if alias is not None:
             name = document.source.text[alias[0] : alias[1]].partition("\n")[0]
             message = f"`{name}` repeats a value of another place, which an edit would change, too; edit it manually"

@@ -15,7 +15,7 @@ from apflint.edit.lines import (
     line_start,
     next_line_start,
 )
-from apflint.edit.places import find_entry, find_mapping
+from apflint.edit.lookup import find_entry, find_mapping
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from apflint.edit import insertion, nesting, places, removal
+from apflint.edit import insertion, nesting, removal, replacement
 from apflint.fix import Insert, Nest, Remove, Rename, Set, Wrap
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[
         path = operation.path
         match operation:
             case Rename():
-                edits.append(places.rename_key(text, root, path, operation.name))
+                edits.append(replacement.rename_key(text, root, path, operation.name))
             case Set():
-                edits.append(places.replace_scalar(text, root, path, operation.value))
+                edits.append(replacement.replace_scalar(text, root, path, operation.value))
             case Insert():
                 edits += insertion.insert_entry(text, root, path, operation.value)
             case Nest():
                 edits += nesting.nest_entries(text, root, path, operation.names)
             case Wrap():
-                edits.append(places.wrap_scalar(text, root, path, operation.name))
+                edits.append(replacement.wrap_scalar(text, root, path, operation.name))
             case Remove():
                 removed.append(path)
     return (*edits, *removal.remove_entries(text, root, removed))

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit.lines import entry_end, line_end, line_start
-from apflint.edit.places import find_alias, find_entry
+from apflint.edit.lookup import find_alias, find_entry
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.load.comments import list_comments

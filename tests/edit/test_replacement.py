@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.edit import places
+from apflint.edit import replacement
 from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.load.json import parse_tree as parse_json
 
@@ -24,7 +24,7 @@ from .trees import parse
 )
 def test_number_replaces_scalar(text: str, after: str) -> None:
     root = parse(text)
-    assert apply_edits(text, [places.replace_scalar(text, root, ("b",), 7)]) == after
+    assert apply_edits(text, [replacement.replace_scalar(text, root, ("b",), 7)]) == after
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_number_replaces_scalar(text: str, after: str) -> None:
 )
 def test_string_replaces_scalar(text: str, new: str, after: str) -> None:
     root = parse(text)
-    assert apply_edits(text, [places.replace_scalar(text, root, ("b",), new)]) == after
+    assert apply_edits(text, [replacement.replace_scalar(text, root, ("b",), new)]) == after
 
 
 def test_keys_and_strings_keep_their_quotes() -> None:
@@ -54,11 +54,14 @@ def test_keys_and_strings_keep_their_quotes() -> None:
         ('"\\x62": "g/\\x761x"', '"c": "g/v1"'),
     ):
         root = parse(text)
-        edits = [places.rename_key(text, root, ("b",), "c"), places.replace_part(text, root, ("b",), "v1x", "v1")]
+        edits = [
+            replacement.rename_key(text, root, ("b",), "c"),
+            replacement.replace_part(text, root, ("b",), "v1x", "v1"),
+        ]
         assert apply_edits(text, edits) == after
     text = '{"b": "g\\/v1x"}'
     assert (
-        apply_edits(text, [places.replace_part(text, parse_json(text, 0, len(text)), ("b",), "v1x", "v1")])
+        apply_edits(text, [replacement.replace_part(text, parse_json(text, 0, len(text)), ("b",), "v1x", "v1")])
         == '{"b": "g\\/v1"}'
     )
 
@@ -75,11 +78,11 @@ def test_keys_and_strings_keep_their_quotes() -> None:
 )
 def test_string_is_wrapped_in_a_mapping(text: str, after: str) -> None:
     root = parse(text)
-    assert apply_edits(text, [places.wrap_scalar(text, root, ("b",), "name")]) == after
+    assert apply_edits(text, [replacement.wrap_scalar(text, root, ("b",), "name")]) == after
 
 
 @pytest.mark.parametrize("text", ["b: 7", "b: |\n  x\n", "b: [x]", "b:", "c: x"])
 def test_other_values_are_not_wrapped(text: str) -> None:
     root = parse(text)
     with pytest.raises(CannotEditError):
-        places.wrap_scalar(text, root, ("b",), "name")
+        replacement.wrap_scalar(text, root, ("b",), "name")

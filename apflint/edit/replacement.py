@@ -1,4 +1,4 @@
-"""Edits of keys and scalars in block or flow style, YAML or JSON, with or without quotes.
+"""Replaces keys and scalars in block or flow style, YAML or JSON, with or without quotes.
 
 The caller has to read the edited text again: a value may be shared through an anchor, and an edit then changes other
 places, too. Paths start at the root of the text.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.edit.lookup import find_entry
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.fixes.yaml_values import value_start, write_literal, write_string
-from apflint.load.tree import Alias, Mapping, Node, Scalar, entries_of, find_child, resolve_alias, walk
+from apflint.load.tree import Scalar, resolve_alias, walk
 
 if TYPE_CHECKING:
+    from apflint.load.tree import Node
     from apflint.location import Path
 
 
@@ -53,40 +55,6 @@ def wrap_scalar(text: str, root: Node, path: Path, name: str) -> Edit:
     quote = '"' if text[value_start(text, key)] == '"' else ""
     inner = old if old[:1] in ('"', "'") else write_string(scalar.value)
     return Edit(start, scalar.end, f"{{{quote}{name}{quote}: {inner}}}")
-
-
-def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
-    """Return the offsets of the alias or merge key through which the value at `path` is shared, or None if it is not."""
-    node = root
-    for step in path:
-        if isinstance(node, Alias):
-            return node.start, node.end
-        entry = find_child(node, step)
-        if entry is None:
-            return None
-        if isinstance(node, Mapping) and not any(key is entry[0] for key, _ in node.pairs):
-            _, merge_key, merged = node.merges[0]
-            return merge_key.start, merged.end
-        node = entry[1]
-    return (node.start, node.end) if isinstance(node, Alias) else None
-
-
-def find_mapping(root: Node, path: Path) -> Mapping:
-    """Return the mapping at `path`. Raises CannotEditError if there is none."""
-    depth, _, node = walk(root, path)
-    mapping = resolve_alias(node)
-    if depth < len(path) or not isinstance(mapping, Mapping):
-        raise CannotEditError("there is no such mapping", node.start, node.end)
-    return mapping
-
-
-def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
-    """Return key and value of the entry at `path`. Raises CannotEditError if there is none."""
-    owner = find_mapping(root, path[:-1])
-    entry = entries_of(owner).get(str(path[-1]))
-    if entry is None:
-        raise CannotEditError(f"there is no `{path[-1]}`", owner.start, owner.end)
-    return entry
 
 
 def _replace_part(text: str, scalar: Scalar, old: str, new: str) -> Edit:
