@@ -1,4 +1,4 @@
-"""Baselines: known findings are not told again, by what they are and not by where; what is gone or new is told."""
+"""Baselines: known findings are hidden; new ones and stale entries are reported."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def report(text: str, name: str = "a.yaml") -> Report:
 
 
 def after(text: str, old: str = MANIFEST, name: str = "a.yaml") -> tuple[list[str], list[str]]:
-    """The rules that are told of a text with the baseline of another, and those of the stale entries."""
+    """Return the reported rules of a text with the baseline of another, and the rules of stale entries."""
     known = baseline.parse_baseline(baseline.render_baseline(report(old), Counter()), "known.json")
     answer = baseline.hide_known_findings(report(text, name), known, {"APF104", "APF203"})
     return [finding.rule for finding in answer.report.findings], [entry.rule for entry in answer.stale]
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "stale"),
+    ("text", "reported", "stale"),
     [
         (MANIFEST, [], []),
         ("# new\n\n" + MANIFEST, [], []),
@@ -60,8 +60,8 @@ def after(text: str, old: str = MANIFEST, name: str = "a.yaml") -> tuple[list[st
         (MANIFEST.replace("870", "20000"), ["APF201"], []),
     ],
 )
-def test_findings_are_identified_by_content(text: str, told: list[str], stale: list[str]) -> None:
-    assert after(text) == (told, stale)
+def test_findings_are_identified_by_content(text: str, reported: list[str], stale: list[str]) -> None:
+    assert after(text) == (reported, stale)
 
 
 def test_moved_file_has_the_same_entries() -> None:
@@ -132,10 +132,10 @@ def test_command_line_writes_and_uses_a_baseline(
 
     manifest.write_text(MANIFEST.replace("ByFoo", "ByUser"), encoding="utf-8")
     assert run(check_all) == 0
-    said = capsys.readouterr()
-    assert "1 entry of the baseline was not found" in said.err
-    assert "APF203 FlowSchema/nightly spec.distinguisherMethod.type" in said.err
-    assert "APF203" not in said.out
+    output = capsys.readouterr()
+    assert "1 entry of the baseline was not found" in output.err
+    assert "APF203 FlowSchema/nightly spec.distinguisherMethod.type" in output.err
+    assert "APF203" not in output.out
     manifest.write_text(MANIFEST.replace("ByFoo", "ByBar"), encoding="utf-8")
     assert run(check_all) == 1
 
@@ -175,10 +175,10 @@ def test_many_stale_entries_are_counted(
     manifest.write_text("", "utf-8")
     capsys.readouterr()
     assert run(["check", "--baseline", "known.json"]) == 0
-    said = capsys.readouterr().err
-    (count,) = re.findall(r": (\d+) entries of the baseline were not found", said)
+    error = capsys.readouterr().err
+    (count,) = re.findall(r": (\d+) entries of the baseline were not found", error)
     assert int(count) >= 14
-    assert f" and {int(count) - 5} more. If all files were read" in said
+    assert f" and {int(count) - 5} more. If all files were read" in error
 
 
 def test_baseline_of_another_schema() -> None:
@@ -209,9 +209,9 @@ def test_no_baseline_is_written_if_a_file_is_unreadable(
     before = (tmp_path / "known.json").read_text("utf-8")
     capsys.readouterr()
     assert run(write) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("apflint: a.yaml: ")
-    assert said.endswith("apflint: known.json is not written, because some inputs are unreadable\n")
+    error = capsys.readouterr().err
+    assert error.startswith("apflint: a.yaml: ")
+    assert error.endswith("apflint: known.json is not written, because some inputs are unreadable\n")
     assert (tmp_path / "known.json").read_text("utf-8") == before
 
 
@@ -226,8 +226,8 @@ def test_entries_of_rules_that_did_not_run_are_kept(
     assert run([*write, "--select", "APF203"]) == 0
     assert rules_of(tmp_path / "known.json") == ["APF104", "APF203"]
     assert "ByBar" in (tmp_path / "known.json").read_text("utf-8")
-    said = capsys.readouterr().err
-    assert said == "apflint: 1 finding written to known.json; 1 entry about files and rules outside this run is kept\n"
+    error = capsys.readouterr().err
+    assert error == "apflint: 1 finding written to known.json; 1 entry about files and rules outside this run is kept\n"
     assert run(write) == 0
     assert rules_of(tmp_path / "known.json") == ["APF203"]
 

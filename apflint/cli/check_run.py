@@ -94,7 +94,7 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
     with show_progress(lambda: "Analyzing") as start:
         report = check((file.content for file in call_at_end(files, start)), options, context)
         if partial and report.findings:
-            from apflint.inputs.project import confirm_findings
+            from apflint.inputs.project_context import confirm_findings
 
             contents = [file.content for file in partial]
             report = confirm_findings(

@@ -184,7 +184,7 @@ def _checker(
 
 def _without_fixes_that_need_all_files(report: Report) -> Report:
     """Drop the fixes of findings that other files may refute, such as of a suppression that is unused in this file."""
-    from apflint.inputs.project import depends_on_others
+    from apflint.inputs.project_context import depends_on_others
 
     return report._replace(
         findings=tuple(

@@ -242,7 +242,7 @@ class ObjectFinder:
 
 
 def _only_deletes(value: dict[str, Any]) -> bool:
-    """Whether a manifest only tells OpenShift's cluster-version operator to delete the object from the cluster.
+    """Whether a manifest only instructs OpenShift's cluster-version operator to delete the object from the cluster.
 
     The operator never sends such a manifest to the server, with or without a spec. Source: "Use Manifest Annotation For
     Object Removal" (openshift/enhancements, enhancements/cvo/object-removal-manifest-annotation.md).

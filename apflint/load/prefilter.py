@@ -1,4 +1,4 @@
-"""Cheap text search that tells whether a document may contain an APF object, and what it is otherwise, before parsing."""
+"""Cheap text search for whether a document may contain an APF object, and what it is otherwise, before parsing."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(folder: Path, text: str, name: str = "apflint.toml") -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text, encoding="utf-8")
+def write(directory: Path, text: str, name: str = "apflint.toml") -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text(text, encoding="utf-8")
 
 
 def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str]]:
@@ -297,9 +297,9 @@ def test_mistakes_name_file_and_key(
     write(project, text)
     for command in (["check"], ["config"]):
         assert run(command) == 2
-        said = capsys.readouterr().err
-        assert said.startswith("apflint: apflint.toml: ")
-        assert all(part in said for part in parts), said
+        error = capsys.readouterr().err
+        assert error.startswith("apflint: apflint.toml: ")
+        assert all(part in error for part in parts), error
     assert run(["check", "--isolated"]) == 1
 
 

@@ -1,4 +1,4 @@
-"""Suppressions: what each form sets aside, what is no suppression, and what is said about those that do nothing."""
+"""Suppressions: what each form suppresses, and what is reported about unused and invalid ones."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def put(line: str, comment: str, text: str = MANIFEST) -> str:
 
 
 def before(line: str, comment: str, text: str = MANIFEST) -> str:
-    """The manifest with a comment on a line of its own, indented like the next one."""
+    """The manifest with a comment on its own line, indented like the next one."""
     at = text.index(line)
     start = text.rfind("\n", 0, at) + 1
     indent = text[start:at] if not text[start:at].strip() else ""
@@ -190,9 +190,9 @@ def test_suppression_of_a_rule_that_did_not_run_is_not_unused() -> None:
 
 def test_missing_reason_is_reported_if_selected() -> None:
     bare = put("type: ByFoo", "# apflint: ignore[APF203] --")
-    said = put("type: ByFoo", "# apflint: ignore[APF203] -- our own")
+    explained = put("type: ByFoo", "# apflint: ignore[APF203] -- our own")
     assert "APF903" in found(bare, rules=tuple(CHECKS))
-    assert "APF903" not in found(said, rules=tuple(CHECKS))
+    assert "APF903" not in found(explained, rules=tuple(CHECKS))
     assert "APF903" not in found(bare)
     empty = put("name: nightly", '\n  annotations: {apflint/ignore.APF203: ""}')
     assert "APF903" in found(empty, rules=tuple(CHECKS))
@@ -255,9 +255,9 @@ def test_maximum_number_of_suppressions(monkeypatch: pytest.MonkeyPatch) -> None
     assert found(text) == ["APF203", "APF211"]
     monkeypatch.setattr(parser, "MAX_SUPPRESSIONS", 1)
     assert found(text) == ["APF203", "APF207", "APF211", "APF902"]
-    told = next(one for one in report(text).findings if one.rule == "APF902")
-    assert told.span.line == 14
-    assert told.message == "more than 1 suppressions in one file"
+    finding = next(finding for finding in report(text).findings if finding.rule == "APF902")
+    assert finding.span.line == 14
+    assert finding.message == "more than 1 suppressions in one file"
 
 
 def test_no_suppression_is_unused_if_findings_are_incomplete() -> None:
@@ -306,7 +306,7 @@ def test_unused_file_ignore_in_a_template() -> None:
 
 @pytest.mark.slow
 def test_unsuppressed_finding_beyond_the_maximum_is_reported() -> None:
-    """A thousand are told of a rule and file, the last of which stands for the others. To suppress that one is not to mean these."""
+    """The last reported finding stands for others; suppressing it does not suppress those."""
     wrong = "\n---\n".join(
         FLAWLESS.replace("871", f"20000{comment}")
         for comment in [" # apflint: ignore[APF201] x"] * MAX_FINDINGS_PER_RULE + [""]

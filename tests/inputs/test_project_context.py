@@ -11,7 +11,7 @@ import pytest
 from support.shell import LEVEL, ROOT, SCHEMA
 
 from apflint.cli.app import run
-from apflint.inputs import project as module
+from apflint.inputs import project_context as module
 
 TWIN = SCHEMA.replace("name: batch\nspec", "name: twin\nspec").replace("{name: batch}", "{name: workload-low}")
 """Of the same precedence, and with another level: which of the two takes a request depends on their names."""
@@ -28,8 +28,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(folder: Path, name: str, text: str) -> None:
-    file = folder / name
+def write(directory: Path, name: str, text: str) -> None:
+    file = directory / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
 
@@ -114,8 +114,9 @@ def test_in_a_project_with_too_many_files_such_findings_are_left_out(
 
 def test_outside_of_a_repository_findings_stay(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".git").rmdir()
-    if not any((folder / ".git").exists() for folder in project.parents):
-        assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == ["APF401"]
+    if any((directory / ".git").exists() for directory in project.parents):
+        pytest.skip("the temporary directory is in a repository")
+    assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == ["APF401"]
 
 
 def test_the_documented_settings_with_a_context_below_the_directory(
