@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.releases import API_VERSIONS
@@ -63,7 +62,6 @@ class Field(NamedTuple):
     """Type of the items of a list."""
 
 
-@lru_cache(maxsize=64)
 def effective_version(version: str, release: Release) -> str:
     """Return the version, or the newest one of the release if the version does not exist."""
     return version if any(version == life.name for life in API_VERSIONS) else release.newest_version

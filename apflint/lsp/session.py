@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from apflint.inputs.discovery import SUFFIXES
@@ -104,7 +105,7 @@ class Session:
         self._reread = False
         self._requested = self._finished = 0
         """Numbers of the last check that was requested, and of the last one that a finished check covers."""
-        self._waiting: list[asyncio.Future[None]] = []
+        self._progress = asyncio.Condition()
 
     def open_document(self, uri: str, language: str, version: int | None, text: str) -> None:
         """Add a document that the editor has opened. Documents that are neither YAML nor JSON are ignored."""
@@ -165,13 +166,9 @@ class Session:
         if self._timer is not None:
             self._timer.cancel()
             self._start_check()
-        while self._finished < target:
-            waiting = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
-            try:
-                await asyncio.wait_for(waiting, MAX_WAIT_SECONDS)
-            except TimeoutError:
-                return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_WAIT_SECONDS), self._progress:
+                await self._progress.wait_for(lambda: self._finished >= target)
 
     async def fix_document(self, current: CurrentResult) -> tuple[Edit, ...]:
         """Return the edits that apply all safe fixes of a document; none if it has none or has changed meanwhile."""
@@ -224,10 +221,8 @@ class Session:
         finally:
             self._task = None
             self._finished = number
-            for waiting in self._waiting:
-                if not waiting.done():
-                    waiting.set_result(None)
-            self._waiting.clear()
+            async with self._progress:
+                self._progress.notify_all()
             if self._finished != self._requested and self._timer is None:
                 self._start_check()
 

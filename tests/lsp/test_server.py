@@ -284,6 +284,7 @@ def test_hostile_texts_and_places(folder: Path, text: str) -> None:
         assert editor.leave() == 0
 
 
+@pytest.mark.slow
 def test_a_document_of_5_megabytes_does_not_block_requests(folder: Path) -> None:
     flow, big = address(str(folder / "flow.yaml")), address(str(folder / "big.yaml"))
     text = "".join(f"---\n{FLOW.replace('name: batch', f'name: b-{number}', 1)}" for number in range(13_000))
