@@ -1,8 +1,9 @@
-"""Patches that a kustomization lists: parts of objects, which are neither linted nor fixed on their own."""
+"""Finds the patches that a kustomization lists: parts of objects, which are neither checked nor edited on their own."""
 
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_KUSTOMIZATION_DEPTH
@@ -13,21 +14,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""The names that kustomize looks for (`RecognizedKustomizationFileNames` in api/konfig/general.go of kustomize)."""
+"""The names that kustomize recognizes (`RecognizedKustomizationFileNames` in api/konfig/general.go of kustomize)."""
 
 REASON = "patch listed in a kustomization"
+"""Why a file is skipped."""
 _FIELDS = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 class Patches:
-    """Answers whether a file is a patch, and reads each kustomization once."""
+    """Contains the paths of patches. Reads each kustomization once."""
 
     def __init__(self) -> None:
-        self._listed: dict[str, frozenset[str]] = {}
-        self._tops: dict[str, bool] = {}
+        self._patches_of = cache(_patches_of)
+        self._is_git_root = cache(_is_git_root)
 
     def __contains__(self, path: str) -> bool:
-        """Whether a kustomization in the directory of the file, or above it in its project, lists the file as a patch."""
+        """Whether a kustomization in the directory of the file, or above it in its repository, lists the file as a patch."""
         try:
             real = os.path.realpath(path)
         except ValueError:  # a NUL in the name
@@ -37,38 +39,13 @@ class Patches:
             if real in self._patches_of(directory):
                 return True
             parent = os.path.dirname(directory)
-            if parent == directory or self._is_top(directory):
+            if parent == directory or self._is_git_root(directory):
                 return False
             directory = parent
         return False
 
-    def _patches_of(self, directory: str) -> frozenset[str]:
-        """The real paths of the patches that the kustomization in this directory lists."""
-        known = self._listed.get(directory)
-        if known is None:
-            known = self._listed[directory] = frozenset(
-                os.path.realpath(os.path.join(directory, name)) for name in _listed_in(directory)
-            )
-        return known
 
-    def _is_top(self, directory: str) -> bool:
-        """Whether this is the root of a git repository."""
-        if directory not in self._tops:
-            self._tops[directory] = os.path.exists(os.path.join(directory, ".git"))
-        return self._tops[directory]
-
-
-def _listed_in(directory: str) -> Iterator[str]:
-    for name in KUSTOMIZATIONS:
-        path = os.path.join(directory, name)
-        if not os.path.isfile(path):
-            continue
-        data = read_file(FoundFile(path, path))
-        if not isinstance(data, Unreadable) and b"patches" in data:
-            yield from patch_files(data.decode("utf-8", "replace"))
-
-
-def patch_files(text: str) -> Iterator[str]:
+def list_patch_files(text: str) -> Iterator[str]:
     """Yield the relative paths of the patch files in the text of a kustomization; nothing if it is not valid YAML."""
     from apflint.load.decode import DecodeError, decode
     from apflint.load.yaml import parse_documents
@@ -80,13 +57,25 @@ def patch_files(text: str) -> Iterator[str]:
                 value = decode(document.root).value
             except DecodeError:
                 continue
-        if isinstance(value, dict):
-            for field in _FIELDS:
-                entries = value.get(field)
-                yield from map(_path, entries if isinstance(entries, list) else ())
+        for field in _FIELDS if isinstance(value, dict) else ():
+            for entry in value[field] if isinstance(value.get(field), list) else ():
+                path = entry.get("path") if isinstance(entry, dict) else entry
+                # A string of several lines is an inline patch.
+                if isinstance(path, str) and path and "\n" not in path and "\0" not in path:
+                    yield path
 
 
-def _path(entry: Any) -> str:
-    """The path of one entry; empty for an inline patch."""
-    path = entry.get("path") if isinstance(entry, dict) else entry
-    return path if isinstance(path, str) and "\n" not in path and "\0" not in path else ""
+def _patches_of(directory: str) -> frozenset[str]:
+    """Return the real paths of the patches that the kustomization in a directory lists."""
+    paths: set[str] = set()
+    for name in KUSTOMIZATIONS:
+        path = os.path.join(directory, name)
+        data = read_file(FoundFile(path, path)) if os.path.isfile(path) else b""
+        if not isinstance(data, Unreadable) and b"patches" in data:
+            listed = list_patch_files(data.decode("utf-8", "replace"))
+            paths.update(os.path.realpath(os.path.join(directory, patch)) for patch in listed)
+    return frozenset(paths)
+
+
+def _is_git_root(directory: str) -> bool:
+    return os.path.exists(os.path.join(directory, ".git"))

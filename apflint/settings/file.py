@@ -64,7 +64,7 @@ def _parse_selectors(value: Any, place: str, directory: str) -> tuple[RuleSelect
 def _parse_selector(word: str, place: str) -> RuleSelector:
     try:
         return parse_selector(word)
-    except ValueError as error:
+    except UserError as error:
         raise UserError(f"{place}: {error}") from None
 
 
@@ -154,7 +154,7 @@ def _parse_release(value: Any, place: str, _directory: str) -> Release:
         raise UserError(f'{place}: expected a string, such as "1.30": without quotes, 1.30 is the number 1.3.')
     try:
         return parse_release(value)
-    except ValueError as error:
+    except UserError as error:
         raise UserError(f"{place}: {error}") from None
 
 

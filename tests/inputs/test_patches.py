@@ -9,7 +9,7 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
-from apflint.inputs.patches import Patches, patch_files
+from apflint.inputs.patches import Patches, list_patch_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,5 +129,5 @@ def test_kustomization_above_the_repository_is_not_read(project: Path) -> None:
         ("resources: [a.yaml]", []),
     ],
 )
-def test_patch_files(text: str, found: list[str]) -> None:
-    assert [path for path in patch_files(text) if path] == found
+def test_list_patch_files(text: str, found: list[str]) -> None:
+    assert list(list_patch_files(text)) == found
