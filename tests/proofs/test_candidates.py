@@ -1,4 +1,4 @@
-"""Guessed requests: each is one that its FlowSchema takes, so that the solver has little left to look for."""
+"""Candidates match their FlowSchemas, so that little is left to the solver."""
 
 from __future__ import annotations
 
@@ -15,15 +15,21 @@ from apflint.evaluate.match import matches_flow_schema
 from apflint.proofs import candidates
 from apflint.proofs.candidates import Unmentioned, make_candidates, make_common_candidates
 from apflint.proofs.request_space import HTTP_VERBS, is_possible, make_digest
-from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, RESOURCES, SEGMENTS, USERS, first_unmentioned
+from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, RESOURCES, SEGMENTS, USERS
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema
     from apflint.proofs.request_space import Point, World
 
 WORLDS: tuple[World, ...] = ("authenticated", "any")
+
+
 FRESH = Unmentioned("someone", "robot", "example.com", "widgets", "team-a", "get", "/other")
+
+
 READ = {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods", "jobs"], "namespaces": ["a", "b"]}
+
+
 ANY = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 
 
@@ -46,10 +52,11 @@ def asked(point: Point) -> tuple[str, ...]:
     )
 
 
+GROUP = "system:serviceaccounts"
+
+
 @given(FLOW_SCHEMAS, st.sampled_from(WORLDS), st.integers(0, 3))
-def test_every_guess_is_a_request_that_its_flow_schema_takes(
-    values: list[dict[str, Any]], world: World, offset: int
-) -> None:
+def test_candidates_match_their_flow_schema(values: list[dict[str, Any]], world: World, offset: int) -> None:
     found = objects(values).flow_schemas
     unheard = Unmentioned.by([rule for each in found for rule in each.spec.rules])
     for each in found:
@@ -58,7 +65,7 @@ def test_every_guess_is_a_request_that_its_flow_schema_takes(
             assert is_possible(point, world)
 
 
-def test_what_is_fresh_is_an_ordinary_word_or_one_that_is_made() -> None:
+def test_unmentioned_values_are_ordinary_words_or_numbered_ones() -> None:
     def ordinary(*paths: str) -> Unmentioned:
         account = {"kind": "ServiceAccount", "serviceAccount": {"namespace": NAMESPACES[0], "name": ACCOUNTS[0]}}
         rule = {
@@ -93,12 +100,7 @@ def test_what_is_fresh_is_an_ordinary_word_or_one_that_is_made() -> None:
     )
 
 
-def test_a_fresh_name_is_made_where_the_ordinary_ones_are_taken() -> None:
-    assert first_unmentioned(("a", "b"), {"a"}, "x-{}") == "b"
-    assert first_unmentioned(("a", "b"), {"a", "b", "x-1", "x-2"}, "x-{}") == "x-3"
-
-
-def test_each_entry_of_each_list_has_a_guess() -> None:
+def test_each_subject_and_entry_has_a_candidate() -> None:
     paths = ({"verbs": ["put", "post"], "nonResourceURLs": ["/a/*", "/b"]},)
     made = schema(user("alice"), user("bob"), user("carol"), resources=(READ,), paths=paths)
     assert [(each.user, asked(each)) for each in guessed(made)] == [
@@ -120,7 +122,7 @@ def test_each_entry_of_each_list_has_a_guess() -> None:
     assert asked(guessed(one, -1)[1]) == ("list", "example.com", "widgets", "")  # of the whole cluster
 
 
-def test_with_each_turn_a_subject_asks_for_something_else() -> None:
+def test_offset_pairs_subjects_with_other_entries() -> None:
     paths = ({"verbs": ["put"], "nonResourceURLs": ["/b"]}, {"verbs": ["get"], "nonResourceURLs": ["/c"]})
     made = schema(user("alice"), user("bob"), resources=(READ,), paths=paths)
     pods, put, get = ("get", "", "pods", "a"), ("put", "/b"), ("get", "/c")
@@ -139,7 +141,7 @@ def test_with_each_turn_a_subject_asks_for_something_else() -> None:
     ]
 
 
-def test_rules_that_match_nothing_have_no_guess() -> None:
+def test_rules_that_match_nothing_have_no_candidates() -> None:
     for missing in READ:
         assert guessed(schema(user("alice"), resources=(READ | {missing: []},))) == []
     assert guessed(schema(user("alice"), resources=(READ | {"namespaces": [], "clusterScope": True},)))
@@ -147,9 +149,6 @@ def test_rules_that_match_nothing_have_no_guess() -> None:
     assert guessed(schema(user("alice"))) == []
     assert guessed(schema(user("alice"), paths=({"verbs": [], "nonResourceURLs": ["/"]},))) == []
     assert guessed(schema(user("alice"), paths=({"verbs": ["get"], "nonResourceURLs": []},))) == []
-
-
-GROUP = "system:serviceaccounts"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,7 @@ GROUP = "system:serviceaccounts"
         ),
     ],
 )
-def test_who_is_guessed(subject: dict[str, Any], name: str, groups: tuple[str, ...] | None) -> None:
+def test_candidate_user_of_each_subject(subject: dict[str, Any], name: str, groups: tuple[str, ...] | None) -> None:
     (point,) = guessed(schema(subject, resources=(READ,)))
     wanted = ("system:unauthenticated",) if groups is None else (*groups, "system:authenticated")
     assert (point.user, point.groups) == (name, wanted)
@@ -195,7 +194,7 @@ def test_who_is_guessed(subject: dict[str, Any], name: str, groups: tuple[str, .
         (requests(user("*"), resources=["pods", "jobs"]), requests(group("ops"), resources=["nodes", "jobs"])),
     ],
 )
-def test_who_is_both_is_guessed(one: Any, other: Any) -> None:
+def test_common_candidate_matches_both_flow_schemas(one: Any, other: Any) -> None:
     for both in ((one, other), (other, one)):
         point = next(
             each
@@ -205,7 +204,7 @@ def test_who_is_both_is_guessed(one: Any, other: Any) -> None:
         assert point
 
 
-def test_nobody_is_both() -> None:
+def test_disjoint_flow_schemas_have_no_common_candidates() -> None:
     assert not [
         *make_common_candidates(
             requests(group("a"), verbs=["get"]).spec.rules,
@@ -221,7 +220,7 @@ def test_nobody_is_both() -> None:
     ]
 
 
-def test_few_are_guessed_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_common_candidates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[object] = []
 
     def nothing(*rules: object) -> tuple[()]:

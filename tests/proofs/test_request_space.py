@@ -1,21 +1,23 @@
-"""Which requests there are, and which FlowSchemas can have one in common: the facts that the solver is given."""
+"""The requests that exist, and sets of users."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.builders import group, service_account, user
-from support.configurations import DIGESTS, FLOW_SCHEMAS, objects, schema
 
 from apflint.errors import UserError
-from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.evaluate.requestinfo import parse_request_info
-from apflint.proofs.overlap import may_overlap
+from apflint.evaluate.match import RequestDigest, UserInfo
+from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
 from apflint.proofs.request_space import (
+    ANYBODY,
+    ORDINARY,
+    PREFERRED,
+    SYSTEM,
     Point,
+    Requesters,
     Traits,
     forced_groups,
     has_authentic_groups,
@@ -29,21 +31,25 @@ from apflint.proofs.request_space import (
     is_valid_segment,
     is_valid_text,
     path_traits,
+    rank,
     resource_traits,
     usual_groups,
     verb_traits,
 )
+from apflint.proofs.request_space import make_digest as digest_of
 
-if TYPE_CHECKING:
-    from apflint.model import FlowSchema
-    from apflint.proofs.request_space import World
+from .enumeration import NODES
 
-ANYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
+
+
 RUNNER = "system:serviceaccount:ci:runner"
 
 
-# Who asks
+AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
+
+
+RUNNER = "system:serviceaccount:ci:runner"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,7 @@ RUNNER = "system:serviceaccount:ci:runner"
         ("", "ordinary", False, (AUTHENTICATED,)),
     ],
 )
-def test_users(user: str, kind: str, real: bool, forced: tuple[str, ...]) -> None:
+def test_kinds_of_users(user: str, kind: str, real: bool, forced: tuple[str, ...]) -> None:
     assert (is_ordinary_user(user), is_authentic_user(user), forced_groups(user)) == (kind == "ordinary", real, forced)
     assert has_authentic_groups(user, forced) is real
     assert usual_groups(user) == (("system:nodes", *forced) if user.startswith("system:node:") else forced)
@@ -86,17 +92,14 @@ def test_groups_that_authentication_gives(user: str, groups: tuple[str, ...], th
     assert has_authentic_groups(user, groups) is there_is
 
 
-def test_groups_that_ordinary_users_may_have() -> None:
+def test_free_groups() -> None:
     ruled = (AUTHENTICATED, "system:unauthenticated", ACCOUNTS, f"{ACCOUNTS}:ci")
     assert not any(map(is_free_group, ruled))
     assert all(map(is_free_group, ("dev", "system:masters", "system:nodes", f"{ACCOUNTS}x")))
 
 
-# What is asked for
-
-
 @given(st.lists(st.sampled_from(("api", "apis", "v1", "apps", "pods", "watch", "x", "X", "")), max_size=6))
-def test_paths_of_resources_are_those_that_the_server_takes_for_one(segments: list[str]) -> None:
+def test_resource_paths_are_those_of_the_server(segments: list[str]) -> None:
     path = "/" + "/".join(segments)
     try:
         info = parse_request_info("GET", path)
@@ -121,7 +124,7 @@ def test_paths_of_resources_are_those_that_the_server_takes_for_one(segments: li
         ("/healthz/a/b/c", False),
     ],
 )
-def test_which_paths_are_of_resources(path: str, resource: bool) -> None:
+def test_resource_paths(path: str, resource: bool) -> None:
     assert is_resource_path(path) is resource
 
 
@@ -139,7 +142,7 @@ def test_traits() -> None:
     assert path_traits("/healthz") == Traits(False, False, False)
 
 
-def test_what_a_url_can_carry() -> None:
+def test_values_that_a_url_can_contain() -> None:
     assert all(map(is_valid_text, ("", "a b", "é", "\ud7ff", "\ue000")))
     assert not any(map(is_valid_text, ("\ud800", "\udfff", "a\udc00b")))
     assert all(map(is_valid_segment, ("", "apps", "X", "a.b")))
@@ -174,111 +177,36 @@ def test_what_a_url_can_carry() -> None:
         (Point("alice", (AUTHENTICATED,), False, "watch", path="/debug/pprof/heap"), True),
     ],
 )
-def test_requests_that_there_are(point: Point, there_is: bool) -> None:
+def test_possible_requests(point: Point, there_is: bool) -> None:
     assert is_possible(point, "authenticated") is there_is
     assert is_possible(point._replace(groups=()), "any") is (there_is or not point.groups)
 
 
-# What two FlowSchemas can have in common
-
-
-@given(FLOW_SCHEMAS, FLOW_SCHEMAS, DIGESTS)
-def test_what_takes_one_request_may_overlap(
-    some: list[dict[str, Any]], others: list[dict[str, Any]], asked: RequestDigest
-) -> None:
-    user, real = asked.user, has_authentic_groups(asked.user.name, asked.user.groups)
-    everybody = schema(group("*"))
-    for a in (*objects(some).flow_schemas, everybody):
-        for b in objects(others).flow_schemas:
-            if matches_flow_schema(asked, a.spec) and matches_flow_schema(asked, b.spec):
-                assert may_overlap(a, b, "any")
-                assert may_overlap(a, b, "authenticated") or not real, user
-
-
-def test_large_rules_may_overlap_unless_their_users_are_known() -> None:
-    def large(*subjects: dict[str, Any]) -> FlowSchema:
-        rules = [{"subjects": subjects, "resourceRules": [ANYTHING]}]
-        spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": rules}
-        return objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas[0]
-
-    names = [f"user-{number}" for number in range(60)]
-    many = large(*map(user, names[:30]))
-    assert not may_overlap(many, large(*map(user, names[30:])), "any")
-    assert may_overlap(many, large(*map(user, names[29:])), "any")
-    assert may_overlap(many, large(*map(group, names[30:])), "any")
-
-
 @pytest.mark.parametrize(
-    ("one", "other", "meet"),
+    ("user", "groups", "requesters"),
     [
-        (user("alice"), user("alice"), True),
-        (user("alice"), user("bob"), False),
-        (user("alice"), user("ali"), False),
-        (user("ali"), user("alice"), False),
-        (service_account("ci", "a"), service_account("ci", "ab"), False),
-        (service_account("ci", "ab"), service_account("ci", "a"), False),
-        (user("alice"), user("*"), True),
-        (user("alice"), group("dev"), True),
-        (group("dev"), group("ops"), True),
-        (service_account("ci", "runner"), user(RUNNER), True),
-        (service_account("ci", "runner"), service_account("ci", "other"), False),
-        (service_account("ci", "*"), service_account("ci", "other"), True),
-        (service_account("ci", "*"), service_account("cia", "*"), False),
-        (service_account("ci", "*"), service_account("qa", "*"), False),
-        (service_account("ci", "*"), user(RUNNER), True),
-        (service_account("ci", "*"), user("system:serviceaccount:cia:runner"), False),
-        (service_account("ci", "*"), service_account("ci", "*"), True),
-        (user("alice"), service_account("alice", "*"), False),
+        ("alice", (AUTHENTICATED, "dev"), ORDINARY),
+        ("alice", (AUTHENTICATED, "system:masters"), ORDINARY),
+        ("alice", (AUTHENTICATED, NODES), ANYBODY),
+        ("system:node:x", (AUTHENTICATED, NODES), SYSTEM),
+        ("system:node:x", (AUTHENTICATED,), ANYBODY),
+        ("system:node:x", (AUTHENTICATED, NODES, "dev"), ANYBODY),
+        ("system:kube-scheduler", (AUTHENTICATED,), SYSTEM),
+        ("system:kube-scheduler", (AUTHENTICATED, "dev"), ANYBODY),
+        ("system:anonymous", ("system:unauthenticated",), SYSTEM),
+        ("system:serviceaccount:a:b", usual_groups("system:serviceaccount:a:b"), SYSTEM),
     ],
 )
-def test_subjects_that_can_be_one_user(one: dict[str, Any], other: dict[str, Any], meet: bool) -> None:
-    for world in ("any", "authenticated"):
-        assert may_overlap(schema(one), schema(other), world) is meet
-        assert may_overlap(schema(other), schema(one), world) is meet
+def test_rank_is_the_first_set_that_includes_a_user(user: str, groups: tuple[str, ...], requesters: Any) -> None:
+    assert PREFERRED[rank(PREFERRED, user, groups)] is requesters
+    assert Requesters("system", user).include(user, groups) == (requesters is SYSTEM)
+    assert not Requesters("system", "system:other").include(user, groups)
 
 
-@pytest.mark.parametrize("one", [service_account("ci", "*"), service_account("ci", "runner"), user(RUNNER)])
-@pytest.mark.parametrize(
-    ("name", "meet"),
-    [
-        (ACCOUNTS, True),
-        (f"{ACCOUNTS}:ci", True),
-        (f"{ACCOUNTS}:qa", False),
-        (AUTHENTICATED, True),
-        ("system:unauthenticated", False),
-        ("system:masters", False),  # whoever is put there, a service account is in its own three groups and no other
-        ("dev", False),
-        ("*", True),
-    ],
-)
-def test_service_accounts_are_in_their_own_groups_only(one: dict[str, Any], name: str, meet: bool) -> None:
-    for a, b in ((one, group(name)), (group(name), one)):
-        assert may_overlap(schema(a), schema(b), "authenticated") is meet
-        assert may_overlap(schema(a), schema(b), "any")
-
-
-WORLDS: tuple[World, ...] = ("any", "authenticated")
-
-
-@pytest.mark.parametrize("world", WORLDS)
-def test_requests_that_can_be_one(world: World) -> None:
-    def meet(one: dict[str, Any], other: dict[str, Any], *, path: bool = False) -> bool:
-        a, b = (schema(user("alice"), path=path, **each) for each in (one, other))
-        assert may_overlap(a, b, world) is may_overlap(b, a, world)
-        return may_overlap(a, b, world)
-
-    assert meet({}, {})
-    for field in ("verbs", "apiGroups", "resources"):
-        assert not meet({field: ["a"]}, {field: ["b"]})
-        assert not meet({field: []}, {})
-        assert meet({field: ["a", "b"]}, {field: ["b", "c"]})
-        assert meet({field: ["a"]}, {})
-        assert not meet({field: ["a"]}, {field: ["*", "b"]})  # a star counts only alone
-    assert not meet({"namespaces": ["a"], "clusterScope": False}, {"namespaces": ["b"]})
-    assert not meet({"namespaces": [], "clusterScope": True}, {"clusterScope": False})
-    assert meet({"namespaces": [], "clusterScope": True}, {"namespaces": ["b"]})
-    assert meet({"namespaces": ["b"], "clusterScope": False}, {"namespaces": ["b"], "clusterScope": False})
-    assert meet({}, {}, path=True)
-    assert meet({"nonResourceURLs": ["/a"]}, {"nonResourceURLs": ["/b"]}, path=True)  # left to the solver
-    assert not meet({"verbs": ["get"]}, {"verbs": ["put"]}, path=True)
-    assert not may_overlap(schema(user("alice")), schema(user("alice"), path=True), world)
+def test_digest_has_only_what_is_matched() -> None:
+    alice = UserInfo("alice", (AUTHENTICATED,))
+    path = Point(*alice, False, "get", path="/healthz")
+    assert digest_of(path) == RequestDigest(RequestInfo(False, "get", "", "", "", "", "", "", "", "/healthz"), alice)
+    scale = Point(*alice, True, "update", "apps", "deployments/scale", "dev")
+    info = RequestInfo(True, "update", "", "apps", "", "dev", "deployments", "scale", "", "")
+    assert digest_of(scale) == RequestDigest(info, alice)

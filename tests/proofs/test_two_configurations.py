@@ -1,27 +1,54 @@
-"""Proofs about two configurations: no pair of FlowSchemas is left out, and few need the solver."""
+"""Proofs about two configurations, compared with enumerations, and how few of them need the solver."""
 
 from __future__ import annotations
 
+import itertools
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.builders import group
-from support.configurations import BUILT_IN, Objects, objects, schema
+from support.configurations import BUILT_IN, Objects, objects
+from support.configurations import schema as schema_for
 
-from apflint.evaluate.configuration import build_configuration
+from apflint.evaluate.classify import classify
+from apflint.evaluate.configuration import Configuration, build_configuration
+from apflint.evaluate.match import (
+    UserInfo,
+)
 from apflint.proofs import two_configurations
 from apflint.proofs.candidates import make_common_candidates
 from apflint.proofs.encoding import Encoding, Formula
-from apflint.proofs.request_space import PREFERRED
+from apflint.proofs.request_space import (
+    PREFERRED,
+    REALISTIC,
+    Point,
+    Requesters,
+    World,
+    usual_groups,
+)
 from apflint.proofs.two_configurations import Comparison
+
+from .enumeration import SOME_SYSTEM_USERS, SWAPPED, WORLDS, by_rank, place, rank_of, replays, requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from apflint.evaluate.configuration import Configuration
+    from apflint.model import FlowSchema
     from apflint.proofs.request_space import Point
     from apflint.proofs.two_configurations import Move
+
+
+def place_of(schema: FlowSchema) -> tuple[str, str]:
+    return schema.name, schema.spec.priority_level_configuration
+
+
+def ranks(moves: Iterator[Move]) -> dict[tuple[Any, Any], int | None]:
+    return {(place_of(move.from_schema), place_of(move.to_schema)): rank_of(move.witness) for move in moves}
+
 
 MANY = 40
 
@@ -66,6 +93,78 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return asked
 
 
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(SWAPPED, SWAPPED, st.sampled_from(WORLDS))
+def test_moves_are_those_of_an_enumeration(
+    old_values: list[dict[str, Any]], new_values: list[dict[str, Any]], world: World
+) -> None:
+    old = build_configuration(objects(old_values), BUILT_IN)
+    new = build_configuration(objects(old_values[:1] + new_values), BUILT_IN)
+    both = [rule for schema in new.order for rule in schema.spec.rules]
+    expected = set()
+    for each in requests(old, world, *both):
+        before, after = classify(old, each), classify(new, each)
+        if place(before) != place(after):
+            expected.add((place(before), place(after)))
+    moves = list(Comparison(old, new, world).find_moves())
+    found = [((move.from_schema.name, move.from_level), (move.to_schema.name, move.to_level)) for move in moves]
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+    some = old.order[::2]
+    fewer = [
+        (move.from_schema.name, move.to_schema.name) for move in Comparison(old, new, world).find_moves(leaving=some)
+    ]
+    kept = [(move.from_schema.name, move.to_schema.name) for move in moves if move.from_schema in some]
+    assert sorted(fewer) == sorted(kept)
+    for move in moves:
+        assert replays(old, move.witness, world).flow_schema is move.from_schema
+        assert replays(new, move.witness, world).flow_schema is move.to_schema
+        assert Comparison(new, old, world).find_passage(move.to_schema, move.from_schema) is not None
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(SWAPPED, SWAPPED)
+def test_moves_prefer_ordinary_users(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> None:
+    before = build_configuration(objects(old), BUILT_IN)
+    after = build_configuration(objects(old[:1] + new), BUILT_IN)
+    rules = [rule for schema in after.order for rule in schema.spec.rules]
+    best: dict[tuple[Any, Any], int] = {}
+    for at, asked in by_rank(before, *rules):
+        there = place(classify(before, asked)), place(classify(after, asked))
+        if there[0] != there[1]:
+            best.setdefault(there, at)
+    assert ranks(Comparison(before, after).find_moves()) == best
+    realistic = {pair: at for pair, at in best.items() if at < len(REALISTIC)}
+    assert ranks(Comparison(before, after, among=REALISTIC).find_moves()) == realistic
+    for schema, other in itertools.product(before.order[:4], after.order[:4]):
+        if place_of(schema) != place_of(other):
+            found = Comparison(after, before).find_passage(other, schema)
+            assert rank_of(found) == best.get((place_of(schema), place_of(other)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SWAPPED, st.lists(st.sampled_from(SOME_SYSTEM_USERS), min_size=1, max_size=2, unique=True))
+def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[str]) -> None:
+    before, after = build_configuration(Objects(), BUILT_IN), build_configuration(objects(values), BUILT_IN)
+    rules = [rule for schema in after.order for rule in schema.spec.rules]
+    expected = set()
+    for asked in requests(
+        before, "authenticated", *rules, users=[UserInfo(name, usual_groups(name)) for name in names]
+    ):
+        there = place(classify(before, asked)), place(classify(after, asked))
+        expected |= {there} if there[0] != there[1] else set()
+    among = tuple(Requesters("system", name) for name in names)
+    moves = list(Comparison(before, after, among=among).find_moves())
+    assert {(place_of(move.from_schema), place_of(move.to_schema)) for move in moves} == expected
+    for move in moves:
+        user = move.witness.digest.user
+        assert user.name in names
+        assert {*user.groups} == {*usual_groups(user.name)}
+        assert Comparison(after, before, among=among).find_passage(move.to_schema, move.from_schema) is not None
+
+
 def test_candidates_find_all_moves_of_a_reversed_order(questions: list[object]) -> None:
     forth, back = [*range(MANY)], [*reversed(range(MANY))]
     assert names([*Comparison(teams(forth), teams(back)).find_moves()]) == {
@@ -82,14 +181,14 @@ def test_candidates_find_all_moves_if_only_the_order_of_verbs_differs(level: str
     assert len(questions) == len(PREFERRED)
 
 
-def test_a_search_that_ends_early_has_seen_every_flow_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_that_ends_early_has_seen_every_flow_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(two_configurations, "_MAX_HITS", 2)
     forth, back = [*range(MANY)], [*reversed(range(MANY))]
     first = islice(Comparison(teams(forth), teams(back)).find_moves(), 3 * MANY)
     assert len({move.from_schema.name for move in first}) == MANY - 1  # the last one loses nothing
 
 
-def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_failed_candidates_does_not_grow_with_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[object] = []
 
     def counted(*arguments: Any) -> Iterator[Point]:
@@ -99,7 +198,7 @@ def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytes
     monkeypatch.setattr(two_configurations, "make_common_candidates", counted)
     # What they take now besides has all gone to the first one before, and still does.
     before, after = (teams([*range(MANY)], verbs=verbs).order for verbs in (("get",), ("get", "create")))
-    first = schema(group("*"), verbs=["create"])
+    first = schema_for(group("*"), verbs=["create"])
     first = first._replace(spec=first.spec._replace(matching_precedence=2))
     old, new = (
         build_configuration(Objects((first, *(each for each in order if each.name.startswith("team-")))), BUILT_IN)
@@ -109,7 +208,7 @@ def test_what_is_guessed_in_vain_does_not_grow_with_the_pairs(monkeypatch: pytes
     assert len(old.order) < len(tried) < 10 * len(old.order)
 
 
-def test_many_questions_about_two_configurations_make_one_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Encoding] = []
 
     def counted(*arguments: Any) -> Encoding:
