@@ -1,4 +1,4 @@
-"""`apflint check` as a user or a script meets it: exit statuses, streams, formats, options."""
+"""`apflint check`: exit codes, streams, formats, options."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {about: Flo
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def write(folder: Path, **files: str) -> None:
+def write(directory: Path, **files: str) -> None:
     for name, text in files.items():
-        folder.joinpath(f"{name}.yaml").write_text(text, encoding="utf-8")
+        directory.joinpath(f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
 def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -78,17 +78,17 @@ def pipe(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     ],
 )
 @pytest.mark.parametrize("output", ["text", "concise", "json"])
-def test_exit_status_is_the_same_in_every_format(
-    folder: Path, text: str, fail_on: str, status: int, output: str
+def test_exit_code_is_the_same_in_every_format(
+    directory: Path, text: str, fail_on: str, status: int, output: str
 ) -> None:
-    write(folder, a=text)
+    write(directory, a=text)
     assert run(["check", "--fail-on", fail_on, "--format", output]) == status
 
 
-def test_an_unreadable_path_is_named_and_the_others_are_checked(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_unreadable_path_is_reported_and_other_files_are_checked(
+    directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(folder, bad=BAD)
+    write(directory, bad=BAD)
     assert run(["check", "--format", "concise", "missing.yaml", "bad.yaml"]) == 2
     printed = capsys.readouterr()
     assert printed.err.startswith("apflint: missing.yaml: No such file or directory.\n")
@@ -114,10 +114,10 @@ def test_an_unreadable_path_is_named_and_the_others_are_checked(
         (["defaults", "--kubernetes", "1.17"], '"1.17" is too old'),
     ],
 )
-def test_wrong_usage_is_one_sentence_and_status_2(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+def test_wrong_usage_is_reported_on_one_line(
+    directory: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    write(folder, a=GOOD)
+    write(directory, a=GOOD)
     assert run(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -126,24 +126,24 @@ def test_wrong_usage_is_one_sentence_and_status_2(
     assert sentence in printed.err
 
 
-def test_nothing_of_ours_is_said_on_standard_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=OTHER)
+def test_files_without_objects_are_noted(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(directory, a=OTHER)
     assert run(["check", "--format", "json"]) == 0
     assert "no FlowSchema and no PriorityLevelConfiguration in 1 file\n" in capsys.readouterr().err
     assert run(["check", "--require-objects"]) == 2
 
 
-def test_standard_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001  # the current directory
+def test_standard_input(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001  # the current directory
     pipe(monkeypatch, BAD)
     assert report(capsys, "-")["findings"][0]["file"] == "<stdin>"
     pipe(monkeypatch, BAD)
     assert report(capsys, "--stdin-filename", "apf/a.yaml", "-")["findings"][0]["file"] == "apf/a.yaml"
 
 
-def test_the_summary_names_the_command_that_fixes(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_summary_names_the_command_that_fixes(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(folder, a=QUOTED)
+    write(directory, a=QUOTED)
     run(["check", "a.yaml"])
     assert capsys.readouterr().err.endswith("It can be fixed: apflint fix\n")
     pipe(monkeypatch, QUOTED)
@@ -154,8 +154,8 @@ def test_the_summary_names_the_command_that_fixes(
     assert capsys.readouterr().out == GOOD
 
 
-def test_output_of_helm_template_is_reported_by_template(
-    folder: Path,  # noqa: ARG001  # the current directory
+def test_findings_in_helm_output_name_the_templates(
+    directory: Path,  # noqa: ARG001  # the current directory
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -172,8 +172,8 @@ def test_output_of_helm_template_is_reported_by_template(
     ]
 
 
-def test_json_has_what_tools_rely_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=BAD, b=OTHER)
+def test_json_fields(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(directory, a=BAD, b=OTHER)
     answer = report(capsys, "--kubernetes", "1.36")
     assert answer["schema"] == 2
     assert answer["kubernetes"] == "1.36"
@@ -225,21 +225,21 @@ def test_json_has_what_tools_rely_on(folder: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_select_and_ignore(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
+    directory: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
 ) -> None:
-    write(folder, a=WARNED.replace("870", "20000"))
+    write(directory, a=WARNED.replace("870", "20000"))
     assert sorted(f["rule"] for f in report(capsys, *arguments)["findings"]) == rules
 
 
-def test_exclude(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=BAD, b=BAD)
+def test_exclude(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(directory, a=BAD, b=BAD)
     assert {f["file"] for f in report(capsys, "--exclude", "a.*")["findings"]} == {"b.yaml"}
     assert {f["file"] for f in report(capsys, "--exclude", "a.*", "a.yaml")["findings"]} == {"a.yaml"}
     assert report(capsys, "--exclude", "a.*", "--force-exclude", "a.yaml")["findings"] == []
 
 
-def test_the_target_release_decides(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=GOOD.replace("/v1\n", "/v1beta2\n").replace("matchingPrecedence", "matchingPrecedance"))
+def test_findings_depend_on_the_release(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(directory, a=GOOD.replace("/v1\n", "/v1beta2\n").replace("matchingPrecedence", "matchingPrecedance"))
     old = report(capsys, "--kubernetes", "1.24")["findings"]
     assert [(f["rule"], f["severity"], f["apiserver"]) for f in old] == [("APF101", "warning", None)]
     new = report(capsys, "--kubernetes", "1.28")["findings"]
@@ -249,10 +249,10 @@ def test_the_target_release_decides(folder: Path, capsys: pytest.CaptureFixture[
     ]
 
 
-def test_colours_are_asked_for_or_not_there(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_color_option_and_variables(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(folder, a=BAD)
+    write(directory, a=BAD)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     for color, environment, coloured in [
@@ -269,34 +269,36 @@ def test_colours_are_asked_for_or_not_there(
             assert ("\x1b[" in capsys.readouterr().out) == coloured, (color, environment)
 
 
-def test_context_is_known_and_never_reported_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=GOOD.replace("workload-low", "nights"))
-    folder.joinpath("rest").mkdir()
+def test_context_files_have_no_findings(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(directory, a=GOOD.replace("workload-low", "nights"))
+    directory.joinpath("rest").mkdir()
     level = BAD + "---\n" + LEVEL
-    folder.joinpath("rest", "level.yaml").write_text(level, encoding="utf-8")
+    directory.joinpath("rest", "level.yaml").write_text(level, encoding="utf-8")
     assert [f["rule"] for f in report(capsys, "a.yaml")["findings"]] == ["APF401"]
     assert report(capsys, "--context", "rest", "a.yaml")["findings"] == []
 
 
-def test_a_closed_world_is_more_severe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=GOOD.replace("workload-low", "nights"))
+def test_complete_raises_the_severity_of_missing_priority_levels(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(directory, a=GOOD.replace("workload-low", "nights"))
     assert run(["check", "a.yaml"]) == 0
     assert run(["check", "--complete", "a.yaml"]) == 1
     capsys.readouterr()
     assert [f["severity"] for f in report(capsys, "--complete", "a.yaml")["findings"]] == ["error"]
 
 
-def test_seats_are_those_of_the_servers_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(folder, a=LEVEL + "---\n" + GOOD.replace("workload-low", "nights"))
+def test_findings_depend_on_the_server_concurrency(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(directory, a=LEVEL + "---\n" + GOOD.replace("workload-low", "nights"))
     assert "takes 74 of 600 seats" in report(capsys, "--select", "APF603")["findings"][0]["message"]
     few = report(capsys, "--select", "APF603", "--server-concurrency", "60")["findings"][0]["message"]
     assert "takes 8 of 60 seats" in few
 
 
 @pytest.mark.parametrize(("kubernetes", "severities"), [("1.18", {"info"}), ("1.20", {"error"})])
-def test_an_alpha_version_is_no_mistake_where_there_is_no_other(
-    folder: Path, capsys: pytest.CaptureFixture[str], kubernetes: str, severities: set[str]
+def test_alpha_version_is_an_info_if_the_release_serves_no_other(
+    directory: Path, capsys: pytest.CaptureFixture[str], kubernetes: str, severities: set[str]
 ) -> None:
-    write(folder, a=GOOD.replace("/v1\n", "/v1alpha1\n"))
+    write(directory, a=GOOD.replace("/v1\n", "/v1alpha1\n"))
     found = report(capsys, "--select", "APF701", "--kubernetes", kubernetes)["findings"]
     assert {f["severity"] for f in found} == severities

@@ -1,4 +1,4 @@
-"""The conversation of `apflint explain`: what it asks and offers, and the whole of it on a pseudo-terminal."""
+"""Prompts of `apflint explain`: values, suggestions, and a conversation on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ spec:
 NOTHING = Vocabulary((), (), (), ())
 
 
-def explainer(folder: Path) -> Explainer:
-    (folder / "apf.yaml").write_text(CLUSTER)
-    return Explainer(read_cluster([str(folder)], ClusterOptions(parse_release("1.36")), print))
+def explainer(directory: Path) -> Explainer:
+    (directory / "apf.yaml").write_text(CLUSTER)
+    return Explainer(read_cluster([str(directory)], ClusterOptions(parse_release("1.36")), print))
 
 
-def test_what_is_offered_is_in_the_manifests_or_in_every_cluster(tmp_path: Path) -> None:
+def test_suggestions_are_names_of_the_manifests_and_of_every_cluster(tmp_path: Path) -> None:
     found = explain_prompt.collect_vocabulary(explainer(tmp_path).configuration)
     assert {"zoe", "system:serviceaccount:plant:", "system:serviceaccount:plant:robot", "system:anonymous"} <= set(
         found.users
@@ -67,7 +67,7 @@ def test_what_is_offered_is_in_the_manifests_or_in_every_cluster(tmp_path: Path)
         assert list(offers) == sorted(set(offers))
 
 
-def test_beginnings_are_offered_before_the_rest() -> None:
+def test_suggestions_with_the_same_start_come_first() -> None:
     prompt = Prompt("Groups", "", ("dev", "ops-dev", "other"), is_list=True)
     assert explain_prompt.find_suggestions("", prompt) == (0, ["dev", "ops-dev", "other"])
     assert explain_prompt.find_suggestions("DE", prompt) == (2, ["dev", "ops-dev"])
@@ -92,7 +92,7 @@ class Script:
         return "" if answer == explain_prompt.CLEAR else answer or default
 
 
-def test_the_last_request_is_what_the_next_one_starts_from() -> None:
+def test_values_of_the_last_request_are_defaults() -> None:
     last = Draft("alice", "dev", "get", "pods", "team-a", "web-0")
     script = Script("", "", "list", "", "")
     assert explain_prompt.ask_for_request(script, last, NOTHING) == Draft("alice", "dev", "list", "pods", "team-a", "")
@@ -105,7 +105,7 @@ def test_the_last_request_is_what_the_next_one_starts_from() -> None:
     ]
 
 
-def test_what_does_not_fit_another_request_is_forgotten() -> None:
+def test_values_that_no_longer_fit_are_not_defaults() -> None:
     last = Draft("alice", "dev", "get", "pods", "team-a", "web-0")
     script = Script("bob", "", "", "services", "", "")
     assert explain_prompt.ask_for_request(script, last, NOTHING) == Draft("bob", "", "get", "services", "team-a", "")
@@ -114,7 +114,7 @@ def test_what_does_not_fit_another_request_is_forgotten() -> None:
     assert explain_prompt.parse_draft(path).info.path == "/healthz"
 
 
-def test_only_what_the_request_has_is_asked_for() -> None:
+def test_prompts_depend_on_verb_and_resource() -> None:
     def labels(*typed: str) -> list[str]:
         script = Script("a", "", *typed, "", "")
         explain_prompt.ask_for_request(script, Draft(), NOTHING)
@@ -129,7 +129,7 @@ def test_only_what_the_request_has_is_asked_for() -> None:
     assert labels("get", "/healthz") == []
 
 
-def test_user_verb_and_resource_are_needed() -> None:
+def test_user_verb_and_resource_are_required() -> None:
     script = Script("", "  ".strip(), "alice", "", "", "list", "", "nodes")
     assert explain_prompt.ask_for_request(script, Draft(), NOTHING) == Draft("alice", "", "list", "nodes", "", "")
 
@@ -150,7 +150,7 @@ def test_user_verb_and_resource_are_needed() -> None:
         (("alice", "", "get", "nodes"), "..", '".." is not a valid name of an object', ("a",)),
     ],
 )
-def test_a_wrong_answer_is_told_and_asked_again_at_once(
+def test_invalid_value_is_explained_and_prompted_again(
     before: tuple[str, ...], wrong: str, message: str, right: tuple[str, ...], tmp_path: Path
 ) -> None:
     said: list[str] = []
@@ -167,7 +167,7 @@ def test_a_wrong_answer_is_told_and_asked_again_at_once(
 
 
 @pytest.mark.parametrize("verb", ["post", "GET", "Watch", "proxy", "head"])
-def test_a_path_takes_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
+def test_path_accepts_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(EOFError):
         explain_prompt.answer_requests(
@@ -176,7 +176,7 @@ def test_a_path_takes_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
     assert "Asked  " in said[1]
 
 
-def test_what_is_told_is_wrapped_between_words(tmp_path: Path) -> None:
+def test_messages_are_wrapped_between_words(tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(EOFError):
         explain_prompt.answer_requests(
@@ -190,12 +190,12 @@ def test_what_is_told_is_wrapped_between_words(tmp_path: Path) -> None:
 class Terminal:
     """`apflint explain` on a pseudo-terminal: waits for what is on the screen, then types."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, directory: Path, *options: str) -> None:
         self.seen = ""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:  # pragma: no cover  # the child
             try:
-                os.chdir(folder)
+                os.chdir(directory)
                 environment = os.environ | {
                     "PROMPT_TOOLKIT_NO_CPR": "1",  # nobody here answers where the cursor is
                     "TERM": "xterm",
@@ -264,12 +264,12 @@ def terminals(tmp_path: Path) -> Iterator[list[Terminal]]:
         terminal.close()
 
 
-def opened(terminals: list[Terminal], folder: Path, *options: str) -> Terminal:
-    terminals.append(Terminal(folder, *options))
+def opened(terminals: list[Terminal], directory: Path, *options: str) -> Terminal:
+    terminals.append(Terminal(directory, *options))
     return terminals[-1]
 
 
-def test_a_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -> None:
+def test_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -> None:
     terminal = opened(terminals, tmp_path)
     terminal.type("User (such as alice): ", "bobb\x1b[D\x1b[3~\r")  # left and delete: bob
     terminal.type("Groups (with commas, or none): ", "fact")
@@ -302,7 +302,7 @@ def test_a_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal])
 
 
 @pytest.mark.parametrize(("key", "status"), [("\x03", 130), ("\x04", 0)])
-def test_it_is_left_quietly(key: str, status: int, tmp_path: Path, terminals: list[Terminal]) -> None:
+def test_conversation_ends_silently(key: str, status: int, tmp_path: Path, terminals: list[Terminal]) -> None:
     terminal = opened(terminals, tmp_path, "--as", "zoe", "--as-group", "factory", "-n", "yard")
     terminal.type("User [zoe]: ", "\r")
     terminal.type("Groups [factory]: ", key)

@@ -23,7 +23,7 @@ def test_command(form: str, root: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "observability" in text
 
 
-def test_command_takes_built_in_objects_and_refuses_nonsense(capsys: pytest.CaptureFixture[str]) -> None:
+def test_built_in_objects_and_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graph", "defaults:1.20"]) == 0
     assert "global-default" in capsys.readouterr().out
     assert run(["graph", "defaults:1.20", "--server-concurrency", "0"]) == 2
@@ -31,9 +31,7 @@ def test_command_takes_built_in_objects_and_refuses_nonsense(capsys: pytest.Capt
     assert run(["graph", "--format", "png"]) == 2
 
 
-def test_command_takes_several_paths_and_says_what_mermaid_cannot_draw(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_paths_and_note_on_large_mermaid_diagrams(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(2):
         (tmp_path / f"{number}.json").write_text(json.dumps(flow_schema(f"s{number}", "exempt")))
     assert run(["graph", str(tmp_path / "0.json"), str(tmp_path / "1.json")]) == 0

@@ -1,4 +1,4 @@
-"""`apflint limits` and `apflint shards` as whole commands: shapes, laws, and what cannot be answered."""
+"""`apflint limits` and `apflint shards`: JSON, laws, and wrong usage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def answer(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
     return json.loads(printed.out)
 
 
-def test_limits_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_limits(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "limits", "--kubernetes", "1.36")
     assert set(found) == {"serverConcurrency", "kubernetes", "levels"}
     assert (found["serverConcurrency"], found["kubernetes"]) == (600, "1.36")
@@ -76,7 +76,7 @@ def test_laws_of_limits(release: Release, total: int, capsys: pytest.CaptureFixt
             assert level["acv"] == level["nominal"] == level["min"] == level["max"]
 
 
-def test_the_flags_of_the_server_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_concurrency_is_a_number_or_a_sum(capsys: pytest.CaptureFixture[str]) -> None:
     for flags, total in (
         ([], 600),
         (["--server-concurrency", "1600+400"], 2000),
@@ -86,7 +86,7 @@ def test_the_flags_of_the_server_add_up(capsys: pytest.CaptureFixture[str]) -> N
         assert answer(capsys, "limits", *flags)["serverConcurrency"] == total
 
 
-def test_diff_shows_what_an_upgrade_gives_and_takes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_shows_the_seats_that_an_upgrade_changes(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "diff", "defaults:1.20", "defaults:1.36", "--exit-zero")
     assert (found["old"]["kubernetes"], found["new"]["kubernetes"]) == ("1.20", "1.36")
     gains = {level["name"]: (level["change"], level["gain"]) for level in found["levels"]}
@@ -95,14 +95,14 @@ def test_diff_shows_what_an_upgrade_gives_and_takes(capsys: pytest.CaptureFixtur
     assert gains["exempt"][1] == 0
 
 
-def test_a_dump_on_standard_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_dump_of_built_in_objects_has_the_same_limits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["defaults", "--kubernetes", "1.36", "--format", "json"]) == 0
     (tmp_path / "dump.json").write_text(capsys.readouterr().out)
     from_file = answer(capsys, "limits", "dump.json", "--no-defaults", "--kubernetes", "1.36")
     assert from_file == answer(capsys, "limits", "--kubernetes", "1.36")
 
 
-def test_shards_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_shards(capsys: pytest.CaptureFixture[str]) -> None:
     flow = ["--flow-schema", "global-default", "--distinguisher", "alice", "--queues", "128", "--hand-size", "6"]
     found = answer(capsys, "shards", *flow)
     assert (found["hash"], found["hand"]) == ("17644606172554983095", [55, 62, 126, 125, 105, 1])
@@ -136,9 +136,7 @@ def test_shards_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
         ("shards --flow-schema a --queues 128 --hand-size 12", "needs 84 bits"),
     ],
 )
-def test_what_cannot_be_answered_is_one_sentence(
-    command: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_is_reported_on_one_line(command: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command.split()) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -1,4 +1,4 @@
-"""`apflint shards --flow-schema` takes queues and hand size from the priority level of the FlowSchema."""
+"""`apflint shards --flow-schema`: queues and hand size of the priority level."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize(("name", "pair"), [("global-default", (6, 128)), ("system-nodes", (6, 64))])
-def test_a_built_in_flow_schema(name: str, pair: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_hand_of_a_built_in_flow_schema(name: str, pair: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
     command = ["shards", "--flow-schema", name, "--distinguisher", "alice"]
     assert run(command) == 0
     short = capsys.readouterr()
@@ -31,9 +31,11 @@ def test_a_built_in_flow_schema(name: str, pair: tuple[int, int], capsys: pytest
     assert short.err == ""
 
 
-def test_a_flow_schema_of_the_manifests(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "m").mkdir()
-    (folder / "m" / "a.yaml").write_text(f"{LEVEL.replace('queues: 64', 'queues: 32')}---\n{SCHEMA}", encoding="utf-8")
+def test_hand_of_a_flow_schema_in_the_manifests(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "m").mkdir()
+    (directory / "m" / "a.yaml").write_text(
+        f"{LEVEL.replace('queues: 64', 'queues: 32')}---\n{SCHEMA}", encoding="utf-8"
+    )
     for more in ((), ("-f", "m"), ("-f", "m/a.yaml")):
         assert run(["shards", "--flow-schema", "batch", "--format", "json", *more]) == 0
         found = json.loads(capsys.readouterr().out)
@@ -50,13 +52,13 @@ def test_a_flow_schema_of_the_manifests(folder: Path, capsys: pytest.CaptureFixt
         ("ByNamespace", "", ""),  # the flow of requests without a namespace
     ],
 )
-def test_a_distinguisher_that_the_flow_schema_does_not_use(
-    method: str | None, distinguisher: str, note: str, folder: Path, capsys: pytest.CaptureFixture[str]
+def test_note_on_a_missing_or_unused_distinguisher(
+    method: str | None, distinguisher: str, note: str, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = "  distinguisherMethod: {type: ByUser}\n"
     assert line in SCHEMA
     changed = SCHEMA.replace(line, line.replace("ByUser", method) if method else "")
-    (folder / "a.yaml").write_text(f"{LEVEL}---\n{changed}", encoding="utf-8")
+    (directory / "a.yaml").write_text(f"{LEVEL}---\n{changed}", encoding="utf-8")
     assert run(["shards", "--flow-schema", "batch", "--distinguisher", distinguisher]) == 0
     printed = capsys.readouterr()
     assert note in printed.err
@@ -75,8 +77,8 @@ def test_a_distinguisher_that_the_flow_schema_does_not_use(
         ("-f .", "-f, --kubernetes and --config require --flow-schema"),
     ],
 )
-def test_what_has_no_hand(arguments: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "a.yaml").write_text(SCHEMA, encoding="utf-8")
+def test_wrong_usage(arguments: str, message: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "a.yaml").write_text(SCHEMA, encoding="utf-8")
     assert run(["shards", *arguments.split()]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -1,4 +1,4 @@
-"""`apflint test` as a user or a script meets it: exit statuses, streams, formats, and the suite of fixtures/policy."""
+"""`apflint test`: exit codes, streams, formats, and the suite of fixtures/policy."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ FAILS = "- name: <free> & \"easy\"\n  request: list pods --as 'al]]>ice'\n  reac
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def suite(folder: Path, tests: str, name: str = "suite.yaml", head: str = "manifests: []\n") -> str:
-    (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).write_text(f"{head}tests:\n{tests}", "utf-8")
+def suite(directory: Path, tests: str, name: str = "suite.yaml", head: str = "manifests: []\n") -> str:
+    (directory / name).parent.mkdir(exist_ok=True)
+    (directory / name).write_text(f"{head}tests:\n{tests}", "utf-8")
     return name
 
 
@@ -68,7 +68,7 @@ spec:
 """
 
 
-def test_the_page_shows_what_is_printed(
+def test_documentation_shows_the_printed_text(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any
 ) -> None:
     page = (root / "docs" / "policy-tests.md").read_text("utf-8")
@@ -86,7 +86,7 @@ def test_the_page_shows_what_is_printed(
 
 
 @pytest.mark.parametrize("kind", ["reachable", "unreachable"])
-def test_a_level_is_named_as_briefly_as_in_reaches(kind: str, tmp_path: Path, apflint: Any) -> None:
+def test_priority_level_is_named_as_in_reaches(kind: str, tmp_path: Path, apflint: Any) -> None:
     (tmp_path / "suite.yaml").write_text(
         f"manifests: []\ntests: [{{{kind}: catch-all}}, {{{kind}: [exempt, system]}}]\n", encoding="utf-8"
     )
@@ -95,7 +95,7 @@ def test_a_level_is_named_as_briefly_as_in_reaches(kind: str, tmp_path: Path, ap
     assert passed == ([False, True] if kind == "reachable" else [True, False])
 
 
-def test_the_example_suite_holds(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
+def test_example_suite_passes(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
     monkeypatch.chdir(root / "fixtures/policy")
     ran = apflint("test", "apf-test.yaml", "--color", "never")
     assert (ran.status, ran.err) == (0, "12 expectations in 1 file: 12 passed, 0 failed.\n")
@@ -105,7 +105,7 @@ def test_the_example_suite_holds(root: Path, monkeypatch: pytest.MonkeyPatch, ap
     assert apflint("test", "apf-test.yaml", "-q").out == ""
 
 
-def test_what_a_careless_change_breaks_is_told(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
+def test_example_suite_fails_for_other_manifests(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
     """`python -m pytest` compares; to renew it, write the output of this command there and read it."""
     monkeypatch.chdir(root / "fixtures/policy")
     ran = apflint("test", "apf-test.yaml", "-f", "careless", "--color", "never")
@@ -113,7 +113,7 @@ def test_what_a_careless_change_breaks_is_told(root: Path, monkeypatch: pytest.M
     assert ran.out == (root / "fixtures/policy/careless/expected.txt").read_text("utf-8")
 
 
-def test_what_is_shown_can_be_asked_again(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
+def test_shown_request_is_an_argument_of_explain(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
     monkeypatch.chdir(root / "fixtures/policy")
     ran = apflint("test", "apf-test.yaml", "-f", "careless", "--format", "json")
     (file,) = json.loads(ran.out)["files"]
@@ -131,17 +131,17 @@ def test_what_is_shown_can_be_asked_again(root: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(("tests", "status"), [(HOLDS, 0), (FAILS, 1), (HOLDS + FAILS, 1), ("- {}\n", 2)])
 @pytest.mark.parametrize("output", ["text", "json", "junit"])
-def test_exit_status_is_the_same_for_each_format(
-    folder: Path, apflint: Any, tests: str, status: int, output: str
+def test_exit_code_is_the_same_in_every_format(
+    directory: Path, apflint: Any, tests: str, status: int, output: str
 ) -> None:
-    ran = apflint("test", suite(folder, tests), "--format", output)
+    ran = apflint("test", suite(directory, tests), "--format", output)
     assert ran.status == status
     assert bool(ran.out) == (output != "text" or status != 2)
 
 
-def test_a_mistake_in_one_file_does_not_hide_another(folder: Path, apflint: Any) -> None:
-    (folder / "sub").mkdir()
-    broken, good = suite(folder, "- nevr: x\n", "broken.yaml"), suite(folder, FAILS, "good.yaml")
+def test_mistake_in_a_file_does_not_stop_other_suites(directory: Path, apflint: Any) -> None:
+    (directory / "sub").mkdir()
+    broken, good = suite(directory, "- nevr: x\n", "broken.yaml"), suite(directory, FAILS, "good.yaml")
     ran = apflint("test", broken, "gone.yaml", "sub", good, "--color", "never")
     assert ran.status == 2
     assert ran.out.startswith("good.yaml: 1 failed")
@@ -151,7 +151,7 @@ def test_a_mistake_in_one_file_does_not_hide_another(folder: Path, apflint: Any)
     assert ran.err.endswith("1 expectation in 4 files: 0 passed, 1 failed. 3 files could not be tested.\n")
 
 
-def test_manifests_are_relative_to_the_suite_and_f_takes_their_place(folder: Path, apflint: Any) -> None:
+def test_manifests_are_relative_to_the_suite_and_replaced_by_f(directory: Path, apflint: Any) -> None:
     schema = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 5, "rules": [
         {"subjects": [{"kind": "User", "user": {"name": "al]]>ice"}}],
          "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True}]}]}  # fmt: skip
@@ -161,31 +161,31 @@ def test_manifests_are_relative_to_the_suite_and_f_takes_their_place(folder: Pat
         "metadata": {"name": "own"},
         "spec": schema,
     }
-    name = suite(folder, FAILS, "sub/suite.yaml", head="manifests: here.json\n")
+    name = suite(directory, FAILS, "sub/suite.yaml", head="manifests: here.json\n")
     ran = apflint("test", name)
     assert ran.status == 2
     assert "sub/here.json" in ran.err
     assert "--> sub/suite.yaml:1:12" in ran.err
-    (folder / "sub/here.json").write_text(json.dumps(whole))
+    (directory / "sub/here.json").write_text(json.dumps(whole))
     assert apflint("test", name).status == 0
-    (folder / "empty.yaml").write_text("")
+    (directory / "empty.yaml").write_text("")
     assert apflint("test", name, "-f", "empty.yaml").status == 1
     ran = apflint("test", name, "-f", "gone.yaml")
     assert (ran.status, ran.out) == (2, "")
 
 
-def test_without_manifests_it_is_said_what_is_missing(folder: Path, apflint: Any) -> None:
-    name = suite(folder, HOLDS, head="")
+def test_suite_without_manifests_is_a_mistake(directory: Path, apflint: Any) -> None:
+    name = suite(directory, HOLDS, head="")
     ran = apflint("test", name)
     assert ran.status == 2
     assert "no manifests given" in ran.err
-    (folder / "empty.yaml").write_text("")
+    (directory / "empty.yaml").write_text("")
     assert apflint("test", name, "-f", "empty.yaml").status == 0
 
 
-def test_the_command_line_says_which_release_and_how_many_seats(folder: Path, apflint: Any) -> None:
+def test_options_override_the_suite(directory: Path, apflint: Any) -> None:
     tests = "- request: list pods --as alice\n  reaches: {priorityLevel: global-default, minSeats: 20}\n"
-    name = suite(folder, tests, head='manifests: []\nkubernetes: "1.28"\nserverConcurrency: 100\n')
+    name = suite(directory, tests, head='manifests: []\nkubernetes: "1.28"\nserverConcurrency: 100\n')
     assert apflint("test", name).status == 1
     assert "(Kubernetes 1.28)" in apflint("test", name, "--server-concurrency", "600").out
     assert apflint("test", name, "--server-concurrency", "600").status == 0
@@ -196,26 +196,26 @@ def test_the_command_line_says_which_release_and_how_many_seats(folder: Path, ap
     assert shlex.split(file["tests"][0]["request"]["command"])[-4:-2] == [
         "-f",
         os.devnull,
-    ]  # nothing in the folder counts
+    ]  # nothing in the directory counts
     for wrong in (("--kubernetes", "1.99"), ("--server-concurrency", "0")):
         ran = apflint("test", name, *wrong)
         assert (ran.status, ran.out) == (2, "")
 
 
-def test_json_says_it_all(folder: Path, apflint: Any) -> None:
-    whole = json.loads(apflint("test", suite(folder, HOLDS + FAILS), "--format", "json").out)
+def test_json_fields(directory: Path, apflint: Any) -> None:
+    whole = json.loads(apflint("test", suite(directory, HOLDS + FAILS), "--format", "json").out)
     assert whole["summary"] == {"files": 1, "tests": 2, "passed": 1, "failed": 1, "errors": 0}
     good, bad = whole["files"][0]["tests"]
     assert (good["passed"], good["happened"], good["request"], good["line"]) == (True, None, None, 3)
     assert (bad["passed"], bad["kind"], bad["line"], bad["column"]) == (False, "request", 6, 12)
     assert bad["request"]["words"] == ["list", "pods", "--as", "al]]>ice"]
     assert bad["goesTo"]["priorityLevel"] == "global-default"
-    broken = json.loads(apflint("test", suite(folder, "- {}\n"), "--format", "json").out)
+    broken = json.loads(apflint("test", suite(directory, "- {}\n"), "--format", "json").out)
     assert broken["files"][0]["errors"][0]["line"] == 3
 
 
-def test_junit_parses_back(folder: Path, apflint: Any) -> None:
-    broken, good = suite(folder, "- {}\n", "broken.yaml"), suite(folder, HOLDS + FAILS, "good.yaml")
+def test_junit_can_be_parsed(directory: Path, apflint: Any) -> None:
+    broken, good = suite(directory, "- {}\n", "broken.yaml"), suite(directory, HOLDS + FAILS, "good.yaml")
     top = ET.fromstring(apflint("test", broken, good, "--format", "junit").out)
     assert (top.tag, top.get("tests"), top.get("failures"), top.get("errors")) == ("testsuites", "3", "1", "1")
     first, second = top
@@ -250,25 +250,25 @@ def test_junit_is_well_formed_for_any_names(name: str, file: str) -> None:
     assert rendered == junit.render(result)
 
 
-def test_control_characters_reach_no_terminal(folder: Path, apflint: Any) -> None:
+def test_control_characters_are_escaped(directory: Path, apflint: Any) -> None:
     tests = '- name: "a\\e[31m\\nb"\n  request: "list pods --as \\"\\u202ex\\""\n  reaches: exempt\n'
-    ran = apflint("test", suite(folder, tests), "--color", "never")
+    ran = apflint("test", suite(directory, tests), "--color", "never")
     assert ran.status == 1
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
     assert "a\\x1b[31m\\nb" in ran.out
 
 
-def test_color_and_width_change_no_words(folder: Path, apflint: Any) -> None:
+def test_color_and_width_do_not_change_the_text(directory: Path, apflint: Any) -> None:
     import re
 
-    name = suite(folder, HOLDS + FAILS)
+    name = suite(directory, HOLDS + FAILS)
     plain = apflint("test", name, "--color", "never").out
     assert re.sub("\x1b\\[[0-9;]*m", "", apflint("test", name, "--color", "always").out) == plain
 
 
-def test_quiet_shows_only_what_fails(folder: Path, apflint: Any) -> None:
-    names = suite(folder, HOLDS, "good.yaml"), suite(folder, HOLDS + FAILS, "bad.yaml")
+def test_quiet_shows_only_failed_tests(directory: Path, apflint: Any) -> None:
+    names = suite(directory, HOLDS, "good.yaml"), suite(directory, HOLDS + FAILS, "bad.yaml")
     ran = apflint("test", *names, "--quiet", "--color", "never")
     assert ran.status == 1
     assert "good.yaml" not in ran.out
@@ -277,16 +277,19 @@ def test_quiet_shows_only_what_fails(folder: Path, apflint: Any) -> None:
     assert ran.out.count("FAIL: ") == 1
 
 
-def test_a_request_without_words_is_shown_as_a_record(folder: Path, apflint: Any) -> None:
+def test_request_without_words_is_shown_as_json(directory: Path, apflint: Any) -> None:
     """Of a user in none of the groups that every user is in; no command line can say that."""
     ran = apflint(
-        "test", suite(folder, "- never: {reaches: catch-all}\n", head="world: any\nmanifests: []\n"), "--color", "never"
+        "test",
+        suite(directory, "- never: {reaches: catch-all}\n", head="world: any\nmanifests: []\n"),
+        "--color",
+        "never",
     )
     assert ran.status == 1
     (line,) = [line for line in ran.out.splitlines() if line.startswith("  = request: ")]
     record = json.loads(line.partition("request: ")[2])
     assert "system:authenticated" not in record.get("groups", [])
-    (folder / "requests.jsonl").write_text(json.dumps(record))
+    (directory / "requests.jsonl").write_text(json.dumps(record))
     answer = json.loads(apflint("explain", "--requests", "requests.jsonl").out)
     assert answer["flowSchema"] == "catch-all"
 
@@ -299,8 +302,8 @@ def test_a_request_without_words_is_shown_as_a_record(folder: Path, apflint: Any
         (["x.yaml", "--server-concurrency", "0"], "is not an integer from 1 to"),
     ],
 )
-def test_wrong_usage(folder: Path, apflint: Any, options: list[str], message: str) -> None:
-    suite(folder, HOLDS, "x.yaml")
+def test_wrong_usage(directory: Path, apflint: Any, options: list[str], message: str) -> None:
+    suite(directory, HOLDS, "x.yaml")
     ran = apflint("test", *options)
     assert (ran.status, ran.out) == (2, "")
     assert message in ran.err
