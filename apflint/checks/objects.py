@@ -5,7 +5,7 @@ How servers handle objects with the autoupdate annotation: `pkg/registry/flowcon
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.finding import Elsewhere, Problem, invalid
@@ -74,7 +74,7 @@ _FIELDS = {
 }
 
 
-def find_differences(value: Any, required: Any, version: str, path: str = "") -> Iterator[str]:
+def find_differences(value: object, required: object, version: str, path: str = "") -> Iterator[str]:
     """Yield the fields in which two typed values of a kind differ: `matchingPrecedence (5 instead of 10000)`, `rules`."""
     if value == required:
         return

@@ -16,7 +16,7 @@ from apflint.requests.log_envelopes import is_other_log, strip_timestamp, unwrap
 from apflint.requests.request import Request, describe_group, make_resource_info
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
@@ -130,14 +130,14 @@ def _split_list(value: JsonValue) -> Iterator[JsonValue]:
             yield JsonValue(value.line, item)
 
 
-def require_object(value: Any, what: str) -> dict[str, Any]:
+def require_object(value: object, what: str) -> dict[str, object]:
     """Return the value if it is a JSON object. Raises UserError if it is not."""
     if not isinstance(value, dict):
         raise UserError(f"{what} must be a JSON object, not {_describe_type(value)}")
     return value
 
 
-def get_string(fields: dict[str, Any], key: str, *, required: bool = False) -> str:
+def get_string(fields: Mapping[str, object], key: str, *, required: bool = False) -> str:
     """Return a string, empty if it is absent. Raises UserError for another type, and if it is absent but required."""
     value = fields.get(key)
     if value is None and not required:
@@ -148,7 +148,7 @@ def get_string(fields: dict[str, Any], key: str, *, required: bool = False) -> s
     return value
 
 
-def get_strings(fields: dict[str, Any], key: str) -> tuple[str, ...]:
+def get_strings(fields: Mapping[str, object], key: str) -> tuple[str, ...]:
     """Return a list of strings, empty if it is absent. Raises UserError for another type."""
     value = fields.get(key)
     if value is None:

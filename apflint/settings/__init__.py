@@ -19,7 +19,7 @@ __all__ = ["KEYS", "Settings", "resolve_settings"]
 
 
 def resolve_settings(
-    command_line: Mapping[str, Any] | None = None, config: str | None = None, *, isolated: bool = False
+    command_line: Mapping[str, object] | None = None, config: str | None = None, *, isolated: bool = False
 ) -> Settings:
     """Return the effective settings. `command_line` has values by the fields of `Settings`, None for an absent option.
 

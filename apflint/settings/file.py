@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS = 60
 
 
-def read_settings_file(path: str) -> dict[str, Any]:
+def read_settings_file(path: str) -> dict[str, object]:
     """Return the values in a settings file by the fields of `Settings`. Patterns are relative to the directory of the file.
 
     Raises UserError, with file and key, for invalid settings, and OSError for a file that cannot be opened.
@@ -40,7 +40,7 @@ def read_settings_file(path: str) -> dict[str, Any]:
         if not isinstance(table, dict):
             raise UserError(f"{path}: the table [tool.apflint] is missing.")
     directory = os.path.dirname(os.path.abspath(path))
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for key, value in table.items():
         if key not in _PARSERS:
             raise UserError(f"{where}{key}: unknown key.{suggest(key, KEYS)} `apflint config` lists all keys.")
