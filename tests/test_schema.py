@@ -177,6 +177,7 @@ def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
     return {name: value(field) for name, field in root["properties"].items() if draw(st.booleans())}
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS), st.sampled_from(RELEASES), st.integers(0, 3))
 def test_violations_are_those_of_jsonschema(
@@ -506,6 +507,7 @@ def format_path(path: tuple[str | int, ...], *, indices: bool) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_recorded_servers_agree(shared: Path) -> None:
     """In every fifth recorded case, the violations are those that the server reported; it stops at the first wrong type."""
     wrong = []

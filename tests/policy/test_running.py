@@ -339,6 +339,7 @@ REACHES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     FLOW_SCHEMAS,
