@@ -39,7 +39,7 @@ class Rule(NamedTuple):
     summary: str
     references: tuple[str, ...]
     body: str
-    """The text of the page in Markdown, with the markers of its examples."""
+    """Markdown below the front matter, with the markers of the examples."""
     body_line: int = 1
     """1-based line of the page on which `body` starts."""
     fix: Fixable | None = None
@@ -114,7 +114,7 @@ def _suggest(text: str) -> str:
 
 
 def parse_page(text: str) -> Rule:
-    """Parse the text of a page. Tests compare the result with a YAML parser, which would cost 45 ms here."""
+    """Parse a page. Tests compare the result with a YAML parser, which would cost 45 ms here."""
     front_matter, body = text.removeprefix("---\n").split("\n---\n", 1)
     values: dict[str, str] = {}
     references: list[str] = []
@@ -143,7 +143,7 @@ def _unquote(text: str) -> str:
 
 
 def explain_markers(body: str) -> str:
-    """Return the text of a page with its markers as comments for readers, and fences without the options of examples."""
+    """Return the body of a page with its markers as comments for readers, and fences without the options of examples."""
     body = re.sub(MARKER_ABOVE, r"# \1: the next line", body, flags=re.MULTILINE)
     body = re.sub(MARKER, r"# <- \1", body, flags=re.MULTILINE)
     return re.sub(r"^(`{3,}\w+)[ \t].*$", r"\1", body, flags=re.MULTILINE)

@@ -47,7 +47,7 @@ class DeadParts(NamedTuple):
 
     parts: tuple[Part, ...]
     not_analyzed: tuple[FlowSchema, ...]
-    """FlowSchemas of which further parts may be unreachable."""
+    """FlowSchemas that may have more unreachable parts."""
 
 
 class Effective:
@@ -86,10 +86,8 @@ class Effective:
         """The workspace without copies of built-in objects."""
         from apflint import builtin
 
-        objects = (manifest.object for manifest in self.workspace.manifests)
-        return self.workspace.without(
-            {found.document for found in objects if found is not None and builtin.is_copy(found, self.release)}
-        )
+        copies = (copy for copy in self.workspace.objects() if builtin.is_copy(copy, self.release))
+        return self.workspace.without({copy.document for copy in copies})
 
     @property
     def own_flow_schemas(self) -> tuple[FlowSchema, ...]:
@@ -104,12 +102,7 @@ class Effective:
     @cached_property
     def own_documents(self) -> frozenset[Document]:
         """The documents of `own_flow_schemas` and `own_priority_levels`."""
-        return frozenset(
-            (
-                *(schema.document for schema in self.own_flow_schemas),
-                *(level.document for level in self.own_priority_levels),
-            )
-        )
+        return frozenset(manifest.document for manifest in self.own.manifests if manifest.object is not None)
 
     @cached_property
     def configuration(self) -> Configuration:
@@ -134,10 +127,14 @@ class Effective:
         from apflint import builtin
         from apflint.evaluate.configuration import build_configuration
 
-        objects = [manifest.object for manifest in (*self.workspace.context, *self.workspace.manifests)]
+        context = [manifest.object for manifest in self.workspace.context]
         user = builtin.TypedObjects(
-            tuple(found for found in objects if isinstance(found, FlowSchema)),
-            (*(found for found in objects if isinstance(found, PriorityLevelConfiguration)), *more_levels),
+            (*(schema for schema in context if isinstance(schema, FlowSchema)), *self.flow_schemas),
+            (
+                *(level for level in context if isinstance(level, PriorityLevelConfiguration)),
+                *self.priority_levels,
+                *more_levels,
+            ),
         )
         return build_configuration(user, builtin.load_objects(self.release), defaults=self.assumptions.defaults)
 
@@ -212,7 +209,7 @@ def once(compute: Callable[[Effective], T]) -> Callable[[Effective], T]:
 
 
 def _unknown_level(name: str, document: Document) -> PriorityLevelConfiguration:
-    """Return a priority level of which nothing but the name is known."""
+    """Return a priority level whose settings are unknown."""
     return PriorityLevelConfiguration(
         metadata=ObjectMeta(name, "", {}, {}, (), ()),
         spec=PriorityLevelConfigurationSpec(

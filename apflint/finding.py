@@ -73,7 +73,7 @@ class Problem(NamedTuple):
     example: str | None = None
     """A command that demonstrates the problem."""
     is_template: bool = False
-    """Whether the text is a template that a tool renders. The API server rejects it only as it is."""
+    """Whether the place is in a template that a tool renders. The API server rejects it only as it is."""
 
 
 def reject(
@@ -172,7 +172,7 @@ class Report(NamedTuple):
     suppressed: int
     """Number of findings that comments and annotations suppress."""
     sources: Mapping[str, Source]
-    """The text of each file, by its name."""
+    """The contents of each file, by its name."""
     baselined: int = 0
     """Number of findings that the baseline contains."""
     files_with_objects: frozenset[str] = frozenset()

@@ -202,7 +202,7 @@ def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects)
 
 
 def _intersection(values: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what two lists have in common, as far as equal texts tell."""
+    """Return the strings that two lists have in common; patterns are not compared."""
     if (ALL,) in (values, others):
         return others if values == (ALL,) else values
     common = frozenset(others)

@@ -1,6 +1,6 @@
 """A configuration as a formula. Its models are the requests that the values of a vocabulary make up.
 
-Each attribute of a request has one variable for each value, exactly one of which is true; each group is a variable. Every
+Each attribute of a request has a variable for each value, and exactly one of them is true. Each group is a variable. Every
 subject, list, rule and FlowSchema is a literal that is true if and only if it matches (Tseitin's encoding, both directions);
 equal ones share a literal. That "the third FlowSchema captures a request" is then two assumptions, whatever precedes it.
 """
@@ -94,7 +94,9 @@ class Formula:
         """Require that exactly one of the variables is true. For many, the number of clauses is linear (a ladder)."""
         self.add_clause(*variables)
         if len(variables) <= _MAX_PAIRWISE:
-            self._new_clauses += ([-one, -other] for at, one in enumerate(variables) for other in variables[:at])
+            self._new_clauses += (
+                [-variable, -other] for at, variable in enumerate(variables) for other in variables[:at]
+            )
             return
         before = variables[0]
         for variable in variables[1:]:

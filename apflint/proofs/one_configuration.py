@@ -303,7 +303,7 @@ class Analysis:
         return [(self.encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
 
     def _reduce(self, matches: Sequence[int], before: Iterable[int], formula: Formula) -> list[int]:
-        """Return the part of an unsatisfiable `before` that a proof needs: minimal unless that would take too long."""
+        """Return the part of an unsatisfiable `before` that a proof needs: minimal unless that would cost too much."""
         core = formula.core()
         needed = [literal for literal in before if literal in core]
         for literal in tuple(needed) if len(needed) <= MAX_MINIMAL_BLOCKERS else ():

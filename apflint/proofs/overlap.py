@@ -101,7 +101,7 @@ def _subjects_overlap(subjects: Sequence[Subject], others: Sequence[Subject], wo
     named = [(subject, _name_of(subject)) for subject in subjects]
     others_named = [(subject, _name_of(subject)) for subject in others]
     if len(subjects) * len(others) <= _MAX_PAIRS:
-        return any(_subject_overlaps(*one, *other, world) for one in named for other in others_named)
+        return any(_subject_overlaps(*item, *other, world) for item in named for other in others_named)
     names, other_names = {name for _, name in named}, {name for _, name in others_named}
     return any(name is None or name.is_prefix for name in names | other_names) or not names.isdisjoint(other_names)
 

@@ -54,7 +54,7 @@ class Point(NamedTuple):
 
 
 def make_digest(point: Point) -> RequestDigest:
-    """Return the request as the classifier takes it, without an object name and the path of a resource."""
+    """Return the request in the form of the classifier, without an object name and without the path of a resource."""
     user = UserInfo(point.user, point.groups)
     if not point.is_resource:
         return RequestDigest(RequestInfo(False, point.verb, "", "", "", "", "", "", "", point.path), user)
@@ -164,28 +164,28 @@ def path_traits(path: str) -> Traits:
 
 
 def is_resource_path(path: str) -> bool:
-    """Return whether a server takes a decoded path for that of a resource (`request_info`)."""
+    """Return whether a server parses a decoded path as that of a resource (`parse_request_info`)."""
     parts = path.strip("/").split("/")
     return len(parts) >= 4 if parts[0] == "apis" else parts[0] == "api" and len(parts) >= 3
 
 
 def is_valid_text(value: str) -> bool:
-    """Return whether a URL can contain the text: half of a surrogate pair cannot be encoded."""
+    """Return whether a URL can contain the string: half of a surrogate pair cannot be encoded."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def is_valid_segment(value: str) -> bool:
-    """Return whether the text can be an API group or a namespace in a path."""
+    """Return whether the string can be an API group or a namespace in a path."""
     return "/" not in value and is_valid_text(value)
 
 
 def is_valid_resource(value: str) -> bool:
-    """Return whether the text can be `resource` or `resource/subresource`."""
+    """Return whether the string can be `resource` or `resource/subresource`."""
     return value.count("/") <= 1 and not value.endswith("/") and is_valid_text(value)
 
 
 def is_valid_http_verb(value: str) -> bool:
-    """Return whether the text can be the verb of a non-resource request: a method (an RFC 9110 token) in lower case."""
+    """Return whether the string can be the verb of a non-resource request: a method (an RFC 9110 token) in lower case."""
     return _TOKEN.fullmatch(value) is not None and value != "proxy"
 
 

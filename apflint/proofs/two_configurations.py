@@ -130,7 +130,7 @@ class Comparison:
         return None
 
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
-        """Yield a request for each of the pairs of which a system user, in exactly its own groups, makes one."""
+        """Yield a request by a system user, in exactly its own groups, for each of the pairs that has one."""
         before, after = self._destinations
         formula = self.encoding.formula
         chosen = formula.add_variable()

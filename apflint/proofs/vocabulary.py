@@ -4,8 +4,8 @@ A rule tests a value in three ways: is it this text, does it begin with this tex
 the same answers to all these tests are matched by the same FlowSchemas, so one of them can stand for both. For each attribute
 of a request the tests are finite: the texts that the configuration mentions, and for all others one unmentioned text (for the
 names of service accounts and for paths: one under each mentioned prefix, with no longer prefix that fits). Known system users
-are added, so that questions can be restricted to them. What holds for these values holds for all requests, and a request that
-is made of them exists. Values that the same lists cover are merged. Attributes are independent of each other except for a few
+are added, so that questions can be restricted to them. A claim that is true for these values is true for all requests, and a
+request that is made of them exists. Values that the same lists cover are merged. Attributes are independent of each other except for a few
 pairs, which are constraints of the formula (`request_space.Traits`).
 """
 
@@ -132,7 +132,7 @@ def _axis(
 def _merge(containing: Mapping[str, list[int]], lists: Collection[object], traits: Callable[[str], Traits]) -> Axis:
     """Keep one of the values that the same lists contain and that have the same traits: the first.
 
-    `containing` has the numbers of lists, in order. Comparing the lists instead would take time that grows with their length.
+    `containing` has the numbers of lists, in order. The time to compare the lists themselves would grow with their length.
     """
     seen: set[tuple[tuple[int, ...], Traits]] = set()
     values: list[str] = []
@@ -223,7 +223,7 @@ def _by_prefix(values: tuple[str, ...], separator: str) -> dict[str, tuple[int, 
         while at >= 0:
             indices.setdefault(value[: at + 1], []).append(index)
             at = value.find(separator, at + 1)
-    return {prefix: tuple(found) for prefix, found in indices.items()}
+    return {prefix: tuple(numbers) for prefix, numbers in indices.items()}
 
 
 def _users(subjects: list[Subject], world: World) -> tuple[tuple[str, ...], tuple[str, ...]]:

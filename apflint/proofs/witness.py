@@ -34,7 +34,7 @@ class Witness(NamedTuple):
     what authentication adds. `record` can express these.
     """
     record: Mapping[str, object]
-    """The request as a line of a file for `apflint explain --requests`, which takes groups as they are."""
+    """The request as a line of a file for `apflint explain --requests`, which uses groups as they are."""
 
     @property
     def command(self) -> str:
