@@ -6,13 +6,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from support.shell import environment, prepare
 
 from apflint.catalogue import list_ids, read_rules
 from apflint.cli.app import COMMANDS, run
+from apflint.cli.explain import HttpMethod
 from apflint.output.findings import FORMATS
 from apflint.releases import RELEASES
 
@@ -66,7 +67,7 @@ RULES = {*list_ids(), *(rule.name for rule in read_rules())}
         ("apflint schema Flow", {"FlowSchema", "FlowSchemaList"}),
         ("apflint explain de", {"delete", "deletecollection"}),
         ("apflint explain list de", set()),
-        ("apflint explain --method P", {"POST", "PUT", "PATCH"}),
+        ("apflint explain --method ", set(get_args(HttpMethod))),
         ("apflint help li", {"limits"}),
         # Without candidates, shells complete files.
         ("apflint check ", set()),
