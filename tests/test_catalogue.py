@@ -12,8 +12,9 @@ import pytest
 from support.rule_examples import Example, parse_examples
 
 from apflint import catalogue
-from apflint.output import rule_page as command
-from apflint.output.console import Style
+from apflint.cli.app import run
+from apflint.output.console import PROSE_WIDTH, Style
+from apflint.output.rule_page import render_rule, render_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,12 +228,12 @@ STYLES = {
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("style", STYLES)
 def test_the_list(style: str, snapshot: SnapshotAssertion) -> None:
-    assert command.show(None, "text", STYLES[style]) == snapshot
+    assert render_rules(catalogue.read_rules(), STYLES[style]) == snapshot
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_page_on_a_pipe(snapshot: SnapshotAssertion) -> None:
-    assert command.show("hand-larger-than-deck", "text", Style()) == snapshot
+    assert render_rule(catalogue.read_rule("APF305"), Style()) == snapshot
 
 
 # How rich lays a page out changes with its version, so these tests say what must be in it.
@@ -241,7 +242,7 @@ def test_a_page_on_a_pipe(snapshot: SnapshotAssertion) -> None:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("width", [50, 80, 200])
 def test_a_page_on_a_terminal(width: int) -> None:
-    shown = command.show("hand-larger-than-deck", "text", Style(width=width))
+    shown = render_rule(catalogue.read_rule("APF305"), Style(width=width))
     assert "\x1b" not in shown
     lines = shown.split("\n")
     assert lines[0] == "APF305 hand-larger-than-deck"
@@ -250,7 +251,7 @@ def test_a_page_on_a_terminal(width: int) -> None:
     assert shown.endswith("\n")
     assert not any(line.endswith(" ") for line in lines)
     assert "   handSize: 12   # <- APF305\n" in shown
-    assert all(len(line) <= min(width, command.WIDTH) for line in lines if "https://" not in line)
+    assert all(len(line) <= min(width, PROSE_WIDTH) for line in lines if "https://" not in line)
     for reference in catalogue.read_rule("APF305").references:
         assert f"  {reference}\n" in shown
 
@@ -258,39 +259,39 @@ def test_a_page_on_a_terminal(width: int) -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     style = Style(width=80, color=True, hyperlinks=True)
-    shown = command.show("hand-larger-than-deck", "text", style)
+    shown = render_rule(catalogue.read_rule("APF305"), style)
     codes = re.findall(r"\x1b\[([0-9;]*)m", shown)
     # No background: it would be a dark box on a light terminal. 16 colors: those that the terminal itself has chosen.
     assert not [code for code in codes for part in code.split(";") if 40 <= int(part) <= 49 or int(part) in (38, 48)]
     assert f"\x1b]8;;{catalogue.page_url('APF305')}\x1b\\" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)
-    assert re.sub(r" +\n", "\n", plain) == command.show("hand-larger-than-deck", "text", Style(width=80))
+    assert re.sub(r" +\n", "\n", plain) == render_rule(catalogue.read_rule("APF305"), Style(width=80))
     # The style decides, not what rich finds in the environment.
     for name, value in [("NO_COLOR", "1"), ("TERM", "dumb"), ("COLUMNS", "40"), ("FORCE_COLOR", "")]:
         monkeypatch.setenv(name, value)
-        assert command.show("hand-larger-than-deck", "text", style) == shown
+        assert render_rule(catalogue.read_rule("APF305"), style) == shown
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_command_in_json() -> None:
-    listed = json.loads(command.show(None, "json", Style()))
+def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rule", "--format", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
     assert [(rule["id"], rule["severity"]) for rule in listed["rules"]] == [
         ("APF203", "warning"),
         ("APF305", "error"),
         ("APF903", "off"),
     ]
-    page = json.loads(command.show("APF305", "json", Style()))
+    assert run(["rule", "APF305", "--format", "json"]) == 0
+    page = json.loads(capsys.readouterr().out)
     assert page["url"] == catalogue.page_url("APF305")
     assert [rule["fix"] for rule in listed["rules"]] == [None, "safe", None]
     assert {**listed["rules"][1], "schema": 1, "body": page["body"]} == page
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_command_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match='Did you mean "APF305"'):
-        command.show("APF350", "text", Style())
-    with pytest.raises(ValueError, match='"xml" is no format of `apflint rule`'):
-        command.show(None, "xml", Style())
+def test_the_command_refuses_an_unknown_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rule", "APF350"]) == 2
+    assert 'Did you mean "APF305"' in capsys.readouterr().err
 
 
 def test_readable_markers() -> None:

@@ -18,8 +18,9 @@ from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
 from apflint.inputs.cluster import read_configuration
-from apflint.output import diff_json, diff_markdown, diff_text
-from apflint.output.diff_words import Sides
+from apflint.output.diff import json, markdown
+from apflint.output.diff import text as text_format
+from apflint.output.diff.phrases import Sides
 from apflint.output.json_text import to_json
 
 if TYPE_CHECKING:
@@ -76,11 +77,11 @@ def diff(
         )
     sides = Sides(_shown(old), _shown(new))
     if output_format == "json":
-        text = to_json(diff_json.as_json(found, sides), 2)
+        text = to_json(json.diff_json(found, sides), 2)
     elif output_format == "markdown":
-        text = diff_markdown.render(found, sides)
+        text = markdown.render_diff(found, sides)
     else:
-        text = diff_text.render(found, sides, style(color))
+        text = text_format.render_diff(found, sides, style(color))
     sys.stdout.write(text)
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
 

@@ -16,13 +16,15 @@ from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
+from apflint.explainer import Explainer, find_name_by_uid
 from apflint.formats import check_dns_label
 from apflint.inputs.cluster import read_cluster
 from apflint.inputs.discovery import SUFFIXES
-from apflint.output.answers import answers, pieces_of
-from apflint.output.explain import Explainer, as_json, by_uid
+from apflint.inputs.streams import read_pieces, split_lines
+from apflint.output.explain.json import explanation_json
+from apflint.output.explain.lines import explain_lines
+from apflint.output.explain.text import render_explanation
 from apflint.output.json_text import to_json
-from apflint.output.story import story
 from apflint.requests.audit_event import parse_event
 from apflint.requests.command_line import RequestArguments
 from apflint.requests.json_lines import parse_record, read_json_values
@@ -168,7 +170,7 @@ def explain(
     if request is not None:
         explanation = explainer.explain(request)
         is_json = output_format == "json"
-        text = to_json(as_json(explanation, explainer.limits), 2) if is_json else story(explanation, explainer, how)
+        text = to_json(explanation_json(explanation), 2) if is_json else render_explanation(explanation, how)
         sys.stdout.write(text)
         return ExitCode.OK
     if requests is not None:
@@ -201,19 +203,19 @@ def _note_path(request: Request, words: tuple[str, ...]) -> Request:
 def _print_names(
     known: Effective, flow_schema_uid: str | None, priority_level_uid: str | None, output_format: str
 ) -> int:
-    names = by_uid(known, flow_schema_uid, priority_level_uid)
+    schema = flow_schema_uid and find_name_by_uid(known, "FlowSchema", flow_schema_uid)
+    level = priority_level_uid and find_name_by_uid(known, "PriorityLevelConfiguration", priority_level_uid)
     if output_format == "json":
-        sys.stdout.write(to_json({"flowSchema": names.flow_schema, "priorityLevel": names.priority_level}, 2))
-        return ExitCode.OK
-    for kind, name in (("FlowSchema", names.flow_schema), ("priority level", names.priority_level)):
-        if name is not None:
-            sys.stdout.write(f"{kind}: {name}\n")
+        sys.stdout.write(to_json({"flowSchema": schema, "priorityLevel": level}, 2))
+    else:
+        names = {"FlowSchema": schema, "priority level": level}
+        sys.stdout.write("".join(f"{kind}: {name}\n" for kind, name in names.items() if name is not None))
     return ExitCode.OK
 
 
 def _print_stories(explainer: Explainer, path: str, how: Style) -> int:
     """Print the answers to all audit events in a file as text."""
-    text = b"".join(pieces_of(path)).decode("utf-8-sig", "replace")
+    text = b"".join(read_pieces(path)).decode("utf-8-sig", "replace")
     errors: list[tuple[int, str]] = []
     error_count, cached_characters = 0, 0
     cache: dict[Request, str] = {}
@@ -228,7 +230,7 @@ def _print_stories(explainer: Explainer, path: str, how: Style) -> int:
             else:
                 answer = cache.get(request)
                 if answer is None:
-                    answer = story(explainer.explain(request), explainer, how)
+                    answer = render_explanation(explainer.explain(request), how)
                     cached_characters += len(answer)
                     if cached_characters > MAX_CACHED_CHARACTERS:
                         cache.clear()
@@ -252,7 +254,7 @@ def _print_answers(explainer: Explainer, path: str, read: Callable[[object], Req
         with show_progress(lambda: f"Explained {pluralize(answered, 'request')}") as start:
             if not sys.stdout.isatty():  # on a terminal, the answers show the progress
                 start()
-            for text, new_errors in answers(explainer, read, pieces_of(path), reasons=reasons):
+            for text, new_errors in explain_lines(explainer, read, split_lines(read_pieces(path)), reasons=reasons):
                 sys.stdout.write(text)
                 sys.stdout.flush()  # requests from a pipe are answered at once
                 answered += text.count("\n")

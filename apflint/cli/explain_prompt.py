@@ -17,8 +17,8 @@ from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resources import RESOURCES
 from apflint.formats import check_dns_label
 from apflint.output.console import wrap
+from apflint.output.explain.text import render_explanation
 from apflint.output.sanitize import sanitize
-from apflint.output.story import story
 from apflint.requests.request import COLLECTION_VERBS, VERBS
 from apflint.requests.words import check_target, check_verb, infer_resource, parse_words
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from apflint.evaluate.configuration import Configuration
+    from apflint.explainer import Explainer
     from apflint.output.console import Style
-    from apflint.output.explain import Explainer
     from apflint.requests.request import Request
 
     Ask = Callable[["Prompt", str], str]
@@ -107,7 +107,7 @@ def answer_requests(
     ask: Ask, explainer: Explainer, draft: Draft, style: Style, write: Callable[[str], object]
 ) -> NoReturn:
     """Ask and answer until `ask` raises an exception."""
-    vocabulary = collect_vocabulary(explainer.configuration)
+    vocabulary = collect_vocabulary(explainer.known.configuration)
 
     def show(text: str) -> None:
         write("\n".join(wrap(sanitize(text), style.width)) + "\n")
@@ -120,7 +120,7 @@ def answer_requests(
         except UserError as error:
             show(str(error))
             continue
-        write(f"\n{story(explainer.explain(request), explainer, style)}\n")
+        write(f"\n{render_explanation(explainer.explain(request), style)}\n")
         show(NEXT_REQUEST)
 
 

@@ -9,9 +9,8 @@ from apflint.cli.app import ANALYZE, app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.terminal import style
 from apflint.inputs.cluster import read_cluster
-from apflint.output.console import Painter
 from apflint.output.json_text import to_json
-from apflint.output.limits import limits_json, render
+from apflint.output.limits import limits_json, render_limits
 
 
 @app.command(
@@ -43,18 +42,8 @@ def limits(
     )
     known = read_cluster(options.join_paths(paths, filename), cluster, print_note)
     if output_format == "json":
-        sys.stdout.write(to_json(limits_json(known.limits), 2))
-        return ExitCode.OK
-    how = style(color)
-    paint = Painter(color=how.color)
-    sys.stdout.write(render(known.limits, width=how.width, paint=paint, unicode=_can_print("█░")))
+        text = to_json(limits_json(known.limits), 2)
+    else:
+        text = render_limits(known.limits, style(color))
+    sys.stdout.write(text)
     return ExitCode.OK
-
-
-def _can_print(characters: str) -> bool:
-    """Return whether the encoding of standard output has these characters."""
-    try:
-        characters.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from apflint import catalogue
 from apflint.cli import options
 from apflint.cli.app import LINT, app, examples
 from apflint.cli.completers import complete_rule
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.terminal import style
-from apflint.output.rule_page import show
+from apflint.output.json_text import to_json
+from apflint.output.rule_page import render_rule, render_rules, rule_json
 
 
 @app.command(
@@ -34,5 +36,13 @@ def rule(
     color: options.Color = "auto",
 ) -> int:
     """Explain a rule: what it finds, why that matters, and how to fix it."""
-    sys.stdout.write(show(rule, output_format, style(color)))
+    how, is_json = style(color), output_format == "json"
+    if rule is None:
+        rules = catalogue.read_rules()
+        text = to_json({"schema": 1, "rules": list(map(rule_json, rules))}, 2) if is_json else render_rules(rules, how)
+    else:
+        page = catalogue.find_rule(rule)
+        body = {"body": catalogue.explain_markers(page.body)}
+        text = to_json({"schema": 1, **rule_json(page), **body}, 2) if is_json else render_rule(page, how)
+    sys.stdout.write(text)
     return ExitCode.OK

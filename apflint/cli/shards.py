@@ -14,7 +14,6 @@ from apflint.errors import UserError
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.output import shards as output
-from apflint.output.console import Painter
 from apflint.output.json_text import to_json
 
 TABLE, HAND, RECOMMENDATION = "Table of probabilities", "Hand of a flow", "Recommendation"
@@ -82,14 +81,13 @@ def shards(
         raise UserError("--max-queues requires --recommend")
     counts = _parse_counts(elephants)
     how = style(color)
-    width, paint = how.width, Painter(color=how.color)
     is_json = output_format == "json"
     if flow_schema is not None:
         if reads_manifests:
             cluster = options.join_cluster_options(kubernetes, config=config, isolated=isolated)
             pair = _pair_of_flow_schema(flow_schema, distinguisher, options.join_paths(None, filename), cluster)
         flow = flow_schema, distinguisher, *_complete(*pair)
-        text = to_json(output.hand_json(*flow), 2) if is_json else output.render_hand(*flow, width=width, paint=paint)
+        text = to_json(output.hand_json(*flow), 2) if is_json else output.render_hand(*flow, how)
     elif recommend is not None:
         if elephants is not None and len(counts) != 1:
             raise UserError("--recommend requires a single number of --elephants")
@@ -98,18 +96,14 @@ def shards(
             counts[0] if elephants is not None else DEFAULT_ELEPHANTS,
             DEFAULT_MAX_QUEUES if max_queues is None else max_queues,
         )
-        text = (
-            to_json(output.recommendation_json(*wish), 2)
-            if is_json
-            else output.render_recommendation(*wish, width=width, paint=paint)
-        )
+        text = to_json(output.recommendation_json(*wish), 2) if is_json else output.render_recommendation(*wish, how)
     else:
         if pair == (None, None):
             rows = compute_documented_table(counts)
         else:
             all_queues, hand = _complete(*pair)
             rows = (compute_sharding(hand, all_queues, counts),)
-        text = to_json(output.rows_json(rows), 2) if is_json else output.render_rows(rows, width=width, paint=paint)
+        text = to_json(output.rows_json(rows), 2) if is_json else output.render_rows(rows, how)
     sys.stdout.write(text)
     return ExitCode.OK
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -107,3 +108,11 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
 def indent_lines(lines: Iterable[str], indent: str) -> list[str]:
     """Put `indent` in front of each line."""
     return [f"{indent}{line}" for line in lines]
+
+
+def label_lines(label: str, text: str, cells: int, style: Style, paint: Painter, indent: int = 0) -> list[str]:
+    """Return lines of sanitized text behind a label with `cells` cells, as a paragraph with a hanging indent."""
+    column = indent + cells
+    first, *rest = wrap(sanitize(text), style.prose_width, column, column)
+    head = f"{' ' * indent}{paint(label, 'dim')}{' ' * (cells - len(label))}{first}"
+    return [head, *indent_lines(rest, " " * column)]

@@ -13,12 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
+from apflint.explainer import Explainer
+from apflint.inputs import streams
 from apflint.inputs.cluster import ClusterOptions, read_cluster
-from apflint.output import answers as known_answers
-from apflint.output.answers import Answers, answers
+from apflint.inputs.streams import split_lines
 from apflint.output.console import Style, count_cells
-from apflint.output.explain import Explainer, as_json
-from apflint.output.story import story
+from apflint.output.explain import lines
+from apflint.output.explain.json import explanation_json
+from apflint.output.explain.lines import LineExplainer, explain_lines
+from apflint.output.explain.text import render_explanation
 from apflint.releases import parse_release
 from apflint.requests.http import parse_http
 from apflint.requests.json_lines import parse_record
@@ -113,7 +116,7 @@ def explainer(*paths: str, kubernetes: str = "1.36", **more: Any) -> Explainer:
 
 
 def told(request: Request, by: Explainer, **style: Any) -> str:
-    return story(by.explain(request), by, Style(**style))
+    return render_explanation(by.explain(request), Style(**style))
 
 
 @pytest.mark.parametrize("name", DEFAULT_CLUSTER)
@@ -164,7 +167,7 @@ def test_a_request_waits_by_its_own_timeout() -> None:
     assert "up to 1.25 seconds (a quarter of its timeout" in told(request, explainer(kubernetes="1.28"))
     assert "1.25 seconds" not in told(request, explainer(kubernetes="1.27"))
     asked = parse_record({"user": "alice", "method": "GET", "path": url})
-    found: Any = as_json(explainer().explain(asked), explainer().limits)
+    found: Any = explanation_json(explainer().explain(asked))
     assert found["fates"][-1]["when"] == "Rejected after 1.25 seconds, or when the client is gone."
 
 
@@ -181,7 +184,7 @@ def test_an_invalid_timeout_is_refused_before_classification() -> None:
 def test_watches_are_skipped_up_to_1_21() -> None:
     for kubernetes, seen in (("1.18", False), ("1.21", False), ("1.22", True)):
         answer = explainer(kubernetes=kubernetes).explain(DEFAULT_CLUSTER["a service account watches"])
-        assert (answer.unseen is None) is seen
+        assert (answer.unclassified is None) is seen
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
@@ -261,6 +264,7 @@ def test_the_json_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
             "nominal": 0,
             "min": 0,
             "max": 0,
+            "attainable": 0,
             "shares": 0,
             "maxSeats": 1,
             "maxListSeats": 1,
@@ -325,7 +329,7 @@ def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> 
         asked = parse_record(record)
     except ValueError:
         return
-    found: Any = as_json(by.explain(asked), by.limits)
+    found: Any = explanation_json(by.explain(asked))
     *missed, last = found["considered"]
     assert not any(tried["matched"] for tried in missed)
     if found["matchedBy"] is None:
@@ -341,14 +345,14 @@ def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]
     by = explainer()
     data = "".join(json.dumps(record) + "\n" for record in [*records, *records]).encode()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    lines = []
-    for text, _ in answers(by, parse_record, pieces, reasons=reasons):
+    answers = []
+    for text, _ in explain_lines(by, parse_record, split_lines(pieces), reasons=reasons):
         assert text == "" or text.endswith("\n")
-        lines += text.splitlines()
-    assert len(lines) == 2 * len(records)
-    for number, (line, record) in enumerate(zip(lines, [*records, *records], strict=True), 1):
+        answers += text.splitlines()
+    assert len(answers) == 2 * len(records)
+    for number, (line, record) in enumerate(zip(answers, [*records, *records], strict=True), 1):
         try:
-            wanted = as_json(by.explain(parse_record(record)), by.limits)
+            wanted = explanation_json(by.explain(parse_record(record)))
         except ValueError as error:
             problem = str(error)
         else:
@@ -526,32 +530,34 @@ LINE = json.dumps(GET).encode() + b"\n"
 
 
 def replies(*pieces: bytes) -> list[dict[str, Any]]:
-    found = answers(explainer(), parse_record, pieces, reasons=False)
+    found = explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False)
     return [json.loads(line) for text, _ in found for line in text.splitlines()]
 
 
 def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_answers, "MAX_REMEMBERED", 2)
+    monkeypatch.setattr(lines, "MAX_REMEMBERED", 2)
     records = [GET | {"user": user, "name": name} for user in "abcde" for name in "xyz"]
-    lines = [json.dumps(record).encode() + b"\n" for record in [*records, *records]]
-    assert replies(*lines) == [each for line in lines for each in replies(line)]
-    by = Answers(explainer(), parse_record, reasons=False)
-    for line in lines:
-        "".join(by.line(1, line))
+    data = [json.dumps(record).encode() + b"\n" for record in [*records, *records]]
+    assert replies(*data) == [each for line in data for each in replies(line)]
+    by = LineExplainer(explainer(), parse_record, reasons=False)
+    for line in data:
+        "".join(by.explain_line(1, line.rstrip()))
     assert len(by._remarks) <= 2
-    assert len(by._ends) <= 2
+    assert len(by._resolutions) <= 2
 
 
 def test_a_log_that_begins_in_the_middle_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its first line looks like the beginning of a value that goes on below; there is no end to it."""
-    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 2 * len(LINE))
+    monkeypatch.setattr(lines, "MAX_FILE_BYTES", 2 * len(LINE))
     first, *others = replies(b'{"user":\n', *[LINE] * 5)
     assert first.keys() == {"error", "inputLine"}
     assert [other["flowSchema"] for other in others] == ["global-default"] * 5
     pieces = [b'{"user":\n', *[LINE] * 5]
-    assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) > 2  # as they come
-    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 9 * len(LINE))
-    assert len(list(answers(explainer(), parse_record, pieces, reasons=False))) == 1  # all of it may be one value
+    assert len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) > 2  # as they come
+    monkeypatch.setattr(lines, "MAX_FILE_BYTES", 9 * len(LINE))
+    assert (
+        len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) == 1
+    )  # all of it may be one value
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b"7" * 10_000, b"nonsense", b'{"user": "a"} x'])
@@ -585,11 +591,11 @@ def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
     ids=lambda line: repr(line[:9]),
 )
 def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
-    by = Answers(explainer(), parse_record, reasons=False)
+    by = LineExplainer(explainer(), parse_record, reasons=False)
     data = line.encode("utf-8", "surrogatepass")
-    of_line, of_text = "".join(by.line(7, data)), "".join(by.texts(7, data.decode("utf-8", "replace")))
+    of_line, of_text = "".join(by.explain_line(7, data)), "".join(by.explain_text(7, data.decode("utf-8", "replace")))
     assert of_line == of_text
-    assert by.errors[: len(by.errors) // 2] == by.errors[len(by.errors) // 2 :]
+    assert by.rejected[: len(by.rejected) // 2] == by.rejected[len(by.rejected) // 2 :]
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"])
@@ -600,7 +606,7 @@ def test_requests_in_utf_16_are_refused(data: bytes) -> None:
 
 
 def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_answers, "MAX_FILE_BYTES", 3 << 20)
+    monkeypatch.setattr(streams, "MAX_FILE_BYTES", 3 << 20)
     with pytest.raises(ValueError, match="a line of the requests is longer than 3 MiB"):
         replies(*[b"x" * (1 << 20)] * 4)
 
@@ -628,7 +634,7 @@ def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: p
 
 def test_what_begins_like_one_value_and_is_many_is_answered_piece_by_piece() -> None:
     data = b"[\n" * 2_500
-    parts = list(answers(explainer(), parse_record, [data], reasons=False))
+    parts = list(explain_lines(explainer(), parse_record, split_lines([data]), reasons=False))
     assert [len(found) for _, found in parts] == [1_000, 1_000, 500]
     assert [text.count("\n") for text, _ in parts] == [1_000, 1_000, 500]
     assert parts[-1][1][-1][0] == 2_500

@@ -14,9 +14,9 @@ import pytest
 
 from apflint.cli import explain_prompt
 from apflint.cli.explain_prompt import Draft, Prompt, Vocabulary
+from apflint.explainer import Explainer
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.output.console import Style
-from apflint.output.explain import Explainer
 from apflint.releases import parse_release
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def explainer(directory: Path) -> Explainer:
 
 
 def test_suggestions_are_names_of_the_manifests_and_of_every_cluster(tmp_path: Path) -> None:
-    found = explain_prompt.collect_vocabulary(explainer(tmp_path).configuration)
+    found = explain_prompt.collect_vocabulary(explainer(tmp_path).known.configuration)
     assert {"zoe", "system:serviceaccount:plant:", "system:serviceaccount:plant:robot", "system:anonymous"} <= set(
         found.users
     )

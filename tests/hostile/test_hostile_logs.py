@@ -84,7 +84,6 @@ JSON = [
     "explain get /EVIL --as EVIL --as-group EVIL -f a.yaml -f b.yaml --format json",
     "explain --requests requests.jsonl -f a.yaml -v",
     "limits a.yaml b.yaml --format json",
-    "limits --compare b.yaml a.yaml --format json",
     "diff empty.yaml a.yaml --format json",
     "shards --flow-schema EVIL --distinguisher EVIL --queues 8 --hand-size 2 --format json",
     "config --config settings.toml --format json",

@@ -115,8 +115,13 @@ def read_junit(text: str) -> Iterator[Shown]:
             first, message, *_ = (told.text or "").split("\n")
             severity = told.attrib["type"] if told.tag == "failure" else "info"
             assert (told.tag == "failure") == ("message" in told.attrib)
+            lines = (told.text or "").split("\n")
+            if told.tag != "failure":  # the attribute has the help, too
+                help_ = [f" ({line})" for line in lines if line.startswith("help: ")]
+                more = [f". {line[6:]}" for line in lines if re.match(r"note: At least .* not reported\.", line)]
+                message = "".join((message, *help_, *more))
             message = told.get("message", message)
-            assert (told.text or "").split("\n")[1] in message
+            assert lines[1] in message
             assert first == f"{case.get('classname')}:{named[2]}:{named[3]}: {severity} {named[1]}"
             yield Shown(named[1], severity, case.attrib["classname"], int(named[2]), int(named[3]), message)
 

@@ -135,7 +135,6 @@ spec:
     "line",
     [
         "limits a.yaml",
-        "limits --compare defaults:1.36 a.yaml",
         "diff defaults:1.36 a.yaml",
         "diff --format markdown defaults:1.36 a.yaml",
         "explain get pods -n x --as ::error::u##[add-mask]y -f a.yaml",

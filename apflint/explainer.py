@@ -1,0 +1,128 @@
+"""Answers requests over one configuration: FlowSchema, priority level, flow, seats, and why."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.errors import UserError
+from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
+from apflint.evaluate.deadline import find_deadline
+from apflint.evaluate.explanation import describe_imagined, explain_resolution, explain_skipped
+from apflint.evaluate.flows import find_distinguisher, find_flow
+from apflint.evaluate.outcomes import explain_unclassified
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.effective import Effective
+    from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.explanation import Skipped, Verdict
+    from apflint.evaluate.flows import Flow
+    from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.evaluate.requestinfo import RequestInfo
+    from apflint.requests.request import Request
+
+
+class Basis(NamedTuple):
+    """What an answer is based on."""
+
+    kubernetes: str
+    objects: int
+    """FlowSchemas and priority levels in the manifests."""
+    files: tuple[str, ...]
+    """The files that define these objects, in the order in which they were read."""
+    built_in: int
+    """Built-in objects of the release that the manifests do not define."""
+    imagined: tuple[str, ...]
+    """A sentence for each missing mandatory object, which the server imagines."""
+
+
+class Explanation(NamedTuple):
+    """The answer to one request."""
+
+    request: Request
+    resolution: Resolution
+    flow: Flow
+    level: LevelLimits
+    limits: Limits
+    considered: tuple[Verdict, ...]
+    """The FlowSchemas that the server tries, in matching order; none if they were not asked for."""
+    skipped: tuple[Skipped, ...]
+    """FlowSchemas that the server skips because their priority level does not exist, in matching order."""
+    unclassified: str | None
+    """Why API Priority and Fairness does not classify the request, or None if it does."""
+    wait_seconds: float
+    """Maximum time in a queue."""
+    basis: Basis
+
+
+class Explainer:
+    """Answers requests over one configuration."""
+
+    def __init__(self, known: Effective) -> None:
+        self.known = known
+        self._configuration = known.configuration
+        self._limits = known.limits
+        self._basis = _find_basis(known)
+        self._skipped = tuple(explain_skipped(known.configuration))
+        self._levels = {level.name: level for level in known.limits.levels}
+        self._classify = Classifier(known.configuration)
+        self._flows: dict[tuple[int, str], Flow] = {}
+
+    def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
+        """Return the answer; with `reasons`, every FlowSchema that the server tries is explained."""
+        resolution = self._classify(request.digest)
+        deadline = find_deadline(request.url, request.info)
+        considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()
+        return Explanation(
+            request,
+            resolution,
+            self._find_flow(resolution, request.user.name, request.info),
+            self._levels[resolution.priority_level.name],
+            self._limits,
+            tuple(considered),
+            self._skipped,
+            explain_unclassified(request.info, deadline, self.known.release),
+            deadline.wait_seconds,
+            self._basis,
+        )
+
+    def _find_flow(self, resolution: Resolution, user: str, info: RequestInfo) -> Flow:
+        schema = resolution.flow_schema
+        key = (resolution.position, find_distinguisher(schema, user, info.namespace))
+        flow = self._flows.get(key)
+        if flow is None:
+            if len(self._flows) >= MAX_REMEMBERED:
+                self._flows.clear()
+            flow = self._flows[key] = find_flow(schema, resolution.priority_level, user, info.namespace)
+        return flow
+
+
+def _find_basis(known: Effective) -> Basis:
+    configuration, manifests = known.configuration, known.workspace.manifests
+    documents = chain(
+        (schema.document for schema in chain(configuration.order, configuration.dangling)),
+        (level.document for level in configuration.levels.values()),
+    )
+    return Basis(
+        known.release.name,
+        len(manifests),
+        tuple(dict.fromkeys(manifest.document.source.name for manifest in manifests)),
+        sum(map(builtin.is_built_in, documents)),
+        tuple(describe_imagined(configuration)),
+    )
+
+
+def find_name_by_uid(known: Effective, kind: str, uid: str) -> str:
+    """Return the name of the object with a uid, as in the header `X-Kubernetes-PF-FlowSchema-UID` of a response.
+
+    Raises UserError if no manifest has the uid.
+    """
+    for manifest in known.workspace.manifests:
+        if manifest.document.kind == kind and manifest.document.at("metadata", "uid") == uid:
+            return manifest.document.name
+    raise UserError(
+        f'no {kind} in these manifests has the uid "{uid}". Dump them from the cluster: kubectl get'
+        " flowschemas,prioritylevelconfigurations -o yaml | apflint explain -f - --flow-schema-uid ..."
+    )

@@ -1,0 +1,1 @@
+"""Renderers of `apflint diff`: what changes from one configuration to another."""

@@ -1,0 +1,213 @@
+"""Explanations of many requests: lines of JSON in, lines of JSON out.
+
+Three things make it fast: equal lines have equal answers, parts of an answer that depend on little (the user, the
+FlowSchema, the flow) are encoded once, and only the current lines are in memory.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import chain, islice
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from apflint.budgets import MAX_FILE_BYTES
+from apflint.errors import UserError
+from apflint.evaluate.classify import MAX_REMEMBERED
+from apflint.evaluate.requestinfo import parse_request_info
+from apflint.output.explain.json import (
+    flow_json,
+    level_json,
+    reasons_json,
+    remarks_json,
+    request_json,
+    resolution_json,
+    user_json,
+)
+from apflint.output.sanitize import sanitize_json
+from apflint.requests.json_lines import describe_json_error, read_json_values
+from apflint.requests.log_envelopes import strip_timestamp, unwrap_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from apflint.evaluate.classify import MatchedBy
+    from apflint.evaluate.flows import Flow
+    from apflint.evaluate.match import UserInfo
+    from apflint.explainer import Explainer
+    from apflint.requests.request import Request
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MAX_REMEMBERED_CHARACTERS = 32 * 1024 * 1024
+"""Characters of answers to remember: an answer may have a thousand, or ten thousand."""
+_ANSWERS_PER_PIECE = 1_000
+_encode = json.JSONEncoder().encode
+_REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
+"""A request in JSON without its values, which are strings and booleans: filled in twice as fast as encoded."""
+
+
+def explain_lines(
+    explainer: Explainer, read: Callable[[object], Request], batches: Iterable[list[bytes]], *, reasons: bool
+) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Yield lines of answers, and the numbers of input lines that are not requests, each with the reason.
+
+    The input is one JSON value, or one per line. `read` makes a request of a value; it raises UserError.
+    """
+    writer = LineExplainer(explainer, read, reasons=reasons)
+    batches = iter(batches)
+    head: list[list[bytes]] = []
+    for batch in batches:
+        head.append(batch)
+        first = next((line for line in batch if line.strip()), None)
+        if first is None:
+            continue
+        if _is_beginning(first):  # a JSON value over several lines
+            size = 0
+            for more in batches:
+                head.append(more)
+                size += sum(map(len, more))
+                if size > MAX_FILE_BYTES:  # too much for one value: a log that begins in the middle of a line
+                    break
+            else:
+                text = b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace")
+                head.clear()
+                yield from writer.flush(writer.explain_text(1, text))
+                return
+        break
+    number = 1
+    for batch in chain(head, batches):
+        yield from writer.flush(
+            chain.from_iterable(map(writer.explain_line, range(number, number + len(batch)), batch))
+        )
+        number += len(batch)
+
+
+class LineExplainer:
+    """Answers lines, and remembers the answers. `rejected` has the lines that are not requests, until `flush` yields them."""
+
+    def __init__(self, explainer: Explainer, read: Callable[[object], Request], *, reasons: bool) -> None:
+        self._explainer = explainer
+        self._read = read
+        self._reasons = reasons
+        self.rejected: list[tuple[int, str]] = []
+        self._by_line: dict[bytes, str] = {}
+        self._by_request: dict[Request, str] = {}
+        """Answers to requests, which are equal in many audit events."""
+        self._users: dict[UserInfo, str] = {}
+        self._flows: dict[Flow, str] = {}
+        self._remarks: dict[tuple[str | None, tuple[str, ...]], str] = {}
+        self._resolutions: dict[tuple[int, MatchedBy | None], tuple[str, str]] = {}
+        self._characters = 0
+
+    def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+        """Yield the answers in large pieces, each with the rejected lines."""
+        while piece := "".join(islice(answers, _ANSWERS_PER_PIECE)):
+            rejected, self.rejected = self.rejected, []
+            yield sanitize_json(piece), rejected
+
+    def explain_line(self, number: int, line: bytes) -> Iterable[str]:
+        """Return the answers to a line: none if it is empty, several for a list."""
+        answer = self._by_line.get(line)
+        return (answer,) if answer is not None else self._explain_new_line(number, line)
+
+    def _explain_new_line(self, number: int, line: bytes) -> Iterator[str]:
+        text = line.decode("utf-8", "replace")
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            if not text or text.isspace() or text.startswith("\ufeff") or strip_timestamp(text) is not text:
+                yield from self.explain_text(number, text)
+            else:
+                yield self._reject(number, describe_json_error(error))
+            return
+        if not isinstance(value, dict) or unwrap_list(value) is not value:
+            del value  # a list, which is read again: there must not be two of it in memory
+            yield from self.explain_text(number, text)
+            return
+        try:
+            request = self._read(value)
+            # Lines of equal audit events differ, so answers are remembered by request. Equal requests are equal lines.
+            answer = self._explain(request) if self._reasons else self._encode(request)
+        except UserError as error:
+            yield self._reject(number, str(error))
+            return
+        self._make_room(len(line))
+        yield _remember(self._by_line, line, answer)
+
+    def explain_text(self, number: int, text: str) -> Iterator[str]:
+        """Yield the answers to a text that begins on line `number`: one JSON value, or one per line."""
+        for value in read_json_values(text):
+            error = value.error
+            if error is None:
+                try:
+                    yield self._explain(self._read(value.value))
+                    continue
+                except UserError as problem:
+                    error = str(problem)
+            yield self._reject(number + value.line - 1, error)
+
+    def _explain(self, request: Request) -> str:
+        answer = self._by_request.get(request)
+        if answer is None:
+            answer = self._encode(request)
+            self._make_room(len(answer))
+            self._by_request[request] = answer
+        return answer
+
+    def _make_room(self, size: int) -> None:
+        self._characters += size
+        if self._characters > MAX_REMEMBERED_CHARACTERS:
+            self._by_line.clear()
+            self._by_request.clear()
+            self._characters = size
+
+    def _reject(self, number: int, reason: str) -> str:
+        self.rejected.append((number, reason))
+        return f'{{"error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
+
+    def _encode(self, request: Request) -> str:
+        """Return `explanation_json` as a line, from parts that are remembered."""
+        explanation = self._explainer.explain(request, reasons=self._reasons)
+        resolution, flow = explanation.resolution, explanation.flow
+        user_text = self._users.get(request.user) or _remember(
+            self._users, request.user, _encode(user_json(request.user))
+        )
+        flow_text = self._flows.get(flow) or _remember(self._flows, flow, _encode(flow_json(flow)))
+        key = (resolution.position, resolution.matched_by)
+        parts = self._resolutions.get(key) or _remember(
+            self._resolutions, key, (_members(resolution_json(resolution)), _members(level_json(explanation)))
+        )
+        about = (explanation.unclassified, request.notes)
+        remarks = self._remarks.get(about) or _remember(self._remarks, about, _members(remarks_json(explanation)))
+        reasons = f", {_members(reasons_json(explanation))}" if self._reasons else ""
+        info = _REQUEST % tuple(map(_scalar, request_json(request.info).values()))
+        return f'{{"request": {info}, "user": {user_text}, {parts[0]}, "flow": {flow_text}, {parts[1]}, {remarks}{reasons}}}\n'
+
+
+def _is_beginning(line: bytes) -> bool:
+    """Whether a line is only the beginning of a JSON value: the error is at its end."""
+    text = line.decode("utf-8", "replace").strip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text)
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+def _scalar(value: str | bool) -> str:
+    return encode_basestring_ascii(value) if isinstance(value, str) else "true" if value else "false"
+
+
+def _members(value: dict[str, Any]) -> str:
+    return _encode(value)[1:-1]
+
+
+def _remember(memory: dict[K, V], key: K, value: V) -> V:
+    if len(memory) >= MAX_REMEMBERED:
+        memory.clear()
+    memory[key] = value
+    return value

@@ -1,0 +1,154 @@
+"""An explanation for people: the answer, the request, its flow and seats, and the FlowSchemas that were tried."""
+
+from __future__ import annotations
+
+from heapq import merge
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from apflint import builtin
+from apflint.evaluate.configuration import matching_order
+from apflint.evaluate.explanation import Verdict, describe_fallback
+from apflint.evaluate.flows import describe_flow
+from apflint.evaluate.outcomes import describe_starvation, list_outcomes
+from apflint.evaluate.resources import get_resource
+from apflint.evaluate.seats import is_mutating
+from apflint.output.console import Painter, count_cells, label_lines, wrap
+from apflint.output.explain.json import place_json
+from apflint.output.sanitize import sanitize
+from apflint.output.tables import render_table
+from apflint.requests.request import COLLECTION_VERBS
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.evaluate.requestinfo import RequestInfo
+    from apflint.explainer import Basis, Explanation
+    from apflint.output.console import Style
+
+_LABEL_CELLS = 7
+
+
+def render_explanation(explanation: Explanation, style: Style) -> str:
+    """Render the explanation of one request."""
+    paint = Painter(color=style.color)
+    lines = [*_answer(explanation, style, paint), *_facts(explanation, style, paint)]
+    return "".join(f"{line}\n" for line in lines) + f"\n{_tried(explanation, style, paint)}"
+
+
+def _answer(explanation: Explanation, style: Style, paint: Painter) -> Iterator[str]:
+    if explanation.unclassified:
+        yield from (paint(line, "bold") for line in wrap(sanitize(explanation.unclassified), style.prose_width))
+        yield from wrap("Otherwise this would be the answer:", style.prose_width)
+    resolution = explanation.resolution
+    place = place_json(resolution.flow_schema)
+    origin = sanitize(f"({place['file']}:{place['line']})") if place["file"] else "(built in)"
+    schema, level = sanitize(resolution.flow_schema.name), sanitize(resolution.priority_level.name)
+    is_long = (
+        style.width is not None
+        and count_cells(f'FlowSchema "{schema}" -> priority level "{level}" {origin}') > style.width
+    )
+    separator = "\n  " if is_long else " "
+    parts = f'FlowSchema "{paint(schema, "bold")}"', f'-> priority level "{paint(level, "bold")}"', paint(origin, "dim")
+    yield separator.join(parts)
+    if fallback := describe_fallback(resolution):
+        yield from wrap(sanitize(fallback), style.prose_width)
+
+
+def _facts(explanation: Explanation, style: Style, paint: Painter) -> Iterator[str]:
+    request, level = explanation.request, explanation.level
+    notes = " ".join(request.notes)
+    # The notes name the groups that were added.
+    groups = ", ".join(group for group in request.user.groups if f'"{group}"' not in notes)
+    user = f'"{request.user.name}"' + (f" in {groups}" if groups else "" if request.user.groups else " in no group")
+    facts = [("Asked", f"{describe_request(request.info)} as {user}"), ("", notes)]
+    if not explanation.unclassified:  # otherwise it has no flow, and occupies no seat
+        seats = [_describe_seats(explanation), describe_starvation(level) or ""]
+        if request.info.verb == "watch":
+            seats.insert(1, "A watch holds its seats only until it has sent the existing objects.")
+        # A client that goes away knows what becomes of its request.
+        outcomes = [
+            f"{outcome.when[:-1]} ({', '.join(map(str, filter(None, (outcome.status, outcome.reason))))})."
+            if outcome.status
+            else outcome.when
+            for outcome in list_outcomes(level, explanation.limits.release, explanation.wait_seconds)
+            if outcome.result != "rejected" or outcome.reason not in (None, "cancelled")
+        ]
+        facts += [
+            ("Flow", describe_flow(explanation.flow)),
+            ("Seats", " ".join(filter(None, seats))),
+            ("Fate", " ".join(outcomes)),
+        ]
+    for label, text in facts:
+        if text:
+            yield from label_lines(label, text, _LABEL_CELLS, style, paint)
+
+
+def describe_request(info: RequestInfo) -> str:
+    """Return `list pods in namespace "team-a"`, `watch pods in all namespaces`, `get nodes "n1"`, `get /healthz`."""
+    if not info.is_resource_request:
+        return f"{info.verb} {info.path}"
+    resource = info.resource + (f".{info.api_group}" if info.api_group else "")
+    resource += f"/{info.subresource}" if info.subresource else ""
+    name = f' "{info.name}"' if info.name else ""
+    return f"{info.verb or '(a method without a verb)'} {resource}{name}{_describe_scope(info)}"
+
+
+def _describe_scope(info: RequestInfo) -> str:
+    if info.namespace:
+        return f' in namespace "{info.namespace}"'
+    known = get_resource(info.resource, info.api_group)
+    if known is not None:
+        return " in all namespaces" if known.namespaced else ""
+    return ", cluster-wide" if info.verb in COLLECTION_VERBS else " in no namespace"
+
+
+def _describe_seats(explanation: Explanation) -> str:
+    level, limits = explanation.level, explanation.limits
+    total = f"of {limits.server_concurrency} seats ({level.shares} shares)"
+    if level.is_exempt:
+        return "No limit." + (f" Nominal {level.nominal} {total}." if level.nominal else "")
+    text = f"Nominal {level.nominal} {total}"
+    if limits.release.has_borrowing:
+        text += f", min {level.min}, attainable {level.attainable}"
+    info, maximum = explanation.request.info, 1
+    if info.verb == "list" or (info.verb == "watch" and limits.release.estimates_watches):
+        maximum = level.max_list_seats
+    elif is_mutating(info.verb, info.resource, info.subresource):
+        maximum = level.max_mutating_seats
+    single = f"; one {info.verb} up to {maximum}" if info.is_resource_request and maximum > 1 else ""
+    return f"{text}{single}."
+
+
+def _tried(explanation: Explanation, style: Style, paint: Painter) -> str:
+    """Render the FlowSchemas that the server tries or skips, in matching order."""
+    skipped = (Verdict(skip.flow_schema, False, f"skipped: {skip.because}", skip.path) for skip in explanation.skipped)
+    rows: list[list[str | Text]] = []
+    for verdict in merge(explanation.considered, skipped, key=lambda verdict: matching_order(verdict.flow_schema)):
+        schema, reason = verdict.flow_schema, verdict.because
+        if verdict.matched:
+            reason = f"matches: {reason.removeprefix('it matches ')}"
+        elif not builtin.is_built_in(schema.document):
+            place = place_json(schema, verdict.path)
+            reason += f" ({place['file']}:{place['line']})"
+        elif style.width is not None and verdict.mismatches and verdict.mismatches[0].condition == "subject":
+            reason = reason.partition(": ")[0]  # the subjects of built-in objects matter least
+        color = "green" if verdict.matched else ""
+        precedence = Text(str(schema.spec.matching_precedence), color)
+        rows.append([precedence, Text(sanitize(schema.name), color), reason])
+    header = f"{_describe_basis(explanation.basis)} Tried, in this order:"
+    head = "".join(f"{paint(line, 'dim')}\n" for line in wrap(sanitize(header), style.prose_width))
+    table = render_table(("PRECEDENCE", "", "RESULT"), rows, style, wrapped=("RESULT",), has_header=False)
+    imagined = (line for sentence in explanation.basis.imagined for line in wrap(sentence, style.prose_width))
+    return f"{head}{table}" + "".join(f"{line}\n" for line in imagined)
+
+
+def _describe_basis(basis: Basis) -> str:
+    """Return `Kubernetes 1.36, 3 objects from apf.yaml, 18 built-in objects`, as a sentence."""
+    release, built_in = f"Kubernetes {basis.kubernetes}", pluralize(basis.built_in, "built-in object")
+    if not basis.objects:
+        return f"{release}, only {built_in} (name manifests with -f)."
+    origin = basis.files[0] if len(basis.files) == 1 else pluralize(len(basis.files), "file")
+    return f"{release}, {pluralize(basis.objects, 'object')} from {origin}, {built_in}."

@@ -1,0 +1,85 @@
+"""Hands, tables and recommendations of shuffle sharding as text and JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from apflint.evaluate import shards
+from apflint.output.console import Style, count_cells
+from apflint.output.shards import (
+    hand_json,
+    recommendation_json,
+    render_hand,
+    render_recommendation,
+    render_rows,
+    rows_json,
+)
+
+PIPE = Style()
+
+
+def test_a_hand() -> None:
+    found = hand_json("global-default", "alice", 128, 6)
+    assert (found["hash"], found["hand"]) == ("17644606172554983095", [55, 62, 126, 125, 105, 1])
+    assert render_hand("global-default", "al\x1bice", 128, 6, PIPE).splitlines()[0] == (
+        'FlowSchema "global-default", flow distinguisher "al\\x1bice"'
+    )
+    assert render_hand("global-default", "alice", 128, 6, PIPE).splitlines()[1:] == [
+        "hash   17644606172554983095 (0xf4de3bd42ccdf6b7)",
+        "queues 55, 62, 126, 125, 105, 1 (6 of 128, counted from 0)",
+    ]
+    with pytest.raises(ValueError, match="larger than the deck"):
+        hand_json("a", "b", 4, 8)
+
+
+def test_rows() -> None:
+    rows = [shards.compute_sharding(8, 64), shards.compute_sharding(11, 64)]
+    found = json.loads(json.dumps(rows_json(rows)))["rows"]
+    assert found[0] == {
+        "handSize": 8,
+        "queues": 64,
+        "entropyBits": 48,
+        "squish": {"1": 2.25929199850899e-10, "4": 0.0004886697053040446, "16": 0.35935114681123076},
+        "problem": None,
+    }
+    assert "needs 66 bits" in found[1]["problem"]
+    text = render_rows(rows, PIPE)
+    assert text.startswith(
+        "HAND SIZE  QUEUES  BITS  1 ELEPHANT  4 ELEPHANTS  16 ELEPHANTS\n"
+        "        8      64    48   2.259e-10    0.0004887        0.3594\n"
+    )
+    assert text.endswith(
+        "The API server refuses this: a hand of 11 from 64 queues needs 66 bits of hash, more than 60."
+        " The largest hand from 64 queues is 10. The most queues for a hand of 11 are 43.\n"
+    )
+
+
+def test_a_recommendation() -> None:
+    found: Any = recommendation_json(0.001, 16, 300)
+    assert [(row["handSize"], row["queues"]) for row in found["rows"]] == [(7, 239), (6, 251), (5, 274)]
+    assert found["best"] is None
+    assert render_recommendation(0.001, 16, 300, PIPE).startswith(
+        "For a probability of at most 0.001 that 16 elephants squish a mouse, within 300 queues:\n\n"
+        "HAND SIZE  QUEUES  BITS  16 ELEPHANTS\n        7     239    56     0.0009895\n"
+    )
+
+
+def test_a_wish_that_cannot_be_met() -> None:
+    found: Any = recommendation_json(1e-9, 16, 512)
+    assert (found["rows"], found["best"]["handSize"], found["best"]["queues"]) == ([], 6, 512)
+    assert render_recommendation(1e-9, 16, 512, PIPE) == (
+        "No hand size with at most 512 queues and 60 bits gives a probability of at most 1e-09 that 16 elephants squish a"
+        " mouse. The closest is a hand size of 6 with 512 queues: 2.26e-05. Allow more queues, or a higher probability.\n"
+    )
+    assert "that 1 elephant squishes a mouse" in render_recommendation(0.5, 1, 1024, PIPE)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_text_fits_the_terminal(width: int) -> None:
+    style = Style(width=width)
+    text = render_rows(shards.compute_documented_table(), style)
+    text += render_hand("global-default", "alice", 128, 6, style) + render_recommendation(0.001, 16, 1024, style)
+    assert [line for line in text.splitlines() if count_cells(line) > width] == []

@@ -1,0 +1,78 @@
+"""Tables: nothing is cut off, whatever the width, and nothing is markup."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.text import Text
+
+from apflint.output.console import Style, count_cells
+from apflint.output.tables import render_table
+
+TITLES = ("PRIORITY LEVEL", "", "SHARES", "LENGTH LIMIT")
+ROWS = [["workload-high", "##", "40", "50"], ["x" * 30, "#", "1", "-"]]
+
+
+def test_table_for_a_pipe() -> None:
+    assert render_table(TITLES, ROWS, Style(), optional=("",)) == (
+        "PRIORITY LEVEL                      SHARES  LENGTH LIMIT\n"
+        "workload-high                   ##      40            50\n"
+        f"{'x' * 30}  #        1             -\n"
+    )
+
+
+def test_narrow_tables_have_broken_titles_and_no_optional_columns() -> None:
+    assert render_table(TITLES, ROWS, Style(width=54), optional=("",)) == (
+        "                                            LENGTH\n"
+        "PRIORITY LEVEL                      SHARES   LIMIT\n"
+        "workload-high                   ##      40      50\n"
+        f"{'x' * 30}  #        1       -\n"
+    )
+
+
+def test_names_are_broken_where_there_is_no_room() -> None:
+    assert render_table(TITLES, ROWS, Style(width=32), optional=("",)) == (
+        "                          LENGTH\n"
+        "PRIORITY LEVEL    SHARES   LIMIT\n"
+        "workload-high         40      50\n"
+        "xxxxxxxxxxxxxxxx       1       -\n"
+        "xxxxxxxxxxxxxx\n"
+    )
+
+
+def test_text_is_wrapped_below_its_title() -> None:
+    rows = [["a", "one two three four five"]]
+    assert render_table(("LEVEL", "SCHEMAS"), rows, Style(width=20), wrapped=("SCHEMAS",)) == (
+        "LEVEL  SCHEMAS\na      one two three\n       four five\n"
+    )
+
+
+def test_colors_change_no_text() -> None:
+    rows: list[list[str | Text]] = [[Text("a", "bold"), "b"]]
+    plain, colored = (render_table(("A", "B"), rows, Style(color=color)) for color in (False, True))
+    assert "\x1b[1m" in colored
+    assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
+
+
+@pytest.mark.parametrize("text", ["[bold]x[/bold]", ":smile:", "::error::x", "a\x1b[31m\nb", "##[add-mask]x"])
+def test_text_of_manifests_is_data(text: str) -> None:
+    drawn = render_table(("A", "B"), [[text, text]], Style(width=80, color=True))
+    lines = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in drawn.splitlines()]
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)
+    assert not lines[1].startswith("::")
+    assert "##[" not in lines[1]
+    if text.isprintable() and text[0] in "[:" and text[1] != ":":
+        assert lines[1] == f"{text}  {text}"
+
+
+@given(st.lists(st.tuples(st.text(max_size=8), st.integers(0, 10**6)), max_size=5))
+def test_columns_are_aligned(rows: list[tuple[str, int]]) -> None:
+    drawn = render_table(("NAME", "N"), [[name, str(number)] for name, number in rows], Style())
+    lines = drawn.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) == 1 + len(rows)
+    assert len({count_cells(line) for line in lines}) == 1
