@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
     from apflint.proofs.witness import Witness
 
-What = Literal["priorityLevel", "flowSchema", "flow", "limits"]
+ChangeType = Literal["priorityLevel", "flowSchema", "flow", "limits"]
 """What changes for a request, the most severe change only: the priority level; the FlowSchema within the same level; within
 the same FlowSchema the distinguisher, and so the queues; or only the seats and queues of the level."""
-_SEVERITY: tuple[What, ...] = ("priorityLevel", "flowSchema", "flow", "limits")
+_SEVERITY: tuple[ChangeType, ...] = ("priorityLevel", "flowSchema", "flow", "limits")
 _MAX_PARTS = 200
 """Additional parts up to which differing FlowSchemas are split into their entries."""
 
@@ -52,7 +52,7 @@ class Example(NamedTuple):
     witness: Witness
 
 
-class Way(NamedTuple):
+class RequestChange(NamedTuple):
     """Requests that go from one FlowSchema to another, or stay in one that changes."""
 
     examples: tuple[Example, ...]
@@ -77,13 +77,13 @@ class Way(NamedTuple):
         )
 
 
-class Group(NamedTuple):
+class ChangeGroup(NamedTuple):
     """The changes of one type with the same old and new priority level, which may be one level."""
 
-    what: What
+    type: ChangeType
     old: LevelLimits
     new: LevelLimits
-    ways: tuple[Way, ...]
+    changes: tuple[RequestChange, ...]
     """In matching order of the old FlowSchemas, then of the new ones; never empty."""
 
 
@@ -92,7 +92,7 @@ class Difference(NamedTuple):
 
     old: Side
     new: Side
-    groups: tuple[Group, ...]
+    groups: tuple[ChangeGroup, ...]
     """By severity; then changes that common users notice, those that lose most seats, and by name."""
     levels: tuple[LevelChange, ...]
     """Every level of both sides, by name."""
@@ -106,9 +106,9 @@ class Difference(NamedTuple):
         """Whether any request or any level fares differently."""
         return bool(self.groups) or any(level.is_changed for level in self.levels)
 
-    def ways(self, what: What) -> tuple[Way, ...]:
+    def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
         """Return the changes of one type, of all groups."""
-        return tuple(way for group in self.groups if group.what == what for way in group.ways)
+        return tuple(change for group in self.groups if group.type == change_type for change in group.changes)
 
     def flow_schema_change(self, name: str) -> ObjectChange | None:
         """Return how the FlowSchema of this name differs, or None if it does not."""
@@ -131,17 +131,16 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
     pairs: dict[tuple[int, int], list[Example]] = {}
     for example in (*moves[:MAX_MOVES], *_find_kept_requests(old, new, world, before, after)):
         pairs.setdefault((example.old.position, example.new.position), []).append(example)
-    ways: dict[tuple[What, str, str], list[Way]] = {}
+    changes: dict[tuple[ChangeType, str, str], list[RequestChange]] = {}
     for position in sorted(pairs):
-        way = Way(tuple(sorted(pairs[position], key=_part_order)))
-        ways.setdefault((_classify_change(way), way.old.priority_level.name, way.new.priority_level.name), []).append(
-            way
-        )
+        change = RequestChange(tuple(sorted(pairs[position], key=_part_order)))
+        key = _find_change_type(change), change.old.priority_level.name, change.new.priority_level.name
+        changes.setdefault(key, []).append(change)
     old_levels = {level.name: level for level in old.limits.levels}
     new_levels = {level.name: level for level in new.limits.levels}
     groups = [
-        Group(what, old_levels[old_name], new_levels[new_name], tuple(members))
-        for (what, old_name, new_name), members in ways.items()
+        ChangeGroup(change_type, old_levels[old_name], new_levels[new_name], tuple(members))
+        for (change_type, old_name, new_name), members in changes.items()
     ]
     return Difference(
         old,
@@ -235,14 +234,14 @@ def _identity(schema: FlowSchema) -> object:
     return name, schema.spec.priority_level_configuration
 
 
-def _classify_change(way: Way) -> What:
-    old, new = way.old.flow_schema, way.new.flow_schema
-    if way.old.priority_level.name != way.new.priority_level.name:
+def _find_change_type(change: RequestChange) -> ChangeType:
+    old, new = change.old.flow_schema, change.new.flow_schema
+    if change.old.priority_level.name != change.new.priority_level.name:
         return "priorityLevel"
     if _identity(old) != _identity(new):
         return "flowSchema"
     is_other_flow = old.spec.distinguisher_method != new.spec.distinguisher_method
-    return "flow" if is_other_flow and all(_count_queues(side) > 1 for side in (way.old, way.new)) else "limits"
+    return "flow" if is_other_flow and all(_count_queues(side) > 1 for side in (change.old, change.new)) else "limits"
 
 
 def _count_queues(resolution: Resolution) -> int:
@@ -256,7 +255,7 @@ def _part_order(example: Example) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(-1 if number is None else number for number in part) if part else () for part in sides)
 
 
-def _group_order(group: Group) -> tuple[int, bool, float, str, str]:
+def _group_order(group: ChangeGroup) -> tuple[int, bool, float, str, str]:
     old, new = (1e9 if level.type == "Exempt" else float(level.nominal) for level in (group.old, group.new))
-    is_rare = all(way.is_rare for way in group.ways)
-    return _SEVERITY.index(group.what), is_rare, new - old, group.old.name, group.new.name
+    is_rare = all(change.is_rare for change in group.changes)
+    return _SEVERITY.index(group.type), is_rare, new - old, group.old.name, group.new.name

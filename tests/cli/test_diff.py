@@ -60,7 +60,9 @@ def side(*values: dict[str, Any], defaults: bool = True, seats: int = 600) -> Si
 
 def told(found: Difference) -> set[tuple[str, str, str]]:
     return {
-        (group.what, way.old.flow_schema.name, way.new.flow_schema.name) for group in found.groups for way in group.ways
+        (group.type, change.old.flow_schema.name, change.new.flow_schema.name)
+        for group in found.groups
+        for change in group.changes
     }
 
 
@@ -213,7 +215,9 @@ def test_only_seats_change() -> None:
 
 def test_other_seats_of_the_server_are_felt_wherever_requests_wait() -> None:
     found = compare_configurations(side(), side(seats=1200))
-    assert {way.new.priority_level.name for way in found.ways("limits")} == set(side().configuration.levels) - {
+    assert {change.new.priority_level.name for change in found.changes_of_type("limits")} == set(
+        side().configuration.levels
+    ) - {
         "exempt",  # never waits
         "catch-all",  # nobody gets there
     }
@@ -275,12 +279,12 @@ def test_each_rule_that_is_the_cause_has_a_request() -> None:
         {"verbs": ["get"], "apiGroups": [""], "resources": [name], "namespaces": ["*"]} for name in ("pods", "secrets")
     ]
     rules["nonResourceRules"] = [{"verbs": ["get"], "nonResourceURLs": ["/version"]}]
-    (way,) = [
-        way
-        for way in compare_configurations(side(many), side()).ways("priorityLevel")
-        if way.new.flow_schema.name == "global-default"
+    (change,) = [
+        change
+        for change in compare_configurations(side(many), side()).changes_of_type("priorityLevel")
+        if change.new.flow_schema.name == "global-default"
     ]
-    infos = [example.witness.digest.request_info for example in way.examples]
+    infos = [example.witness.digest.request_info for example in change.examples]
     assert {info.resource or info.path for info in infos} == {"pods", "secrets", "/version"}
 
 
@@ -320,9 +324,9 @@ def test_who_stays_is_found_where_only_one_verb_is_left() -> None:
     before, after = level("x", 30), level("x", 60)
     a = reading("a", "x", 900, "get", "create", "list")
     found = compare_configurations(side(before, a), side(after, a, reading("first", "workload-low", 50, "get", "list")))
-    limits = (way for group in found.groups if group.what == "limits" for way in group.ways)
-    (way,) = (each for each in limits if each.old.flow_schema.name == "a")
-    assert [example.witness.digest.request_info.verb for example in way.examples] == ["create"]
+    limits = (change for group in found.groups if group.type == "limits" for change in group.changes)
+    (change,) = (each for each in limits if each.old.flow_schema.name == "a")
+    assert [example.witness.digest.request_info.verb for example in change.examples] == ["create"]
 
 
 def test_requests_are_quoted_for_a_shell() -> None:
@@ -363,7 +367,7 @@ def test_what_is_not_shown_is_counted(tmp_path: Path, capsys: pytest.CaptureFixt
         if (group["from"]["priorityLevel"], group["to"]["priorityLevel"]) == ("workload-low", "workload-high")
     ]
     assert {request["from"]["flowSchema"] for request in group["requests"]} == {f"s{number:03}" for number in range(14)}
-    rest = len(group["requests"]) - phrases.MAX_WAYS
+    rest = len(group["requests"]) - phrases.MAX_CHANGES
     assert rest >= 4
     assert f"  and {rest} more: see --format json\n" in command(capsys, *paths)[1]
     assert f"| and {rest} more | | |\n" in command(capsys, *paths, "--format", "markdown")[1]
@@ -441,14 +445,14 @@ def test_what_is_said_holds_and_is_complete(
     old, new = side(level("own"), *before), side(level("own", shares), *after)
     found = compare_configurations(old, new, "any")
     for group in found.groups:
-        for way in group.ways:
-            for example in way.examples:
+        for change in group.changes:
+            for example in change.examples:
                 here = classify(old.configuration, example.witness.digest)
                 there = classify(new.configuration, example.witness.digest)
                 assert (here, there) == (example.old, example.new)
-                assert (here.flow_schema, there.flow_schema) == (way.old.flow_schema, way.new.flow_schema)
+                assert (here.flow_schema, there.flow_schema) == (change.old.flow_schema, change.new.flow_schema)
                 assert (here.priority_level.name, there.priority_level.name) == (group.old.name, group.new.name)
-                assert (group.what == "priorityLevel") == (group.old.name != group.new.name)
+                assert (group.type == "priorityLevel") == (group.old.name != group.new.name)
     names = {(source, target) for _, source, target in told(found)}
     for digest in digests:
         if not is_seen_by_apf(digest.request_info):
@@ -525,11 +529,11 @@ def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         value["spec"]["rules"][0]["subjects"][0]["group"]["name"] = f"g{at % 4}"
     found = compare_configurations(side(*before), side(*after, *(level(f"l{at}") for at in range(3))))
     moved = [group for group in found.groups if phrases.needs_own_section(group)]
-    left = sum(len(group.ways) for group in moved[2:])
+    left = sum(len(group.changes) for group in moved[2:])
     assert left >= 2
     text = text_format.render_diff(found, BOTH, Style())
     assert f"And {left} more kinds of requests: see --format json." in text
-    shown = moved[0].ways[0]
+    shown = moved[0].changes[0]
     assert f"    and {len(shown.examples) - 1} more like these: see --format json" in text
     assert f"  and {len(found.objects) - 3} more: see --format json" in text
     page = markdown.render_diff(found, BOTH)
@@ -561,7 +565,7 @@ def test_whoever_loses_most_comes_first() -> None:
     before = side(*levels, schema("a", "exempt", "a"), schema("b", "l", "b"), schema("c", "s", "c"))
     after = side(*levels, schema("a", "m", "a"), schema("b", "m", "b"), schema("c", "exempt", "c"))
     found = compare_configurations(before, after)
-    moves = [(group.old.name, group.new.name) for group in found.groups if group.what == "priorityLevel"]
+    moves = [(group.old.name, group.new.name) for group in found.groups if group.type == "priorityLevel"]
     assert moves == [("exempt", "m"), ("l", "m"), ("s", "exempt")]
 
 

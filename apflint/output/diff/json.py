@@ -10,7 +10,7 @@ from apflint.output.limits import level_json
 
 if TYPE_CHECKING:
     from apflint.diff.levels import LevelChange
-    from apflint.diff.requests import Difference, Example, Group, Way
+    from apflint.diff.requests import ChangeGroup, Difference, Example, RequestChange
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.output.diff.phrases import Sides
@@ -66,12 +66,12 @@ def _level_change(change: LevelChange) -> dict[str, Any]:
     }
 
 
-def _group(group: Group, old: Limits, new: Limits) -> dict[str, Any]:
+def _group(group: ChangeGroup, old: Limits, new: Limits) -> dict[str, Any]:
     return {
-        "change": group.what,
+        "change": group.type,
         "from": _level(group.old, old),
         "to": _level(group.new, new),
-        "requests": [_way(way) for way in group.ways],
+        "requests": [_change(change) for change in group.changes],
     }
 
 
@@ -83,10 +83,10 @@ def _level(level: LevelLimits, limits: Limits) -> dict[str, Any]:
     }
 
 
-def _way(way: Way) -> dict[str, Any]:
+def _change(change: RequestChange) -> dict[str, Any]:
     return {
-        "from": _schema(way.old),
-        "to": _schema(way.new),
+        "from": _schema(change.old),
+        "to": _schema(change.new),
         "witnesses": [
             {
                 "words": None if example.witness.words is None else list(example.witness.words),
@@ -94,7 +94,7 @@ def _way(way: Way) -> dict[str, Any]:
                 "from": _part(example.old, example),
                 "to": _part(example.new, example),
             }
-            for example in way.examples
+            for example in change.examples
         ],
     }
 

@@ -11,7 +11,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.diff.requests import Difference, Group, Way
+    from apflint.diff.requests import ChangeGroup, Difference, RequestChange
     from apflint.output.diff.phrases import Sides
 
 _FIGURES = {"Nominal": "nominal", "Min": "min", "Attainable": "attainable", "Queued": "max_queued"}
@@ -33,7 +33,7 @@ def render_diff(difference: Difference, sides: Sides) -> str:
     groups = [group for group in difference.groups if phrases.needs_own_section(group)]
     for group in groups[: phrases.MAX_GROUPS]:
         parts += _group(group, difference)
-    if left := sum(len(group.ways) for group in groups[phrases.MAX_GROUPS :]):
+    if left := sum(len(group.changes) for group in groups[phrases.MAX_GROUPS :]):
         parts.append(f"And {pluralize(left, 'more kind')} of requests, not shown here.")
     parts += [*_levels(difference), *_objects(difference)]
     return "\n\n".join(parts) + "\n"
@@ -43,32 +43,32 @@ def _arrow(text: str) -> str:
     return text.replace("->", "→")
 
 
-def _group(group: Group, difference: Difference) -> Iterator[str]:
+def _group(group: ChangeGroup, difference: Difference) -> Iterator[str]:
     names = _arrow(phrases.format_step(format_code(group.old.name), format_code(group.new.name)))
-    yield f"#### {names} ({phrases.TITLES[group.what]})"
+    yield f"#### {names} ({phrases.TITLES[group.type]})"
     before, after = phrases.describe_level(group.old), phrases.describe_level(group.new)
     lines = [f"- as before: {after}"] if before == after else [f"- before: {before}", f"- after: {after}"]
     lines += [f"- {problem}"] if (problem := phrases.describe_new_starvation(group)) else []
     yield "\n".join(lines)
     rows = ["| FlowSchema before | after | for example: `apflint explain ...` |", "|---|---|---|"]
-    rows += [_row(way, group, difference) for way in group.ways[: phrases.MAX_WAYS]]
-    if len(group.ways) > phrases.MAX_WAYS:
-        rows.append(f"| and {len(group.ways) - phrases.MAX_WAYS} more | | |")
+    rows += [_row(change, group, difference) for change in group.changes[: phrases.MAX_CHANGES]]
+    if len(group.changes) > phrases.MAX_CHANGES:
+        rows.append(f"| and {len(group.changes) - phrases.MAX_CHANGES} more | | |")
     yield "\n".join(rows)
 
 
-def _row(way: Way, group: Group, difference: Difference) -> str:
-    names = [side.flow_schema.name for side in (way.old, way.new)]
+def _row(change: RequestChange, group: ChangeGroup, difference: Difference) -> str:
+    names = [side.flow_schema.name for side in (change.old, change.new)]
     old, new = (f"{format_code(name)}{phrases.format_change(name, difference)}" for name in names)
     lines = []
-    for example in way.examples[: phrases.MAX_EXAMPLES]:
+    for example in change.examples[: phrases.MAX_EXAMPLES]:
         lines.append(format_code(phrases.format_request(example)))
         lines += [f"{verb} {format_code(part)}" for verb, part in phrases.list_causes(example, difference)]
-    if way.is_rare:
+    if change.is_rare:
         lines.append(phrases.RARE)
-    if len(way.examples) > phrases.MAX_EXAMPLES:
-        lines.append(f"and {len(way.examples) - phrases.MAX_EXAMPLES} more like these")
-    if flows := phrases.describe_flows(way, group):
+    if len(change.examples) > phrases.MAX_EXAMPLES:
+        lines.append(f"and {len(change.examples) - phrases.MAX_EXAMPLES} more like these")
+    if flows := phrases.describe_flows(change, group):
         lines.append(f"flows: {_arrow(flows)}")
     return f"| {old} | {new} | {'<br>'.join(lines)} |"
 

@@ -17,12 +17,12 @@ from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.diff.levels import LevelChange
-    from apflint.diff.requests import Difference, Example, Group, Way
+    from apflint.diff.requests import ChangeGroup, Difference, Example, RequestChange
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits
     from apflint.model import FlowSchema
 
-MAX_WAYS, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
+MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
 """How many to show to people; the others are counted, and in the JSON."""
 TITLES = {
     "priorityLevel": "another priority level",
@@ -43,7 +43,9 @@ class Sides(NamedTuple):
 
 def summarize(difference: Difference) -> list[str]:
     """Return sentences on the requests that move, on seats, and on objects."""
-    level, schema, flow = (len(difference.ways(what)) for what in ("priorityLevel", "flowSchema", "flow"))
+    level, schema, flow = (
+        len(difference.changes_of_type(change_type)) for change_type in ("priorityLevel", "flowSchema", "flow")
+    )
     if level and schema:
         first = (
             f"Requests of {pluralize(level + schema, 'kind')} move: {level} to another priority level,"
@@ -74,9 +76,9 @@ def _summarize_levels(changed: list[LevelChange]) -> str:
     return f"Priority levels: {', '.join(parts) or 'unchanged'}."
 
 
-def needs_own_section(group: Group) -> bool:
+def needs_own_section(group: ChangeGroup) -> bool:
     """Whether to show a group: if only numbers of seats differ, the table of levels shows everything."""
-    return group.what != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
+    return group.type != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
 
 
 def describe_level(level: LevelLimits) -> str:
@@ -101,17 +103,17 @@ def _describe_waiting(level: LevelLimits) -> str:
     return f"requests without a free seat wait {wait} in {queue}, then get 429"
 
 
-def describe_new_starvation(group: Group) -> str | None:
+def describe_new_starvation(group: ChangeGroup) -> str | None:
     """Return that requests now starve at their level, or None if they do not, or did so before."""
     problem = describe_starvation(group.new)
     return None if problem == describe_starvation(group.old) else problem
 
 
-def describe_flows(way: Way, group: Group) -> str | None:
+def describe_flows(change: RequestChange, group: ChangeGroup) -> str | None:
     """Return how waiting requests are split into flows before and after, or None if nothing changes."""
     if not (has_flows(group.old) and has_flows(group.new)):
         return None
-    before, after = (_describe_method(side.flow_schema) for side in (way.old, way.new))
+    before, after = (_describe_method(side.flow_schema) for side in (change.old, change.new))
     return None if before == after else f"{before} -> {after}"
 
 

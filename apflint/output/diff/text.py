@@ -15,7 +15,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.diff.requests import Difference, Group, Way
+    from apflint.diff.requests import ChangeGroup, Difference, RequestChange
     from apflint.output.console import Style
     from apflint.output.diff.phrases import Sides
 
@@ -28,7 +28,7 @@ def render_diff(difference: Difference, sides: Sides, style: Style) -> str:
     parts = [writer.summary(sides)]
     groups = [group for group in difference.groups if phrases.needs_own_section(group)]
     parts += [writer.group(group) for group in groups[: phrases.MAX_GROUPS]]
-    if left := sum(len(group.ways) for group in groups[phrases.MAX_GROUPS :]):
+    if left := sum(len(group.changes) for group in groups[phrases.MAX_GROUPS :]):
         parts.append([f"And {pluralize(left, 'more kind')} of requests: see --format json."])
     if groups:
         parts.append([writer.paint("Each request is an argument list of `apflint explain`.", "dim")])
@@ -58,9 +58,9 @@ class _Writer:
             *(self.paint(line, "dim") for line in wrap(scope, self.style.prose_width)),
         ]
 
-    def group(self, group: Group) -> list[str]:
+    def group(self, group: ChangeGroup) -> list[str]:
         names = phrases.format_step(sanitize(group.old.name), sanitize(group.new.name))
-        lines = [f"{self.paint(names, 'bold')}  {self.paint(f'({phrases.TITLES[group.what]})', 'dim')}"]
+        lines = [f"{self.paint(names, 'bold')}  {self.paint(f'({phrases.TITLES[group.type]})', 'dim')}"]
         before, after = phrases.describe_level(group.old), phrases.describe_level(group.new)
         if before == after:
             lines += self._labelled("seats", f"as before: {after}", 2)
@@ -68,28 +68,28 @@ class _Writer:
             lines += [*self._labelled("before", before, 2), *self._labelled("after", after, 2)]
         if problem := phrases.describe_new_starvation(group):
             lines += self._labelled("", problem, 2)
-        for way in group.ways[: phrases.MAX_WAYS]:
-            lines += self._way(way, group)
-        if len(group.ways) > phrases.MAX_WAYS:
-            lines.append(f"  and {len(group.ways) - phrases.MAX_WAYS} more: see --format json")
+        for change in group.changes[: phrases.MAX_CHANGES]:
+            lines += self._change(change, group)
+        if len(group.changes) > phrases.MAX_CHANGES:
+            lines.append(f"  and {len(group.changes) - phrases.MAX_CHANGES} more: see --format json")
         return lines
 
-    def _way(self, way: Way, group: Group) -> Iterator[str]:
+    def _change(self, change: RequestChange, group: ChangeGroup) -> Iterator[str]:
         names = (
             f"{sanitize(side.flow_schema.name)}{phrases.format_change(side.flow_schema.name, self.difference)}"
-            for side in (way.old, way.new)
+            for side in (change.old, change.new)
         )
         yield from indent_lines(wrap(phrases.format_step(*names), self.style.prose_width, 2, 4), "  ")
-        for example in way.examples[: phrases.MAX_EXAMPLES]:
+        for example in change.examples[: phrases.MAX_EXAMPLES]:
             # Never broken into lines, so that it can be copied.
             yield f"    apflint explain {self.paint(sanitize(phrases.format_request(example)), 'info')}"
             for verb, part in phrases.list_causes(example, self.difference):
                 yield from self._labelled(verb, part, 6)
-        if len(way.examples) > phrases.MAX_EXAMPLES:
-            yield f"    and {len(way.examples) - phrases.MAX_EXAMPLES} more like these: see --format json"
-        if flows := phrases.describe_flows(way, group):
+        if len(change.examples) > phrases.MAX_EXAMPLES:
+            yield f"    and {len(change.examples) - phrases.MAX_EXAMPLES} more like these: see --format json"
+        if flows := phrases.describe_flows(change, group):
             yield from self._labelled("flows", flows, 4)
-        if way.is_rare:
+        if change.is_rare:
             yield from self._labelled("who", phrases.RARE, 4)
 
     def objects(self, sides: Sides) -> Iterator[str]:
