@@ -65,13 +65,13 @@ def test_rules_on_single_values_see_rejected_objects(value: dict[str, Any], reje
     assert single is None or single in rules
 
 
-def test_other_rules_of_the_analysis_do_not() -> None:
+def test_other_analysis_rules_skip_rejected_objects() -> None:
     rules = reported(level(lendablePercent=101))
     assert not {rule for rule in rules if rule in rules_of("analysis") - rules_with(SINGLE_VALUE)}
     assert "APF603" in reported(level(nominalConcurrencyShares=50))
 
 
-def test_objects_that_cannot_be_decoded_are_not_judged() -> None:
+def test_objects_that_cannot_be_decoded_are_not_analyzed() -> None:
     assert reported(schema(resourceRules=[{**TYPO, "clusterScope": "yes"}])) == ["APF102"]
 
 

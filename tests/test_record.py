@@ -35,7 +35,7 @@ class Theirs(typing.NamedTuple):
     third: tuple[int, ...] = ()
 
 
-def test_they_are_alike() -> None:
+def test_records_behave_like_typing_named_tuples() -> None:
     one, other = Ours(1, third=(2,)), Theirs(1, third=(2,))
     assert tuple(one) == tuple(other) == (1, "b", (2,))
     assert hash(one) == hash(other) == hash((1, "b", (2,)))
@@ -52,7 +52,7 @@ def test_methods_and_copies() -> None:
     assert type(one._replace(first=2)) is Ours
 
 
-def test_fields_that_are_missing_or_nobody_knows_are_refused() -> None:
+def test_missing_and_unknown_fields_are_errors() -> None:
     with pytest.raises(TypeError, match="first"):
         Ours()  # type: ignore[call-arg]  # the mistake
     with pytest.raises(TypeError, match="fourth"):

@@ -36,7 +36,7 @@ def leaks(source: str) -> list[str]:
     ]
 
 
-def test_leaks_are_seen() -> None:
+def test_leaks_of_any_are_found() -> None:
     assert leaks("def f(a: int, *b: Any, c: list[Any] = []) -> Any: ...") == ["f(c)", "f(b)", "f"]
     assert leaks("class A:\n    b: dict[str, Any]\n    def c(self) -> Any: ...\n    def _d(self) -> Any: ...") == [
         "A.b",
