@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class UserError(ValueError):
+class UserError(Exception):
     """A mistake in the arguments, settings or input files. The message says what is wrong and what to do about it."""

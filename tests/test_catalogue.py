@@ -13,6 +13,7 @@ from support.rule_examples import Example, parse_examples
 
 from apflint import catalogue
 from apflint.cli.app import run
+from apflint.errors import UserError
 from apflint.output.console import PROSE_WIDTH, Style
 from apflint.output.rule_page import render_rule, render_rules
 
@@ -159,12 +160,12 @@ def test_examples() -> None:
 )
 def test_a_wrong_example_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
     assert old in FINE
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UserError, match=message):
         parse_examples(catalogue.parse_page(FINE.replace(old, new, 1)))
 
 
 def test_a_bad_example_without_a_marker_is_an_error() -> None:
-    with pytest.raises(ValueError, match="a bad example marks its findings"):
+    with pytest.raises(UserError, match="a bad example marks its findings"):
         parse_examples(catalogue.parse_page(re.sub("# ~.*", "", FINE)))
 
 
@@ -192,9 +193,9 @@ def test_finding_a_rule() -> None:
     ],
 )
 def test_an_unknown_rule_names_the_nearest(text: str, near: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f'Unknown rule "{text}".{near}')):
+    with pytest.raises(UserError, match=re.escape(f'Unknown rule "{text}".{near}')):
         catalogue.find_rule(text)
-    with pytest.raises(ValueError, match=re.escape(f'"{text}".{near}')):
+    with pytest.raises(UserError, match=re.escape(f'"{text}".{near}')):
         catalogue.select_ids(text)
     with pytest.raises(KeyError):
         catalogue.read_rule(text)

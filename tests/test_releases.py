@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apflint.errors import UserError
 from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, _make_release, api_version, parse_release
 
 SERVED: dict[str, dict[str, Any]] = json.loads(
@@ -147,7 +148,7 @@ def test_release_is_parsed(text: str) -> None:
     ],
 )
 def test_unknown_release_is_rejected(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(said)):
         parse_release(text)
 
 
@@ -156,7 +157,7 @@ def test_unknown_release_is_rejected(text: str, said: str) -> None:
 def test_any_string_is_a_release_or_rejected(text: str) -> None:
     try:
         found = parse_release(text)
-    except ValueError as error:
+    except UserError as error:
         found, said = None, str(error)
     else:
         said = ""

@@ -9,6 +9,8 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from apflint.errors import UserError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -38,7 +40,7 @@ def run_and_report_errors(command: Callable[[], int]) -> int:
     try:
         exit_code = command()
         sys.stdout.flush()
-    except ValueError as error:
+    except UserError as error:
         return print_error(str(error))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
+from apflint.errors import UserError
 from apflint.explainer import Explainer
 from apflint.inputs import streams
 from apflint.inputs.cluster import ClusterOptions, read_cluster
@@ -327,7 +328,7 @@ def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> 
     by = explainer()
     try:
         asked = parse_record(record)
-    except ValueError:
+    except UserError:
         return
     found: Any = explanation_json(by.explain(asked))
     *missed, last = found["considered"]
@@ -353,7 +354,7 @@ def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]
     for number, (line, record) in enumerate(zip(answers, [*records, *records], strict=True), 1):
         try:
             wanted = explanation_json(by.explain(parse_record(record)))
-        except ValueError as error:
+        except UserError as error:
             problem = str(error)
         else:
             problem = ""
@@ -600,14 +601,14 @@ def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
 
 @pytest.mark.parametrize("data", [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"])
 def test_requests_in_utf_16_are_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="the requests are in UTF-16; write them in UTF-8"):
+    with pytest.raises(UserError, match="the requests are in UTF-16; write them in UTF-8"):
         replies(data)
     assert [each["inputLine"] for each in replies(LINE, data) if "error" in each] == [2]  # only at the beginning
 
 
 def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MAX_FILE_BYTES", 3 << 20)
-    with pytest.raises(ValueError, match="a line of the requests is longer than 3 MiB"):
+    with pytest.raises(UserError, match="a line of the requests is longer than 3 MiB"):
         replies(*[b"x" * (1 << 20)] * 4)
 
 

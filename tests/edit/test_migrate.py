@@ -16,6 +16,7 @@ from apflint.edit.migrate import migrate as migrated
 from apflint.edit.migration_target import Target, choose_target, parse_api_version, parse_release_range, serves
 from apflint.edit.version_semantics import source_release, stored_spec
 from apflint.engine import Options, check
+from apflint.errors import UserError
 from apflint.load import load
 from apflint.load.source import Source
 from apflint.model import PRESERVE_ZERO, shares_field
@@ -281,7 +282,7 @@ def test_targets() -> None:
         ((None, None, "1.36"), "not a range"),
         (("v1beta3", None, "1.29..1.32"), "Kubernetes 1.32 does not serve v1beta3"),
     ):
-        with pytest.raises(ValueError, match=re.escape(message)):
+        with pytest.raises(UserError, match=re.escape(message)):
             choose(*arguments)
 
 

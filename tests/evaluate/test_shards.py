@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apflint.errors import UserError
 from apflint.evaluate import shards
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def test_invalid_text_is_hashed_as_by_the_server() -> None:
     ],
 )
 def test_invalid_dealer_is_described(queues: int, hand: int, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(UserError, match=words):
         shards.deal(1, queues, hand)
 
 
@@ -233,19 +234,19 @@ def test_recommendations_that_are_known() -> None:
     ],
 )
 def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(UserError, match=words):
         shards.squish_probability(hand, queues, elephants)
 
 
 def test_work_of_a_probability_is_bounded() -> None:
     assert shards.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # one hand of all of them
-    with pytest.raises(ValueError, match=r"a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
+    with pytest.raises(UserError, match=r"a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
         shards.squish_ratio(2_000, 10_000_000, 2)
 
 
 @pytest.mark.parametrize(("wish", "elephants"), [(0.0, 1), (1.5, 1), (float("nan"), 1), (0.5, 0)])
 def test_recommendations_out_of_range_are_errors(wish: float, elephants: int) -> None:
-    with pytest.raises(ValueError, match=r"must be"):
+    with pytest.raises(UserError, match=r"must be"):
         shards.recommend_pairs(wish, elephants)
-    with pytest.raises(ValueError, match="queues must be at least 1"):
+    with pytest.raises(UserError, match="queues must be at least 1"):
         shards.find_safest_pair(1, 0)

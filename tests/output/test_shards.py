@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apflint.errors import UserError
 from apflint.evaluate import shards
 from apflint.output.console import Style, count_cells
 from apflint.output.shards import (
@@ -31,7 +32,7 @@ def test_a_hand() -> None:
         "hash   17644606172554983095 (0xf4de3bd42ccdf6b7)",
         "queues 55, 62, 126, 125, 105, 1 (6 of 128, counted from 0)",
     ]
-    with pytest.raises(ValueError, match="larger than the deck"):
+    with pytest.raises(UserError, match="larger than the deck"):
         hand_json("a", "b", 4, 8)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.audit_event import parse_event
@@ -78,7 +79,7 @@ def test_verb_of_a_non_resource_event_is_its_method() -> None:
 
 
 def test_impersonated_user_requires_a_name() -> None:
-    with pytest.raises(ValueError, match='"username" is missing'):
+    with pytest.raises(UserError, match='"username" is missing'):
         parse_event(event(impersonatedUser={"groups": ["qa"]}))
 
 
@@ -115,5 +116,5 @@ def test_contradictions_in_an_event_are_noted() -> None:
     ],
 )
 def test_other_values_are_rejected(value: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UserError, match=message):
         parse_event(value)

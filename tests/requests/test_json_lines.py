@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.audit_event import parse_event
@@ -119,7 +120,7 @@ def test_groups_of_a_record_may_be_exact() -> None:
     ],
 )
 def test_invalid_records_are_rejected(record: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UserError, match=message):
         parse_record(record)
 
 
@@ -193,7 +194,7 @@ def test_any_json_is_a_request_or_rejected(value: Any) -> None:
     for read in (parse_record, parse_event):
         try:
             request = read(value)
-        except ValueError as error:
+        except UserError as error:
             message = str(error)
             assert message
             assert not message.endswith(".")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.cli.app import run
+from apflint.errors import UserError
 from apflint.requests.audit_event import parse_event
 from apflint.requests.json_lines import parse_record, read_json_values
 
@@ -83,12 +84,12 @@ def test_explain_reads_log_records(
     ],
 )
 def test_log_record_without_event_is_rejected(value: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UserError, match=message):
         parse_event(value)
 
 
 def test_google_record_is_rejected_as_a_request() -> None:
-    with pytest.raises(ValueError, match="GKE"):
+    with pytest.raises(UserError, match="GKE"):
         parse_record(GOOGLE)
 
 

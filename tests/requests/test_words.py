@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.http import parse_http
@@ -107,7 +108,7 @@ def test_inferred_values_are_noted() -> None:
     ],
 )
 def test_invalid_words_are_rejected(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UserError, match=message):
         words(text)
 
 
@@ -134,7 +135,7 @@ def test_invalid_words_are_rejected(text: str, message: str) -> None:
 )
 def test_command_of_kubectl_is_not_a_verb(verb: str, sent: str) -> None:
     verbs = "Verbs are get, list, watch, create, update, patch, delete, deletecollection"
-    with pytest.raises(ValueError, match=f'^"{verb}" is not a verb of .*{verbs}. "{verb}" sends "{sent}"$'):
+    with pytest.raises(UserError, match=f'^"{verb}" is not a verb of .*{verbs}. "{verb}" sends "{sent}"$'):
         words(f"{verb} pods")
 
 
@@ -154,7 +155,7 @@ def test_name_of_a_new_object_is_ignored() -> None:
 
 
 def test_single_object_requires_one_namespace() -> None:
-    with pytest.raises(ValueError, match="single namespace"):
+    with pytest.raises(UserError, match="single namespace"):
         words("get pods a", all_namespaces=True)
 
 
