@@ -160,12 +160,12 @@ def test_examples() -> None:
 )
 def test_a_wrong_example_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
     assert old in FINE
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(ValueError, match=message):
         parse_examples(catalogue.parse_page(FINE.replace(old, new, 1)))
 
 
 def test_a_bad_example_without_a_marker_is_an_error() -> None:
-    with pytest.raises(UserError, match="a bad example marks its findings"):
+    with pytest.raises(ValueError, match="a bad example marks its findings"):
         parse_examples(catalogue.parse_page(re.sub("# ~.*", "", FINE)))
 
 

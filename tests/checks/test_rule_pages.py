@@ -15,7 +15,6 @@ from apflint import catalogue
 from apflint.checks import CHECKS, OFF, rules_with
 from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
-from apflint.errors import UserError
 from apflint.releases import parse_release
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def _examples() -> Iterator[tuple[str, Example]]:
     for rule_id in catalogue.list_ids():
         try:
             found = parse_examples(catalogue.read_rule(rule_id))
-        except UserError:
+        except ValueError:
             continue
         yield from ((rule_id, example) for example in found)
 

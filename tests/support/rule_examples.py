@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from apflint.catalogue import MARKER, MARKER_ABOVE
-from apflint.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +56,7 @@ def _parse_examples(rule: Rule) -> Iterator[Example]:
         if heading in ("bad", "good") and fence[2] in ("yaml", "json"):
             try:
                 yield _example(cast("Literal['bad', 'good']", heading), fence[2], fence[3], content, number)
-            except UserError as error:
+            except ValueError as error:
                 raise ValueError(f"rules/{rule.id}.md:{number}: {error}") from None
 
 
