@@ -60,7 +60,7 @@ def test_the_table_is_ready_to_paste(
     lines = capsys.readouterr().out.splitlines()
     assert [line.count("|") for line in lines[:3]] == [7, 7, 7]
     assert lines[2].startswith("| `apflint --version` | ")
-    assert lines[-1].startswith("Medians of 1 run")
+    assert lines[-1].startswith("1 runs (fewer of long processes) on ")
 
 
 def taken(chance: random.Random, noise: float, *parts: tuple[float, float]) -> list[float]:

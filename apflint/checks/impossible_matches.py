@@ -48,9 +48,10 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
         yield from _impossible_values(place / "resources", "resource", rule.resources, diagnose)
     for place, paths in effective.own.non_resource_rules():
         if "*" not in paths.verbs:
+            has_get = "get" in paths.verbs
             for index, verb in enumerate(paths.verbs):
                 if verb not in _METHOD_VERBS:
-                    yield _impossible_verb(place / "verbs", paths.verbs, index)
+                    yield _impossible_verb(place / "verbs", paths.verbs, index, has_get=has_get)
 
 
 def _impossible_values(
@@ -58,6 +59,7 @@ def _impossible_values(
 ) -> Iterator[Problem]:
     if "*" in values:
         return
+    present = frozenset(values)
     for index, value in enumerate(values):
         mistake = diagnose(value)
         if mistake is not None:
@@ -67,14 +69,14 @@ def _impossible_values(
                 f"{kind} {quote(value)} matches no request: {mistake.reason}",
                 fix=None
                 if mistake.intended is None
-                else replace_item(item.path, value, mistake.intended, frozenset(values), safe=False),
+                else replace_item(item.path, value, mistake.intended, present, safe=False),
                 help=mistake.help,
             )
 
 
-def _impossible_verb(place: Place, verbs: Sequence[str], index: int) -> Problem:
+def _impossible_verb(place: Place, verbs: Sequence[str], index: int, *, has_get: bool) -> Problem:
     fix: Fix | None = None
-    if verbs[index] in ("list", "watch") and "get" in verbs:  # reading a path is always GET
+    if verbs[index] in ("list", "watch") and has_get:  # reading a path is always GET
         fix = remove_items(place.path, verbs, [index], 'beside "get"', safe=False)
     return Problem(
         place / index,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import parse_service_account
@@ -10,13 +11,20 @@ from apflint.proofs.request_space import forced_groups
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
     from apflint.proofs.request_space import World
 
 _MAX_PAIRS = 400
-"""Pairs of subjects, or of entries, of two rules that are compared. With more pairs, rules are assumed to overlap."""
+"""Pairs of subjects, or of entries, of two rules that are compared. Of more, only those that share a value are."""
+_ATTRIBUTES: tuple[Callable[[ResourcePolicyRule], tuple[str, ...]], ...] = (
+    lambda entry: entry.resources,
+    lambda entry: (*entry.namespaces, *([""] if entry.cluster_scope else [])),
+    lambda entry: entry.api_groups,
+    lambda entry: entry.verbs,
+)
+"""The values of an entry for each attribute of a request; the namespace "" stands for requests in no namespace."""
 
 
 def may_overlap(first: FlowSchema, second: FlowSchema, world: World) -> bool:
@@ -119,8 +127,9 @@ def _subject_overlaps(
 
 
 def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> bool:
-    if len(rule.resource_rules) * len(other.resource_rules) > _MAX_PAIRS or any(
-        _resource_rules_overlap(entry, candidate) for entry in rule.resource_rules for candidate in other.resource_rules
+    if any(
+        _resource_rules_overlap(entry, candidate)
+        for entry, candidate in _candidate_pairs(rule.resource_rules, other.resource_rules)
     ):
         return True
     # Whether paths overlap is left to the solver.
@@ -128,6 +137,26 @@ def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjec
         _union(entry.verbs for entry in rule.non_resource_rules),
         _union(entry.verbs for entry in other.non_resource_rules),
     )
+
+
+def _candidate_pairs(
+    entries: Sequence[ResourcePolicyRule], others: Sequence[ResourcePolicyRule]
+) -> Iterator[tuple[ResourcePolicyRule, ResourcePolicyRule]]:
+    """Yield the pairs that may overlap: of many, only pairs that share a value of the attribute with the most values."""
+    if len(entries) * len(others) <= _MAX_PAIRS:
+        yield from product(entries, others)
+        return
+    values_of = max(_ATTRIBUTES, key=lambda values_of: len(set(chain.from_iterable(map(values_of, others)))))
+    by_value: dict[str, list[ResourcePolicyRule]] = {}
+    for other in others:
+        for value in values_of(other):
+            by_value.setdefault(value, []).append(other)
+    for entry in entries:
+        values = values_of(entry)
+        candidates = (
+            others if ALL in values else chain.from_iterable(by_value.get(value, ()) for value in (ALL, *values))
+        )
+        yield from ((entry, candidate) for candidate in candidates)
 
 
 def _resource_rules_overlap(entry: ResourcePolicyRule, other: ResourcePolicyRule) -> bool:

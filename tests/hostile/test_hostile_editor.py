@@ -83,7 +83,7 @@ def test_text_that_is_not_a_header_is_reported_once(text: bytes, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("command", "sentence"), [("lsp", "Standard input is closed. "), ("explain", "which request? ")]
+    ("command", "sentence"), [("lsp", "Standard input is closed. "), ("explain", "no request given")]
 )
 def test_a_closed_standard_input(command: str, sentence: str, tmp_path: Path) -> None:
     run = apflint(tmp_path, command, first=lambda: os.close(0))

@@ -118,7 +118,9 @@ def write_old(folder: Path, end: str) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("variables", CI, ids=lambda variables: next(iter(variables)))
-@pytest.mark.parametrize("arguments", [["migrate", "old.yaml"], ["migrate", "--to", "v1", "old.yaml"]])
+@pytest.mark.parametrize(
+    "arguments", [["migrate", "--diff", "old.yaml"], ["migrate", "--diff", "--to", "v1", "old.yaml"]]
+)
 def test_a_diff_in_the_log_of_a_ci_system_has_no_commands(
     arguments: list[str], variables: dict[str, str], end: str, tmp_path: Path
 ) -> None:
@@ -135,7 +137,7 @@ def test_a_diff_in_a_file_is_exact(variables: dict[str, str], end: str, tmp_path
     write_old(tmp_path, end)
     patch = tmp_path / "fix.patch"
     with patch.open("wb") as file:
-        run(tmp_path, "migrate", "old.yaml", stdout=file, env=UNMEASURED | variables)
+        run(tmp_path, "migrate", "--diff", "old.yaml", stdout=file, env=UNMEASURED | variables)
     before = (tmp_path / "old.yaml").read_bytes()
     subprocess.run(["git", "apply", os.fspath(patch)], cwd=tmp_path, check=True, capture_output=True, env=UNMEASURED)
     after = (tmp_path / "old.yaml").read_bytes()
@@ -145,6 +147,6 @@ def test_a_diff_in_a_file_is_exact(variables: dict[str, str], end: str, tmp_path
 
 def test_a_diff_in_a_pipe_is_exact_without_a_ci_system(tmp_path: Path) -> None:
     write_old(tmp_path, "\n")
-    done = run(tmp_path, "migrate", "old.yaml", stdout=subprocess.PIPE, env=UNMEASURED)
+    done = run(tmp_path, "migrate", "--diff", "old.yaml", stdout=subprocess.PIPE, env=UNMEASURED)
     subprocess.run(["git", "apply"], cwd=tmp_path, check=True, capture_output=True, env=UNMEASURED, input=done.stdout)
     assert b"flowcontrol.apiserver.k8s.io/v1\n" in (tmp_path / "old.yaml").read_bytes()
