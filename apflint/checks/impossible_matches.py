@@ -159,12 +159,13 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
 def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
     """Return the resources of a rule, or None if Kubernetes itself does not serve one of them, or for `*`."""
     known: list[Resource] = []
+    groups = frozenset(rule.api_groups)
     for name in rule.resources:
         resource = name.partition("/")[0]
         served = [
             entry
             for entry in resources.find_resources(resource)
-            if entry.name == resource and ("*" in rule.api_groups or entry.group in rule.api_groups)
+            if entry.name == resource and ("*" in groups or entry.group in groups)
         ]
         if not served:
             return None
