@@ -27,6 +27,8 @@ _LITERALS = {"true": True, "false": False, "null": None}
 _BOUNDARY = re.compile(r"\}\s*\n(?=\{)")
 _SPECIAL = re.compile(r"(?<![0-9])[0-9]{400}|\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _PIECE_CHARACTERS = 16 * 1024
+_SMALL_CHARACTERS = int(min(MAX_DEPTH, MAX_VALUES))
+"""A nested value takes at least a character, so a value of this length is within the bounds. Files may have a million of them."""
 _MAX_DIGITS = 400  # longer numbers exceed the range of floats; Go rejects them
 
 
@@ -113,7 +115,7 @@ class _Decoder:
         except (ValueError, RecursionError):
             return None, 0, True
         is_special = self._needs_tree or value is None or _SPECIAL.search(text, at, end) is not None
-        return value, end, is_special or not _is_within_bounds(value)
+        return value, end, is_special or not (end - at <= _SMALL_CHARACTERS or _is_within_bounds(value))
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
