@@ -106,10 +106,10 @@ def describe_starvation(level: LevelLimits) -> str | None:
     if level.is_exempt or level.nominal > 0:
         return None
     if level.response != "Queue":
-        return "It has no seats of its own: while it cannot borrow, it executes one request at a time and answers 429 to others."
+        return "It has no nominal seats: while it cannot borrow, it executes one request at a time and answers 429 to others."
     if level.attainable > 0:
         return (
-            f"It has no seats of its own: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some."
+            f"It has no nominal seats: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some."
             " While no other level has seats to spare, they wait longer, and are rejected with 429 after"
             f" {DEFAULT_WAIT_SECONDS:g} seconds by default."
         )

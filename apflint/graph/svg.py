@@ -231,7 +231,7 @@ def _bar(limits: LevelLimits, longest: int) -> Iterator[str]:
 
 
 def _card(box: Box) -> str:
-    """Open the group of a card, whose content has coordinates of its own, and draw the card."""
+    """Open the group of a card, whose content has its own coordinates, and draw the card."""
     size = f'width="{box.width:g}" height="{box.height:g}"'
     return f'<g transform="translate({box.x:g} {box.y:g})"><rect class="card" {size} rx="6"/>'
 

@@ -83,5 +83,5 @@ def _diagnostic(
 
 
 def _message(finding: Finding) -> str:
-    """Return the message with the notes and the help, a line each. Related places are a part of their own."""
+    """Return the message with the notes and the help, a line each. Related places are separate."""
     return "\n".join([finding.message, *list_notes(finding), *([f"help: {finding.help}"] if finding.help else [])])

@@ -87,7 +87,7 @@ class Editor(Protocol):
 
 
 class Session:
-    """Belongs to the event loop that talks to the editor. Checks run in a thread of their own, one at a time."""
+    """Belongs to the event loop that talks to the editor. Checks run in their own thread, one at a time."""
 
     def __init__(self, editor: Editor) -> None:
         self.editor = editor

@@ -509,7 +509,7 @@ def test_what_becomes_of_requests_that_find_no_seat(response: dict[str, Any], wo
 
 def test_whoever_comes_to_starve_is_told() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
-    said = "It has no seats of its own: requests wait up to 10 seconds until the server lends it some."
+    said = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
     assert said in " ".join(text_format.render_diff(found, BOTH, Style()).split())
     assert f"- {said}" in markdown.render_diff(found, BOTH)
 
