@@ -178,6 +178,7 @@ def test_an_old_sarif_is_not_uploaded_again(runner: Runner) -> None:
     assert "sarif" not in runner.outputs()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_inputs_of_the_action_are_data(text: str, runner: Runner) -> None:
     before = sorted(runner.work.rglob("*"))

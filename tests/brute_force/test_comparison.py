@@ -16,6 +16,8 @@ from .comparison import PROVEN, compare, differences, name_of, run_check
 from .configurations import Configuration, configuration, manifest
 from .reduction import as_yaml, reduce
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 160
 AT_ONCE = 20
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from .server import Manifest
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(1000, 1030)
 Reported = set[tuple[str, str, str, str | None, str]]
 

@@ -127,6 +127,7 @@ def drawn(pick: random.Random) -> list[dict[str, Any]]:
     return schemas
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("kubernetes", ["1.20", "1.28", "1.36"])
 def test_every_capture_is_found(seed: int, kubernetes: str) -> None:

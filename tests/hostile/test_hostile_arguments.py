@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 RIGHT = {
     "check": "check -q good.yaml",
     "completion": "completion bash",

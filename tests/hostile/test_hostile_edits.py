@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 FIXABLE = (HEAD + '  matchingPrecedence: "1000"\n').encode()
 FIXED = FIXABLE.replace(b'"', b"")
 EDITING = ["fix", "check --fix", "migrate --to v1"]

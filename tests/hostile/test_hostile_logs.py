@@ -16,6 +16,8 @@ from limited import HEAD
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 EVIL = "##vso[task.setvariable variable=x]y ##[add-mask]z ##VSO[a]b ##teamcity[c] ::add-mask::w"
 COMMAND = re.compile(r"^\s*::|##(\[|vso\[|teamcity\[)", re.IGNORECASE | re.MULTILINE)
 CI = [

@@ -12,6 +12,8 @@ from limited import HEAD, NEIGHBOUR, apflint
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "dotted keys": b"x." * 50_000 + b"y = 1",
     "dotted tables": b"[" + b"x." * 50_000 + b"y]",

@@ -14,6 +14,8 @@ from apflint.output.findings import FORMATS
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 MILLION = 1_000_000
 OTHER = "kind: ConfigMap\n---\n"
 NAMELESS = "kind: FlowSchema\n---\n"

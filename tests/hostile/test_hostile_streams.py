@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SOON = 20
 FIXABLE = HEAD + '  matchingPrecedence: "1000"\n'
 MORE_THAN_A_PIPE_HOLDS = b"# nothing\n" * 200_000

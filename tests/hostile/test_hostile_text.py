@@ -13,6 +13,8 @@ from apflint.budgets import MAX_VIOLATIONS
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 JSON = HEAD_JSON.replace(b"{}", b'{"matchingPrecedence": 1,\n"matchingPrecedence": 1}')
 LIST_ITEM = "- apiVersion: flowcontrol.apiserver.k8s.io/v1\n  kind: FlowSchema\n  metadata: {name: a%d, name: b}\n"
 

@@ -262,6 +262,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_texts_and_places(folder: Path, text: str) -> None:
     flow = address(str(folder / "flow.yaml"))

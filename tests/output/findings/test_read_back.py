@@ -24,6 +24,8 @@ from output.findings.readers import FORMATS, PEOPLE, compared, expected, read_co
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 LAWS = settings(derandomize=True, max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
