@@ -13,7 +13,7 @@ from support.shell import environment, prepare
 
 from apflint.catalogue import list_ids, read_rules
 from apflint.cli.app import COMMANDS, run
-from apflint.cli.explain import HttpMethod
+from apflint.cli.commands.explain import HttpMethod
 from apflint.output.findings import FORMATS
 from apflint.releases import RELEASES
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint import cli
-from apflint.cli import app, check, check_run
+from apflint.cli import app, check_run
+from apflint.cli.commands import check
 from apflint.cli.fast_path import find_fast_path
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pytest
 from support.shell import LEVEL
 
 from apflint import engine
-from apflint.cli import app, check_run, explain, progress
+from apflint.cli import app, check_run, progress
+from apflint.cli.commands import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,7 +13,7 @@ import pytest
 from conftest import UNMEASURED
 
 from apflint.cli.app import run
-from apflint.cli.check import Threshold
+from apflint.cli.commands.check import Threshold
 from apflint.output.findings import FORMATS
 from apflint.settings import KEYS, resolve_settings
 from apflint.settings.discovery import find_settings_file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from apflint.cli import completers, options
-from apflint.cli.app import LINT, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.check_run import CheckRun, Output, check_selection, run_check
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
@@ -20,7 +20,7 @@ Threshold = Literal["error", "warning", "info", "never"]
 
 
 @app.command(
-    rich_help_panel=LINT,
+    rich_help_panel="Lint",
     epilog=examples(
         ("a directory and all directories below", "apflint check manifests/"),
         ("what Helm renders; findings name the templates", "helm template CHART | apflint check -"),
@@ -144,7 +144,7 @@ def check(
     check_report_files(output.report_files, selection)
     run = CheckRun(selection, settings.to_options(suppressions=not no_ignores), require_objects)
     if fix or diff:
-        from apflint.cli.fix import fix_and_check
+        from apflint.cli.commands.fix import fix_and_check
 
         return fix_and_check(run, output, diff=diff, unsafe=unsafe_fixes)
     if write_baseline:

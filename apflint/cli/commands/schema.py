@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from apflint.cli.app import INTEGRATE, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_api_versions
 from apflint.cli.exit_codes import ExitCode
 from apflint.errors import UserError
@@ -32,7 +32,7 @@ FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report":
 
 
 @app.command(
-    rich_help_panel=INTEGRATE,
+    rich_help_panel="Editors and shells",
     epilog=examples(
         ("into a file for the editor's settings", "apflint schema FlowSchema > flowschema.json"),
         ("of an older API version", "apflint schema PriorityLevelConfiguration --api-version v1beta3 > levels.json"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from apflint.cli import completers, options
-from apflint.cli.app import EDIT, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, option
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    rich_help_panel=EDIT,
+    rich_help_panel="Edit",
     epilog=examples(
         ("preview the edits as a diff", "apflint migrate --to v1 --diff manifests/"),
-        ("edit the files", "apflint migrate --to v1 manifests/"),
+        ("edit the files", "apflint migrate manifests/"),
         ("before an upgrade: a version that all these releases serve", "apflint migrate --range 1.26..1.31 old.yaml"),
         ("as a filter", "apflint migrate --to v1 - < old.yaml > new.yaml"),
     ),

@@ -6,7 +6,7 @@ import sys
 from typing import Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.graph.build import build_picture, find_unreachable
@@ -14,7 +14,7 @@ from apflint.inputs.cluster import read_cluster, read_configuration
 
 
 @app.command(
-    rich_help_panel=ANALYZE,
+    rich_help_panel="Analyze",
     epilog=examples(
         ("Mermaid, which GitHub and GitLab draw in Markdown", "apflint graph manifests/"),
         ("a page for the browser", "apflint graph --format html manifests/ > apf.html"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from apflint.cli import options
-from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_configuration
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    rich_help_panel=ANALYZE,
+    rich_help_panel="Analyze",
     epilog=examples(
         ("two checkouts", "apflint diff main/ branch/"),
         ("an upgrade of Kubernetes", "apflint diff defaults:1.33 defaults:1.36"),

@@ -9,7 +9,7 @@ import typer
 
 from apflint import catalogue
 from apflint.cli import options
-from apflint.cli.app import LINT, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_rule
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.terminal import style
@@ -18,7 +18,7 @@ from apflint.output.rule_page import render_rule, render_rules, rule_json
 
 
 @app.command(
-    rich_help_panel=LINT,
+    rich_help_panel="Lint",
     epilog=examples(
         ("list all rules", "apflint rule"),
         ("explain a rule", "apflint rule APF305"),

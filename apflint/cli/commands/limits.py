@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from apflint.cli import options
-from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.terminal import style
 from apflint.inputs.cluster import read_cluster
@@ -14,7 +14,7 @@ from apflint.output.limits import limits_json, render_limits
 
 
 @app.command(
-    rich_help_panel=ANALYZE,
+    rich_help_panel="Analyze",
     epilog=examples(
         ("the priority levels of a new cluster, and those of the manifests", "apflint limits manifests/"),
         ("a server with other flags", "apflint limits --server-concurrency 1600+400 manifests/"),

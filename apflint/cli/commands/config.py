@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apflint.cli import options
-from apflint.cli.app import LINT, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize, sanitize_json
@@ -19,7 +19,7 @@ from apflint.settings.patterns import Patterns
 
 
 @app.command(
-    rich_help_panel=LINT,
+    rich_help_panel="Lint",
     epilog=examples(
         ("the settings of the current directory", "apflint config"),
         ("the settings in another file", "apflint config --config ci/apflint.toml"),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from apflint.cli.app import COMMANDS, INTEGRATE, app, examples, run
+from apflint.cli.app import COMMANDS, app, examples, run
 
 
 def complete_commands(incomplete: str) -> list[str]:
@@ -15,7 +15,9 @@ def complete_commands(incomplete: str) -> list[str]:
 
 
 @app.command(
-    "help", rich_help_panel=INTEGRATE, epilog=examples(("the same as apflint check --help", "apflint help check"))
+    "help",
+    rich_help_panel="Editors and shells",
+    epilog=examples(("the same as apflint check --help", "apflint help check")),
 )
 def show_help(
     command: Annotated[

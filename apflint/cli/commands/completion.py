@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import typer
 from typer._completion_shared import get_completion_script
 
-from apflint.cli.app import COMPLETION_VARIABLE, INTEGRATE, app, examples
+from apflint.cli.app import COMPLETION_VARIABLE, app, examples
 from apflint.cli.exit_codes import ExitCode
 
 
 @app.command(
-    rich_help_panel=INTEGRATE,
+    rich_help_panel="Editors and shells",
     epilog=examples(
         ("bash: in ~/.bashrc", 'eval "$(apflint completion bash)"'),
         ("zsh: in ~/.zshrc, after compinit", "source <(apflint completion zsh)"),

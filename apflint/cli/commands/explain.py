@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from apflint.cli import completers, options
-from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress
@@ -46,7 +46,7 @@ MAX_PRINTED_ERRORS = 10
 
 
 @app.command(
-    rich_help_panel=ANALYZE,
+    rich_help_panel="Analyze",
     epilog=examples(
         (
             "a user of a group lists the pods of a namespace",

@@ -6,7 +6,7 @@ import sys
 from typing import Annotated
 
 from apflint.cli import options
-from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import option
 from apflint.cli.terminal import style
@@ -23,7 +23,7 @@ DEFAULT_MAX_QUEUES = 1024
 
 
 @app.command(
-    rich_help_panel=ANALYZE,
+    rich_help_panel="Analyze",
     epilog=examples(
         ("the table of the Kubernetes documentation", "apflint shards"),
         ("one pair of queues and hand size", "apflint shards --queues 64 --hand-size 8"),

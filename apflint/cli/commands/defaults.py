@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.app import ANALYZE, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_api_versions
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, OUTPUT, option
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    rich_help_panel=ANALYZE,
+    rich_help_panel="Analyze",
     epilog=examples(
         ("the objects of the newest release, as YAML", "apflint defaults"),
         ("the objects of another release", "apflint defaults --kubernetes 1.28"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from apflint import engine
 from apflint.budgets import MAX_FIXED_FINDINGS
 from apflint.cli import options
-from apflint.cli.app import EDIT, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.check_run import CheckRun, Output, exit_code_of, note_files_without_objects, print_report
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.exit_codes import ExitCode, print_note
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    rich_help_panel=EDIT,
+    rich_help_panel="Edit",
     epilog=examples(
         ("preview the edits as a diff", "apflint fix --diff manifests/"),
         ("edit the files", "apflint fix manifests/"),

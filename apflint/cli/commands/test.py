@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from apflint.cli import options
-from apflint.cli.app import LINT, app, examples
+from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
@@ -21,7 +21,7 @@ from apflint.settings import resolve_settings
 
 
 @app.command(
-    rich_help_panel=LINT,
+    rich_help_panel="Lint",
     epilog=examples(
         ("one suite", "apflint test apf-test.yaml"),
         ("all suites, for a CI system", "apflint test --format junit policy/*.yaml > results.xml"),
