@@ -1,8 +1,8 @@
-"""An explanation as JSON. `lines` joins the same parts for many requests."""
+"""An explanation as JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
@@ -10,27 +10,36 @@ from apflint.evaluate.outcomes import list_outcomes
 from apflint.evaluate.requestinfo import is_long_running
 
 if TYPE_CHECKING:
-    from apflint.evaluate.classify import MatchedBy, Resolution
+    from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.explanation import Verdict
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.limits import LevelLimits, Limits
-    from apflint.evaluate.match import UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.explainer import Explanation
     from apflint.model import FlowSchema
 
 
-def explanation_json(explanation: Explanation) -> dict[str, object]:
-    """Return the object that `explain --format json` prints."""
-    return {
-        "request": request_json(explanation.request.info),
-        "user": user_json(explanation.request.user),
-        **resolution_json(explanation.resolution),
+def explanation_json(
+    explanation: Explanation, resolution: dict[str, object] | None = None, *, reasons: bool = True
+) -> dict[str, object]:
+    """Return the object that `explain --format json` prints. `resolution` is `resolution_json(explanation)` if it is known."""
+    request, basis = explanation.request, explanation.basis
+    fields: dict[str, object] = {
+        "request": request_json(request.info),
+        "user": {"name": request.user.name, "groups": list(request.user.groups)},
+        **(resolution or resolution_json(explanation)),
         "flow": flow_json(explanation.flow),
-        **level_json(explanation),
-        **remarks_json(explanation),
-        **reasons_json(explanation),
+        "unseenBecause": explanation.unclassified,
+        "notes": list(request.notes),
+        "basedOn": {"kubernetes": basis.kubernetes, "objects": basis.objects, "builtInObjects": basis.built_in},
     }
+    if reasons:
+        fields["fates"] = outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds)
+        fields["considered"] = [_verdict_json(verdict) for verdict in explanation.considered]
+        fields["skipped"] = [
+            {**_precedence_json(skipped.flow_schema), "because": skipped.because} for skipped in explanation.skipped
+        ]
+    return fields
 
 
 def request_json(info: RequestInfo) -> dict[str, str | bool]:
@@ -50,17 +59,27 @@ def request_json(info: RequestInfo) -> dict[str, str | bool]:
     }
 
 
-def user_json(user: UserInfo) -> dict[str, object]:
-    """Return the user, with all groups that matter."""
-    return {"name": user.name, "groups": list(user.groups)}
-
-
-def resolution_json(resolution: Resolution) -> dict[str, object]:
-    """Return FlowSchema, priority level and what matches."""
+def resolution_json(explanation: Explanation) -> dict[str, object]:
+    """Return what depends on the matching part of the FlowSchema alone, with null for the flow."""
+    resolution, level = explanation.resolution, explanation.level
     return {
         "flowSchema": resolution.flow_schema.name,
         "priorityLevel": resolution.priority_level.name,
         "matchedBy": matched_by_json(resolution.matched_by),
+        "flow": None,
+        "limits": {
+            "nominal": level.nominal,
+            "min": level.min,
+            "max": level.max,
+            "attainable": None if level.is_exempt else level.attainable,
+            "shares": level.shares,
+            "maxSeats": level.max_seats,
+            "maxListSeats": level.max_list_seats,
+            "maxMutatingSeats": level.max_mutating_seats,
+            "serverConcurrency": explanation.limits.server_concurrency,
+        },
+        "exempt": level.is_exempt,
+        **place_json(resolution.flow_schema),
     }
 
 
@@ -86,26 +105,6 @@ def flow_json(flow: Flow) -> dict[str, object]:
     }
 
 
-def level_json(explanation: Explanation) -> dict[str, object]:
-    """Return what depends on FlowSchema and level alone: seats, and where the FlowSchema is defined."""
-    level = explanation.level
-    return {
-        "limits": {
-            "nominal": level.nominal,
-            "min": level.min,
-            "max": level.max,
-            "attainable": None if level.is_exempt else level.attainable,
-            "shares": level.shares,
-            "maxSeats": level.max_seats,
-            "maxListSeats": level.max_list_seats,
-            "maxMutatingSeats": level.max_mutating_seats,
-            "serverConcurrency": explanation.limits.server_concurrency,
-        },
-        "exempt": level.is_exempt,
-        **place_json(explanation.resolution.flow_schema),
-    }
-
-
 def place_json(schema: FlowSchema, path: tuple[str | int, ...] | None = None) -> dict[str, object]:
     """Return file and line of a field of a FlowSchema, or of its name; null for a built-in one."""
     document = schema.document
@@ -113,16 +112,6 @@ def place_json(schema: FlowSchema, path: tuple[str | int, ...] | None = None) ->
         return {"file": None, "line": None}
     span = document.span(("metadata", "name"), True) if path is None else document.span(path)
     return {"file": document.source.name, "line": span.line}
-
-
-def remarks_json(explanation: Explanation) -> dict[str, object]:
-    """Return what was inferred, why the request is not classified (or null), and what the answer is based on."""
-    basis = explanation.basis
-    return {
-        "unseenBecause": explanation.unclassified,
-        "notes": list(explanation.request.notes),
-        "basedOn": {"kubernetes": basis.kubernetes, "objects": basis.objects, "builtInObjects": basis.built_in},
-    }
 
 
 def outcomes_json(
@@ -135,27 +124,14 @@ def outcomes_json(
     ]
 
 
-def reasons_json(explanation: Explanation) -> dict[str, object]:
-    """Return what can happen to the request, and the FlowSchemas that were tried and skipped, in matching order."""
+def _verdict_json(verdict: Verdict) -> dict[str, object]:
     return {
-        "fates": outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds),
-        "considered": [_verdict_json(verdict) for verdict in explanation.considered],
-        "skipped": [
-            {
-                "flowSchema": skipped.flow_schema.name,
-                "matchingPrecedence": skipped.flow_schema.spec.matching_precedence,
-                "because": skipped.because,
-            }
-            for skipped in explanation.skipped
-        ],
-    }
-
-
-def _verdict_json(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "flowSchema": verdict.flow_schema.name,
-        "matchingPrecedence": verdict.flow_schema.spec.matching_precedence,
+        **_precedence_json(verdict.flow_schema),
         "matched": verdict.matched,
         "because": verdict.because,
         **place_json(verdict.flow_schema, verdict.path),
     }
+
+
+def _precedence_json(schema: FlowSchema) -> dict[str, object]:
+    return {"flowSchema": schema.name, "matchingPrecedence": schema.spec.matching_precedence}

@@ -1,7 +1,6 @@
 """Explanations of many requests: lines of JSON in, lines of JSON out.
 
-Three things make it fast: equal lines have equal answers, parts of an answer that depend on little (the user, the
-FlowSchema, the flow) are encoded once, and only the current lines are in memory.
+Equal lines have equal answers, which are remembered. Only the current lines are in memory.
 """
 
 from __future__ import annotations
@@ -9,21 +8,11 @@ from __future__ import annotations
 import json
 from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
-from apflint.evaluate.classify import MAX_REMEMBERED
-from apflint.evaluate.requestinfo import parse_request_info
-from apflint.output.explain.json import (
-    flow_json,
-    level_json,
-    reasons_json,
-    remarks_json,
-    request_json,
-    resolution_json,
-    user_json,
-)
+from apflint.output.explain.json import explanation_json, resolution_json
 from apflint.output.sanitize import sanitize_json
 from apflint.requests.json_lines import describe_json_error, read_json_values
 from apflint.requests.log_envelopes import strip_timestamp, unwrap_list
@@ -32,20 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from apflint.evaluate.classify import MatchedBy
-    from apflint.evaluate.flows import Flow
-    from apflint.evaluate.match import UserInfo
     from apflint.explainer import Explainer
     from apflint.requests.request import Request
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 MAX_REMEMBERED_CHARACTERS = 32 * 1024 * 1024
-"""Characters of answers to remember: an answer may have a thousand, or ten thousand."""
+"""Characters of lines and answers to remember: an answer may have a thousand, or ten thousand."""
 _ANSWERS_PER_PIECE = 1_000
 _encode = json.JSONEncoder().encode
-_REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
-"""A request in JSON without its values, which are strings and booleans: filled in twice as fast as encoded."""
 
 
 def explain_lines(
@@ -95,10 +77,7 @@ class LineExplainer:
         self._by_line: dict[bytes, str] = {}
         self._by_request: dict[Request, str] = {}
         """Answers to requests, which are equal in many audit events."""
-        self._users: dict[UserInfo, str] = {}
-        self._flows: dict[Flow, str] = {}
-        self._remarks: dict[tuple[str | None, tuple[str, ...]], str] = {}
-        self._resolutions: dict[tuple[int, MatchedBy | None], tuple[str, str]] = {}
+        self._resolutions: dict[tuple[int, MatchedBy | None], dict[str, object]] = {}
         self._characters = 0
 
     def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
@@ -133,8 +112,9 @@ class LineExplainer:
         except UserError as error:
             yield self._reject(number, str(error))
             return
-        self._make_room(len(line))
-        yield _remember(self._by_line, line, answer)
+        self._make_room(len(line) + len(answer))
+        self._by_line[line] = answer
+        yield answer
 
     def explain_text(self, number: int, text: str) -> Iterator[str]:
         """Yield the answers to a text that begins on line `number`: one JSON value, or one per line."""
@@ -168,22 +148,12 @@ class LineExplainer:
         return f'{{"error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
 
     def _encode(self, request: Request) -> str:
-        """Return `explanation_json` as a line, from parts that are remembered."""
         explanation = self._explainer.explain(request, reasons=self._reasons)
-        resolution, flow = explanation.resolution, explanation.flow
-        user_text = self._users.get(request.user) or _remember(
-            self._users, request.user, _encode(user_json(request.user))
-        )
-        flow_text = self._flows.get(flow) or _remember(self._flows, flow, _encode(flow_json(flow)))
-        key = (resolution.position, resolution.matched_by)
-        parts = self._resolutions.get(key) or _remember(
-            self._resolutions, key, (_members(resolution_json(resolution)), _members(level_json(explanation)))
-        )
-        about = (explanation.unclassified, request.notes)
-        remarks = self._remarks.get(about) or _remember(self._remarks, about, _members(remarks_json(explanation)))
-        reasons = f", {_members(reasons_json(explanation))}" if self._reasons else ""
-        info = _REQUEST % tuple(map(_scalar, request_json(request.info).values()))
-        return f'{{"request": {info}, "user": {user_text}, {parts[0]}, "flow": {flow_text}, {parts[1]}, {remarks}{reasons}}}\n'
+        key = (explanation.resolution.position, explanation.resolution.matched_by)
+        resolution = self._resolutions.get(key)
+        if resolution is None:
+            resolution = self._resolutions[key] = resolution_json(explanation)
+        return f"{_encode(explanation_json(explanation, resolution, reasons=self._reasons))}\n"
 
 
 def _is_beginning(line: bytes) -> bool:
@@ -196,18 +166,3 @@ def _is_beginning(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return False
-
-
-def _scalar(value: str | bool) -> str:
-    return encode_basestring_ascii(value) if isinstance(value, str) else "true" if value else "false"
-
-
-def _members(value: dict[str, Any]) -> str:
-    return _encode(value)[1:-1]
-
-
-def _remember(memory: dict[K, V], key: K, value: V) -> V:
-    if len(memory) >= MAX_REMEMBERED:
-        memory.clear()
-    memory[key] = value
-    return value
