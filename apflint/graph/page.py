@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.graph import svg
-from apflint.output.xml import escape_xml
+from apflint.output.sanitize import escape_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.graph.picture import ORIGINS, format_facts
 from apflint.graph.svg_style import HUES, render_style
 from apflint.output.console import count_cells
-from apflint.output.xml import escape_printable, escape_xml
+from apflint.output.sanitize import escape_xml
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words
 
@@ -250,7 +250,7 @@ def _loop(box: Box, blocker: Box) -> str:
 
 
 def _tooltip(node: SchemaNode | LevelNode) -> str:
-    return f"<title>{escape_printable(chr(10).join(format_facts(node)))}</title>"
+    return f"<title>{escape_xml(chr(10).join(format_facts(node)))}</title>"
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:

@@ -53,6 +53,13 @@ def escape_character(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
+def escape_xml(text: str) -> str:
+    """Escape sanitized lines for XML and HTML, in ASCII, so that the bytes are the same in every locale."""
+    from html import escape  # only two formats need it
+
+    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
 def find_commands(text: str) -> Iterator[int]:
     """Yield the offsets of the characters that must be escaped so that no CI system sees a command."""
     return (match.start() + 1 for match in _COMMAND.finditer(text))

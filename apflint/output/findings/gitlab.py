@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.output.findings.checkout import relative_to_checkout
+from apflint.output.findings.code_host import relative_to_checkout
 from apflint.output.findings.notes import describe_in_one_line
 from apflint.output.sanitize import sanitize, sanitize_json
 

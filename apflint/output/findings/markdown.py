@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
+from apflint.output.findings.code_host import rank
 from apflint.output.findings.notes import describe_in_one_line
-from apflint.output.findings.ranking import rank
 from apflint.output.markdown import format_code, format_prose
 from apflint.wording import pluralize
 

@@ -1,4 +1,4 @@
-"""The parts of a finding beside its message: notes, help and fix, as text that every format for people shares."""
+"""The parts of a finding beside its message: notes, help and fix, as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
-    from apflint.fix import Fix
 
 _REASONS = {
     "FieldValueNotFound": "Not found",
@@ -24,21 +23,24 @@ _REASONS = {
 
 def list_notes(finding: Finding) -> list[str]:
     """Return the notes to print: the API server's rejection, the notes of the check, and findings that are not reported."""
-    rejection, more = describe_rejection(finding), describe_unreported(finding)
-    return [note for note in (rejection, *finding.notes, more) if note is not None]
+    notes = list(finding.notes)
+    if finding.apiserver is not None and finding.is_rejected:
+        field, reason = finding.apiserver.field, finding.apiserver.reason
+        where = f"{field}: " if field else ""
+        notes.insert(0, f"kube-apiserver rejects this object: {where}{_REASONS.get(reason, reason)}")
+    return [*notes, more] if (more := describe_unreported(finding)) else notes
 
 
-def list_related(finding: Finding) -> list[str]:
-    """Return the related places, each with what it has to do with the finding."""
-    return [f"{other.file}:{other.span.line}:{other.span.column}: {other.message}" for other in finding.related]
-
-
-def describe_rejection(finding: Finding) -> str | None:
-    """Return the field and the reason for which the API server rejects the object, or None if it accepts it."""
-    if finding.apiserver is None or not finding.is_rejected:
-        return None
-    field, reason = finding.apiserver.field, finding.apiserver.reason
-    return f"kube-apiserver rejects this object: {f'{field}: ' if field else ''}{_REASONS.get(reason, reason)}"
+def list_remarks(finding: Finding) -> list[tuple[str, str]]:
+    """Return all parts beside the message, each with its label; related places are notes."""
+    related = [f"{other.file}:{other.span.line}:{other.span.column}: {other.message}" for other in finding.related]
+    remarks = [("note", note) for note in (*list_notes(finding), *related)]
+    fix = finding.fix
+    if finding.help and (fix is None or fix.title != finding.help):
+        remarks.append(("help", finding.help))
+    if fix is not None:
+        remarks.append(("fix", f"{fix.title} ({'safe' if fix.safe else 'unsafe: --unsafe-fixes'})"))
+    return [*remarks, ("example", finding.example)] if finding.example else remarks
 
 
 def describe_unreported(finding: Finding) -> str | None:
@@ -46,11 +48,6 @@ def describe_unreported(finding: Finding) -> str | None:
     if not finding.more:
         return None
     return f"At least {finding.more:,} more findings of {finding.rule} in this file are not reported."
-
-
-def describe_fix(fix: Fix) -> str:
-    """Return what a fix does, and whether it is safe."""
-    return f"{fix.title} ({'safe' if fix.safe else 'unsafe: --unsafe-fixes'})"
 
 
 def describe_in_one_line(finding: Finding) -> str:

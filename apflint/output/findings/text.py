@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.console import Painter, count_cells
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
-from apflint.output.findings.notes import describe_fix, list_notes, list_related
+from apflint.output.findings.notes import list_remarks
 from apflint.output.findings.summary import render_statistics, render_summary
 from apflint.output.sanitize import sanitize
 
@@ -34,11 +34,6 @@ def _to_diagnostic(finding: Finding, report: Report, style: Style, paint: Painte
     rule = f"[{sanitize(finding.rule)}]"
     about = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
     about += [finding.field] if finding.field and style.verbose else []
-    remarks = [("note", note) for note in (*list_notes(finding), *list_related(finding))]
-    is_help_in_fix = finding.fix is not None and finding.fix.title == finding.help
-    remarks += [("help", finding.help)] if finding.help and not is_help_in_fix else []
-    remarks += [("fix", describe_fix(finding.fix))] if finding.fix else []
-    remarks += [("example", finding.example)] if finding.example else []
     return Diagnostic(
         heading=paint(finding.severity, finding.severity) + paint.link(paint(rule, finding.severity), finding.url),
         heading_cells=count_cells(finding.severity + rule),
@@ -48,5 +43,5 @@ def _to_diagnostic(finding: Finding, report: Report, style: Style, paint: Painte
         span=finding.span,
         source=report.sources.get(finding.file),
         about=", ".join(about),
-        remarks=tuple(remarks),
+        remarks=tuple(list_remarks(finding)),
     )

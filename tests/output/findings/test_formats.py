@@ -13,8 +13,8 @@ from apflint.finding import Cause
 from apflint.load.source import Source
 from apflint.lsp.diagnostics import diagnostics_by_file
 from apflint.output.console import Style
-from apflint.output.findings import checkout, render
-from apflint.output.findings.checkout import relative_to_checkout
+from apflint.output.findings import code_host, render
+from apflint.output.findings.code_host import relative_to_checkout
 from output.findings.reports import CLEAN, GOLDEN, finding
 from output.findings.test_gitlab import gitlab_entries
 
@@ -99,7 +99,7 @@ def test_absolute_names_become_relative(folder: Path, name: str) -> None:
 def test_names_count_from_the_root_of_the_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, where: str, given: str, expected: str
 ) -> None:
-    for name in checkout._ROOT_VARIABLES:
+    for name in code_host._ROOT_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name in ("repo/sub", "repository"):
         (tmp_path / name).mkdir(parents=True)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 
 from apflint.finding import Cause, Report
 from apflint.output.findings import render
-from apflint.output.findings.ranking import rank
+from apflint.output.findings.code_host import rank
 from apflint.output.sanitize import sanitize
 from output.findings.reports import CLEAN, EVERY_HOSTILE_TEXT, HOSTILE_REPORTS, LAWS, describe_in_one_line, finding
 

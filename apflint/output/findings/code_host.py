@@ -1,14 +1,36 @@
-"""Paths of files as a code host knows them: relative to the root of the checkout."""
+"""What formats for code hosts share: the order of findings, and paths from the root of the checkout."""
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from apflint.finding import SEVERITIES
 from apflint.load.source import STDIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apflint.finding import Finding
 
 _ROOT_VARIABLES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Environment variables with the directory of the checkout in a job of GitHub or GitLab."""
+
+
+def rank(findings: Sequence[Finding]) -> list[int]:
+    """Return the indices of the findings, the most important first; the order of the report among equals.
+
+    Code hosts show only the first findings. Errors come before warnings; of one severity, objects that the API server rejects come first. A rule gets its second
+    place only after each rule has its first.
+    """
+    counts: dict[tuple[str, bool], int] = {}
+    keys = []
+    for finding in findings:
+        kind = (finding.rule, finding.is_rejected)
+        counts[kind] = counts.get(kind, 0) + 1
+        keys.append((SEVERITIES.index(finding.severity), not finding.is_rejected, counts[kind]))
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def relative_to_checkout(file: str) -> str:
