@@ -19,7 +19,7 @@ from apflint.effective import once
 from apflint.evaluate.authentication import AUTHENTICATED, UNAUTHENTICATED
 from apflint.evaluate.configuration import CATCH_ALL, matching_order
 from apflint.evaluate.match import ALL
-from apflint.evaluate.url_set import includes_urls
+from apflint.evaluate.rule_index import includes_urls
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule

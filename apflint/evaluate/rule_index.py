@@ -9,23 +9,24 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, match_policy_rule_non_resource_url, rs_join
-from apflint.evaluate.url_set import UrlSet, path_prefix
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
     from apflint.evaluate.match import UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
-    from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
+    from apflint.model import FlowSchema, Subject
 
     Entry = ResourcePolicyRule | NonResourcePolicyRule
     Values = Collection[str] | None
     """Values that rules cover in a field; None: all values."""
+    SubjectList = tuple[Hashable, list["IndexedSubject"]]
+    """Subjects that match the same users, in matching order, and the key of their index."""
 
 _T = TypeVar("_T")
 
@@ -34,24 +35,18 @@ MAX_SCANNED = 32
 _MAX_COPIES = 8
 """Average number of values up to which a field of rules is indexed."""
 _EVERYTHING = (ALL,)
+_EVERYBODY = ("User", ALL)
 
 
 class IndexedSubject(NamedTuple):
-    """A subject of a FlowSchema and its rule. The order of the tuples is the order in which a server tries subjects."""
+    """A subject of a FlowSchema and the entries of its rule. Subjects compare in the order in which a server tries them."""
 
     position: int
     """Index of the FlowSchema in the matching order."""
     rule_number: int
     subject_number: int
-    rule: PolicyRulesWithSubjects
-
-
-class Match(NamedTuple):
-    """The first subject that matches a request, and the first entry of its rule that does."""
-
-    subject: IndexedSubject
-    entry_number: int
-    """Index in the resource rules or the non-resource rules of the rule, by the type of the request."""
+    entries: Sequence[Any]
+    """The resource rules of the rule, or its non-resource rules."""
 
 
 class ValueIndex(Generic[_T]):
@@ -86,121 +81,86 @@ def _longest_list(covered: Sequence[Values]) -> int:
     return sum(values is None for values in covered) + max(counts.values(), default=0)
 
 
-class SubjectList:
-    """Subjects that match the same users, in matching order."""
-
-    def __init__(self) -> None:
-        self.subjects: list[IndexedSubject] = []
-        self._indexes: dict[bool, ValueIndex[IndexedSubject] | None] = {}
-
-    def find(self, request: Sequence[str], *, is_resource: bool) -> Iterable[Sequence[IndexedSubject]]:
-        """Return ordered lists of subjects: all subjects whose rules may cover the request are in one of them."""
-        if len(self.subjects) <= MAX_SCANNED:
-            return (self.subjects,)
-        if is_resource not in self._indexes:
-            covered: dict[tuple[int, int], Sequence[Values]] = {}
-            rows = []
-            for subject in self.subjects:
-                key = subject.position, subject.rule_number
-                if key not in covered:
-                    covered[key] = _covered_values(_entries(subject.rule, is_resource=is_resource))
-                if covered[key]:
-                    rows.append((subject, covered[key]))
-            self._indexes[is_resource] = ValueIndex(rows) if rows else None
-        index = self._indexes[is_resource]
-        return () if index is None else index.find(request)
-
-
 class RuleIndex:
     """The rules of FlowSchemas in matching order."""
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
-        self._everybody = SubjectList()
-        self._users: dict[str, SubjectList] = {}
-        self._groups: dict[str, SubjectList] = {}
-        self._namespaces: dict[str, SubjectList] = {}
-        """Subjects that match all service accounts of a namespace."""
-        self._entries: dict[tuple[int, int, bool], ValueIndex[int]] = {}
-        """Entries of long rules: by position, number of the rule, and type of the request."""
+        self._subjects: dict[tuple[bool, str, str], list[IndexedSubject]] = {}
+        """Subjects of rules for resource requests or for others that match the same users, in matching order."""
+        self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
             for rule_number, rule in enumerate(schema.spec.rules):
                 for subject_number, subject in enumerate(rule.subjects):
-                    subject_list = self._list_for(subject)
-                    if subject_list is not None:
-                        subject_list.subjects.append(IndexedSubject(position, rule_number, subject_number, rule))
+                    users = _matching_users(subject)
+                    for is_resource, entries in ((True, rule.resource_rules), (False, rule.non_resource_rules)):
+                        if users is None or not entries:
+                            continue
+                        subjects = self._subjects.setdefault((is_resource, *users), [])
+                        if not subjects or subjects[-1][:2] != (
+                            position,
+                            rule_number,
+                        ):  # only the first of a rule counts
+                            subjects.append(IndexedSubject(position, rule_number, subject_number, entries))
 
-    def _list_for(self, subject: Subject) -> SubjectList | None:
-        """Return the list for the users that a subject matches, or None if it matches nobody."""
-        account = subject.service_account
-        if subject.kind == "User" and subject.user is not None:
-            return self._everybody if subject.user == ALL else self._users.setdefault(subject.user, SubjectList())
-        if subject.kind == "Group" and subject.group is not None:
-            return self._everybody if subject.group == ALL else self._groups.setdefault(subject.group, SubjectList())
-        if subject.kind == "ServiceAccount" and account is not None:
-            if account.name == ALL:
-                return self._namespaces.setdefault(account.namespace, SubjectList())
-            return self._users.setdefault(f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}", SubjectList())
-        return None
-
-    def matching_subjects(self, user: UserInfo) -> list[SubjectList]:
-        """Return the lists of all subjects that match a user."""
-        lists = [self._everybody]
-        if user.name in self._users:
-            lists.append(self._users[user.name])
-        lists += [self._groups[group] for group in user.groups if group in self._groups]
+    def matching_subjects(self, user: UserInfo, is_resource: bool) -> list[SubjectList]:
+        """Return the lists of all subjects that match a user, each with its key."""
+        keys = [_EVERYBODY, ("User", user.name), *(("Group", group) for group in user.groups)]
         if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
             # The server only compares prefixes: the namespace may end at any colon.
-            rest = user.name[len(SERVICE_ACCOUNT_PREFIX) :]
-            ends = (at for at, char in enumerate(rest) if char == ":")
-            lists += [self._namespaces[rest[:end]] for end in ends if rest[:end] in self._namespaces]
-        return lists
+            rest = user.name.removeprefix(SERVICE_ACCOUNT_PREFIX)
+            keys += [("Namespace", rest[:end]) for end, char in enumerate(rest) if char == ":"]
+        full_keys = ((is_resource, *key) for key in keys)
+        return [(key, self._subjects[key]) for key in full_keys if key in self._subjects]
 
-    def first_match(self, info: RequestInfo, lists: Sequence[SubjectList], start: int = 0) -> Match | None:
-        """Return the first match of a request among the subjects in `lists`, or None if there is none.
+    def first_match(
+        self, request: Sequence[str], lists: Sequence[SubjectList], start: int = 0
+    ) -> tuple[IndexedSubject, int] | None:
+        """Return the first subject in `lists` whose rule covers the values of a request, and the number of the entry.
 
-        Only FlowSchemas from position `start` of the matching order on are tried.
+        Only FlowSchemas from position `start` of the matching order on are tried. Returns None if there is no match.
         """
-        is_resource = info.is_resource_request
-        request = (
-            (info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace)
-            if is_resource
-            else (info.verb, _first_segment(info.path), info.path)
-        )
-        match: Match | None = None
-        for subject_list in lists:
-            for subjects in subject_list.find(request, is_resource=is_resource):
+        match: tuple[IndexedSubject, int] | None = None
+        for key, listed in lists:
+            for subjects in self._narrow(key, listed, lambda subject: _covered_values(subject.entries), request):
                 for subject in islice(subjects, bisect_left(subjects, (start,)) if start else 0, None):
-                    if match is not None and subject >= match.subject:
+                    if match is not None and subject >= match[0]:
                         break
-                    entry = self._first_entry(subject, request, is_resource=is_resource)
+                    entry = self._first_entry(subject, request)
                     if entry is not None:
-                        match = Match(subject, entry)
+                        match = subject, entry
                         break
         return match
 
-    def _first_entry(self, subject: IndexedSubject, request: Sequence[str], *, is_resource: bool) -> int | None:
-        """Return the number of the first entry of the subject's rule that covers the request, or None."""
-        rule = subject.rule
-        entries = _entries(rule, is_resource=is_resource)
+    def _narrow(
+        self, key: Hashable, items: Sequence[_T], cover: Callable[[_T], Sequence[Values]], request: Sequence[str]
+    ) -> Iterable[Sequence[_T]]:
+        """Return ordered lists: all items that may cover the values of a request are in one of them."""
+        if len(items) <= MAX_SCANNED:
+            return (items,)
+        if key not in self._indexes:
+            self._indexes[key] = ValueIndex([(item, cover(item)) for item in items])
+        return self._indexes[key].find(request)
+
+    def _first_entry(self, subject: IndexedSubject, request: Sequence[str]) -> int | None:
+        """Return the number of the first entry of the subject's rule that covers the values of a request, or None."""
+        entries = subject.entries
         numbers: Iterable[int] = range(len(entries))
         if len(entries) > MAX_SCANNED:
-            key = subject.position, subject.rule_number, is_resource
-            if key not in self._entries:
-                rows = [(number, _covered_values((entry,))) for number, entry in enumerate(entries)]
-                self._entries[key] = ValueIndex(rows)
-            numbers = sorted(chain(*self._entries[key].find(request)))
-        if not is_resource:
+            key = len(request), subject.position, subject.rule_number
+            lists = self._narrow(key, range(len(entries)), lambda at: _covered_values(entries[at : at + 1]), request)
+            numbers = sorted(chain(*lists))
+        if len(request) == 3:
             verb, _, path = request
             for number in numbers:
-                verbs, urls = rule.non_resource_rules[number]
+                verbs, urls = entries[number]
                 if (verb in verbs or verbs == _EVERYTHING) and self._matches_url(urls, path):
                     return number
             return None
         # `matches_resource_policy_rule`, inlined: most of the time of a classification is spent here.
         verb, group, resource, namespace = request
         for number in numbers:
-            verbs, groups, resources, cluster_scope, namespaces = rule.resource_rules[number]
+            verbs, groups, resources, cluster_scope, namespaces = entries[number]
             if (
                 (verb in verbs or verbs == _EVERYTHING)
                 and (resource in resources or resources == _EVERYTHING)
@@ -218,19 +178,63 @@ class RuleIndex:
         return path in self._url_sets[urls]
 
 
-def _entries(rule: PolicyRulesWithSubjects, *, is_resource: bool) -> Sequence[Entry]:
-    return rule.resource_rules if is_resource else rule.non_resource_rules
+def matched_values(info: RequestInfo) -> tuple[str, ...]:
+    """Return the values of a request that rules match: three values of a non-resource request, four of others."""
+    if info.is_resource_request:
+        return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
+    return info.verb, _first_segment(info.path), info.path
+
+
+def _matching_users(subject: Subject) -> tuple[str, str] | None:
+    """Return the kind and the name of the users that a subject matches, or None if it matches nobody."""
+    account = subject.service_account
+    if subject.kind == "User" and subject.user is not None:
+        return _EVERYBODY if subject.user == ALL else ("User", subject.user)
+    if subject.kind == "Group" and subject.group is not None:
+        return _EVERYBODY if subject.group == ALL else ("Group", subject.group)
+    if subject.kind == "ServiceAccount" and account is not None:
+        if account.name == ALL:
+            return "Namespace", account.namespace
+        return "User", f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
+    return None
 
 
 def _covered_values(entries: Sequence[Entry]) -> tuple[Values, ...]:
-    """Return the values that entries cover together, field by field; empty if there are no entries.
-
-    The fields are those of the request in `first_match`, of a path only its first segment.
-    """
+    """Return the values of `matched_values` that entries cover together; of paths only the first segments."""
     rows = [
         _resource_values(entry) if isinstance(entry, ResourcePolicyRule) else _path_values(entry) for entry in entries
     ]
     return tuple(None if None in column else frozenset().union(*column) for column in zip(*rows, strict=True))
+
+
+class UrlSet:
+    """URLs of a non-resource rule. `path in urls` is `match_policy_rule_non_resource_url(urls, path)`."""
+
+    def __init__(self, urls: Iterable[str]) -> None:
+        self._urls = frozenset(urls)
+        self._prefixes = frozenset(map(path_prefix, self._urls))
+        # A path may have thousands of slashes; only those at the length of a prefix matter.
+        self._lengths = sorted(set(map(len, self._prefixes)))
+
+    def __contains__(self, path: str) -> bool:
+        if ALL in self._urls or path in self._urls:
+            return True
+        return any(
+            length <= len(path) and path[length - 1] == "/" and path[:length] in self._prefixes
+            for length in self._lengths
+        )
+
+
+def path_prefix(url: str) -> str:
+    """Return the prefix of the paths that a URL matches besides itself (`match_policy_rule_non_resource_url`)."""
+    prefix = url.removesuffix(ALL)
+    return prefix if prefix.endswith("/") else f"{prefix}/"
+
+
+def includes_urls(urls: Iterable[str], others: Iterable[str]) -> bool:
+    """Return whether every path that `others` match is also matched by `urls`."""
+    known = UrlSet(urls)
+    return all(url in known for url in others)
 
 
 def _resource_values(entry: ResourcePolicyRule) -> tuple[Values, ...]:

@@ -7,6 +7,7 @@ in the queue of that hand with the least estimated work. Sources: KEP-1040 "Queu
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from math import ceil, comb, log2
 
 from apflint.budgets import MAX_ELEPHANTS, MAX_SHARDS_WORK
@@ -103,14 +104,8 @@ def largest_deck(hand_size: int) -> int:
     """Return the maximum number of queues for a hand size, 0 if the hand size is not admitted."""
     if not 1 <= hand_size <= MAX_HAND:
         return 0
-    low, high = hand_size, MAX_QUEUES
-    while low < high:
-        middle = (low + high + 1) // 2
-        if required_entropy_bits(middle, hand_size) <= MAX_ENTROPY_BITS:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    decks = range(hand_size, MAX_QUEUES + 1)
+    return decks[bisect_right(decks, MAX_ENTROPY_BITS, key=lambda deck: required_entropy_bits(deck, hand_size)) - 1]
 
 
 def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]:
@@ -192,16 +187,9 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
 
 def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) -> int | None:
     """Return the minimum number of queues for a hand, or None. The probability decreases with the number of queues."""
-    low, high = hand, largest
-    if high < low or squish_probability(hand, high, elephants) > probability:
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if squish_probability(hand, middle, elephants) <= probability:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    decks = range(hand, largest + 1)
+    at = bisect_left(decks, True, key=lambda deck: squish_probability(hand, deck, elephants) <= probability)
+    return decks[at] if at < len(decks) else None
 
 
 def find_safest_pair(elephants: int, max_queues: int = 1024) -> Sharding:

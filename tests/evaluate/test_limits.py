@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from apflint.evaluate import limits
-from apflint.evaluate.allocation import Allocation, AllocationItem, allocate
+from apflint.evaluate.limits import Allocation, AllocationItem, allocate
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import SERVER_CONCURRENCY, parse_release
 from apflint.settings import Settings

@@ -15,7 +15,7 @@ from apflint.evaluate import rule_index
 from apflint.evaluate.classify import Classifier, classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import match_policy_rule_non_resource_url, matches_flow_schema
-from apflint.evaluate.rule_index import MAX_SCANNED, ValueIndex
+from apflint.evaluate.rule_index import MAX_SCANNED, UrlSet, ValueIndex, includes_urls
 from apflint.model import NonResourcePolicyRule
 
 if TYPE_CHECKING:
@@ -153,5 +153,18 @@ def test_few_of_thousands_of_entries_are_scanned() -> None:
             matched_by = classifier(request).matched_by
             assert matched_by is not None
             assert {matched_by.resource_rule, matched_by.non_resource_rule} == {None, min(at, 1000)}
-    indexes = classifier._index._entries.values()
+    indexes = classifier._index._indexes.values()
     assert [len(index.others) for index in indexes] == [1, 1]
+
+
+PATHS = st.text(alphabet="/a*", max_size=6) | st.sampled_from(["/healthz", "/healthz/", "/healthz/*", "/healthz*", "*"])
+
+
+@given(urls=st.lists(PATHS, max_size=6), path=PATHS)
+def test_set_contains_the_paths_that_the_server_matches(urls: list[str], path: str) -> None:
+    assert (path in UrlSet(urls)) == match_policy_rule_non_resource_url(urls, path)
+
+
+def test_url_includes_the_paths_below_it() -> None:
+    assert includes_urls(["/healthz", "/version/"], ["/healthz/etcd", "/version/*"])
+    assert not includes_urls(["/healthz/"], ["/healthz"])
