@@ -6,8 +6,10 @@ python scripts/generate_bounds.py --check    fail if the page is not up to date
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from apflint import budgets
@@ -16,12 +18,23 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "bounds.md"
 _TABLE = re.compile(r"(?m)^\| bound \|.*\n(?:\|.*\n)*")
 
 
+def read_bounds() -> dict[str, tuple[budgets.Bound, str]]:
+    """Return each bound with what it counts and why: its docstring, in the order of the module."""
+    body = ast.parse(Path(budgets.__file__).read_text("utf-8")).body
+    found = {}
+    for statement, docstring in pairwise(body):
+        match statement, docstring:
+            case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = getattr(budgets, name), text.removesuffix(".")
+    return found
+
+
 def render_table() -> str:
-    """Return the table of all bounds, in the order of the module."""
+    """Return the table of all bounds."""
     rows = ["| bound | maximum | of what, and why | beyond it |", "|---|---|---|---|"]
-    for name, bound in vars(budgets).items():
-        if isinstance(bound, budgets.Bound):
-            rows.append(f"| `{name}` | {bound:,} | {bound.reason} | {bound.reported} |")
+    rows += [
+        f"| `{name}` | {bound:,} | {reason} | {bound.reported} |" for name, (bound, reason) in read_bounds().items()
+    ]
     return "\n".join(rows) + "\n"
 
 
