@@ -42,7 +42,7 @@ def parse_documents(
     With `values`, a document in block style has a value and no tree, which takes a third of the time. A document that
     cannot be read does not affect the next ones.
     """
-    for number, (start, end) in enumerate(_split(text)):
+    for number, (start, end) in enumerate(split_documents(text)):
         if number == MAX_DOCUMENTS:
             yield from too_many_documents(text, start, is_wanted)
             return
@@ -72,7 +72,7 @@ def parse_tree(text: str, start: int, end: int) -> Node | None:
     return _TreeBuilder(text, start, end).build()
 
 
-def _split(text: str) -> Iterator[tuple[int, int]]:
+def split_documents(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each document: from one marker to the next, with the directives before the marker."""
     start = 0
     has_directives = "%YAML" in text or "%TAG" in text

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit.lines import line_start
 from apflint.load.document import GROUP, KINDS
-from apflint.lsp.partial_yaml import DASHES, KEY, FlowScan, document_at, read_entries, scalars_by_path
+from apflint.lsp.partial_yaml import CURSOR, document_at, match_text, read_entries, scalars_by_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from apflint.location import Path
-    from apflint.lsp.partial_yaml import DocumentExtent, Entry
+    from apflint.lsp.partial_yaml import Entry
 
 LEVEL_REFERENCE = ("spec", "priorityLevelConfiguration", "name")
 """Path of the name of the priority level that a FlowSchema references."""
 LEVEL_NAME = ("metadata", "name")
+_LEVEL_NAMES = (("FlowSchema", LEVEL_REFERENCE), ("PriorityLevelConfiguration", LEVEL_NAME))
 
-_PLACEHOLDER = "\ufdd0"  # a noncharacter, which no manifest contains
 _WORD = re.compile(r"[^\s:#,{}\[\]'\"]*")
-_COMMENT = re.compile(r"(?:^|(?<=\s))#")
+_REST_OF_LINE = re.compile(r"[^\r\n]*")
+_COMMENT = re.compile(r"(?<!\S)#")
 _RULE_LIST = re.compile(r"#+[ \t]*apflint:[ \t]*(?:file-)?ignore[ \t]*\[(?P<rules>[^\]\r\n]*)(?P<closed>\]?)")
 _COMMENT_PREFIX = re.compile(r"#+[ \t]*(?P<word>apf[a-z]*:?[ \t]*[\w-]*)$")
 _RULE = re.compile(r"[^\s,\[\]]+")
@@ -41,6 +42,18 @@ class EnclosingObject(NamedTuple):
         """The version without its group, or an empty string if it is not written yet."""
         group, _, version = self.api_version.rpartition("/")
         return version if group == GROUP else ""
+
+
+class FieldAtCursor(NamedTuple):
+    """A field whose key or scalar is at the cursor, at `text[start:end]`."""
+
+    owner: EnclosingObject
+    path: Path
+    """Path in the object."""
+    start: int
+    end: int
+    level: str | None
+    """Name of the priority level that the value references or defines, or None if it is another field."""
 
 
 class InsertionPoint(NamedTuple):
@@ -65,16 +78,8 @@ class InsertionPoint(NamedTuple):
     """Whether it is in braces or brackets."""
 
 
-class RuleReference(NamedTuple):
-    """The id or name of a rule in a suppression comment, at `text[start:end]`."""
-
-    selector: str
-    start: int
-    end: int
-
-
-class CommentInsertionPoint(NamedTuple):
-    """A place in a suppression comment; the next word replaces `text[start:end]`."""
+class SuppressionAtCursor(NamedTuple):
+    """A suppression comment at the cursor, in the word `text[start:end]`."""
 
     start: int
     end: int
@@ -115,175 +120,79 @@ def _may_become_apf(scalars: dict[Path, str], entries: Sequence[Entry], prefix: 
     )
 
 
-def entry_at(entries: Sequence[Entry], offset: int) -> tuple[Entry, bool] | None:
-    """Return the entry at an offset, and whether the offset is in its key (True) or its scalar (False)."""
+def field_at(text: str, offset: int, *, json: bool = False) -> FieldAtCursor | None:
+    """Return the field of an object whose key or scalar is at an offset, or None if there is none."""
+    entries = read_entries(text, offset, json=json)
     for entry in entries:
-        if entry.key[0] <= offset <= entry.key[1] and entry.path and isinstance(entry.path[-1], str):
-            return entry, True
-        if entry.text and entry.value[0] <= offset <= entry.value[1]:
-            return entry, False
+        is_key = entry.is_field and entry.key[0] <= offset <= entry.key[1]
+        if is_key or (entry.text and entry.value[0] <= offset <= entry.value[1]):
+            owner = enclosing_object(entries, entry.path)
+            if owner is None:
+                break
+            path = entry.path[len(owner.prefix) :]
+            level = entry.text if not is_key and (owner.kind, path) in _LEVEL_NAMES else None
+            return FieldAtCursor(owner, path, *(entry.key if is_key else entry.value), level)
     return None
-
-
-def level_at(text: str, offset: int, *, json: bool = False) -> str | None:
-    """Return the name of the priority level that is referenced or defined at an offset, or None."""
-    document = document_at(text, offset, json=json)
-    if document is None:
-        return None
-    entries = read_entries(text, document)
-    at = entry_at(entries, offset)
-    owner = enclosing_object(entries, at[0].path) if at is not None else None
-    if at is None or owner is None or at[1] or not at[0].text:
-        return None
-    path = at[0].path[len(owner.prefix) :]
-    is_level = (owner.kind, path) in ((KINDS[0], LEVEL_REFERENCE), (KINDS[1], LEVEL_NAME))
-    return at[0].text if is_level else None
-
-
-def _is_in_comment(text: str, document: DocumentExtent, offset: int) -> bool:
-    """Return whether an offset is in a comment. In a scalar of several lines, a `#` does not start a comment."""
-    line = line_start(text, offset)
-    for entry in read_entries(text, document):
-        if entry.text is not None and entry.value[0] <= offset <= entry.value[1] and entry.value[1] > line:
-            return False
-    return _COMMENT.search(text[line:offset]) is not None
 
 
 def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionPoint | None:
     """Return what can be inserted at an offset, or None in comments, in block scalars and in documents that are too long."""
-    document = document_at(text, offset, json=json)
-    if document is None:
+    lead = " " if text[offset - 1 : offset] == ":" and not json else ""
+    typed = f"{text[:offset]}{lead}{CURSOR}{text[offset:]}"
+    entries = read_entries(typed, offset, json=json)
+    word = _find_cursor(entries)
+    if word is None:
         return None
-    entries = read_entries(text, document)
-    for entry in entries:
-        if entry.text is None and text[entry.value[0] : entry.value[0] + 1] in ("{", "["):
-            if entry.value[0] < offset <= entry.value[1]:
-                return _in_flow(text, offset, entry, entries)
-        elif text[entry.value[0] : entry.value[0] + 1] in ("|", ">") and entry.value[0] < offset <= entry.value[1]:
-            return None  # a block scalar
-    if json or _is_in_comment(text, document, offset):
+    is_key = CURSOR in word.name
+    start, end = word.key if is_key else word.value
+    start, end = min(start, offset), end - len(lead) - len(CURSOR)
+    first = text[start:offset][:1]
+    quote = first if first in ("'", '"') else ""
+    containers = (entry for entry in entries if entry.path == word.path[:-1] and entry.text is None)
+    in_flow = any(typed[entry.value[0] : entry.value[0] + 1] in ("{", "[") for entry in containers)
+    is_plain_text = is_key and not quote and re.search(r"\s", word.name) is not None
+    if is_plain_text or (json and not in_flow) or first in ("|", ">"):  # the last one is a block scalar
         return None
-    return _in_block(text, offset, document, entries)
-
-
-def _in_flow(text: str, offset: int, collection: Entry, entries: tuple[Entry, ...]) -> InsertionPoint | None:
-    unclosed = FlowScan(text, collection.value[0], offset, collection.path).unclosed
-    if unclosed is None:
-        return None
-    end = offset + len(_word(text, offset))
-    rest = text[end:].removeprefix(unclosed.quote).lstrip(" \t") if end < len(text) else ""
-    others = tuple(
-        entry
-        for entry in entries
-        if (not entry.key[0] <= unclosed.start <= entry.key[1] if unclosed.is_key else entry.path != unclosed.path)
-    )
+    if is_key or in_flow or quote:
+        end = offset + len(match_text(_WORD, text, offset))
     return InsertionPoint(
-        unclosed.path,
-        unclosed.is_key,
-        unclosed.start + len(unclosed.quote),
+        word.path[:-1] if is_key else word.path,
+        is_key,
+        start + len(quote),
         end,
-        others,
-        quote=unclosed.quote,
-        has_colon=rest[:1] == ":",
-        in_flow=True,
-    )
-
-
-def _in_block(text: str, offset: int, document: DocumentExtent, entries: tuple[Entry, ...]) -> InsertionPoint | None:
-    line = max(line_start(text, offset), document.start)
-    line_end = _line_end(text, offset)
-    dashes = DASHES.match(text, line, line_end)
-    body = dashes.end() if dashes is not None else line
-    if text[line:offset] == "---"[: offset - line] and offset > line:
-        return None
-    key = KEY.match(text, body, line_end)
-    if key is not None and offset >= key.end():
-        return _value_point(text, offset, key.end(), entries)
-    if offset < body:
-        if text[line:line_end].strip():
-            return None
-        body = offset
-    if key is None and re.search(r"\s", text[body:offset]):
-        return None
-    end = offset + len(_word(text, offset))
-    if key is not None:
-        at = entry_at(entries, body)
-        parent = at[0].path[:-1] if at is not None and at[1] else None
-        others = tuple(entry for entry in entries if entry.key[0] != body)
-    else:
-        completed = f"{text[:body]}{_PLACEHOLDER}:{text[line_end:]}"
-        longer = document._replace(end=document.end + len(completed) - len(text))
-        again = read_entries(completed, longer)
-        parent = next((entry.path[:-1] for entry in again if entry.path[-1:] == (_PLACEHOLDER,)), None)
-        others = tuple(entry for entry in again if entry.path[-1:] != (_PLACEHOLDER,))
-    if parent is None:
-        return None
-    quote = text[body : body + 1] if offset > body and text[body] in "'\"" else ""
-    return InsertionPoint(
-        parent,
-        True,
-        body + len(quote),
-        end,
-        others,
+        tuple(entry for entry in entries if entry is not word and CURSOR not in "".join(map(str, entry.path))),
+        lead="" if quote or is_key else lead,
         quote=quote,
-        has_colon=key is not None,
-        is_line_empty=not text[line:body].strip(),
+        has_colon=is_key and text[end:].removeprefix(quote).lstrip(" \t").startswith(":"),
+        is_line_empty=not text[line_start(text, offset) : start].strip(),
+        in_flow=in_flow,
     )
 
 
-def _value_point(text: str, offset: int, after: int, entries: tuple[Entry, ...]) -> InsertionPoint | None:
-    """Return the value of a key on the same line; `after` is the offset behind the colon."""
-    for entry in entries:
-        is_on_line = entry.key[1] <= after <= entry.value[0] and not text[entry.key[1] : after].strip(" \t:")
-        if is_on_line and entry.text is not None:
-            break
-    else:
-        return None
-    lead = " " if text[after:offset] == "" and text[after - 1] == ":" else ""
-    start, end = entry.value
-    if not start <= offset <= end:
-        start = end = offset
-    quote = text[start : start + 1]
-    if quote in ("'", '"') and offset > start:
-        end = offset + len(_word(text, offset))
-        return InsertionPoint(entry.path, False, start + 1, end, entries, lead=lead, quote=quote)
-    return InsertionPoint(entry.path, False, start, end, entries, lead=lead)
+def _find_cursor(entries: Iterable[Entry]) -> Entry | None:
+    """Return the entry with the cursor in its key or value, or None if the cursor is in a comment."""
+    return next((entry for entry in entries if CURSOR in f"{entry.name}{entry.text}"), None)
 
 
-def _word(text: str, offset: int) -> str:
-    match = _WORD.match(text, offset)
-    return match.group() if match is not None else ""
-
-
-def rule_reference_at(text: str, offset: int) -> RuleReference | None:
-    """Return the rule id or name at an offset in a suppression comment, or None."""
-    for comment in _RULE_LIST.finditer(text, line_start(text, offset), _line_end(text, offset)):
-        for rule in _RULE.finditer(text, *comment.span("rules")):
-            if rule.start() <= offset <= rule.end() and _is_comment_at(text, offset):
-                return RuleReference(rule.group(), rule.start(), rule.end())
-    return None
-
-
-def comment_insertion_point(text: str, offset: int) -> CommentInsertionPoint | None:
-    """Return what can be inserted at an offset in a suppression comment, or None elsewhere."""
+def suppression_at(text: str, offset: int) -> SuppressionAtCursor | None:
+    """Return the suppression comment at an offset, or None elsewhere."""
     line = line_start(text, offset)
-    for comment in _RULE_LIST.finditer(text, line, _line_end(text, offset)):
+    line_end = offset + len(match_text(_REST_OF_LINE, text, offset))
+    if document_at(text, offset) is None or not _is_in_comment(text, line, offset):
+        return None
+    for comment in _RULE_LIST.finditer(text, line, line_end):
         start, end = comment.span("rules")
-        if start <= offset <= end and _is_comment_at(text, offset):
+        if start <= offset <= end:
             rules = list(_RULE.finditer(text, start, end))
-            here = next((rule.span() for rule in rules if rule.start() <= offset <= rule.end()), (offset, offset))
-            others = tuple(rule.group() for rule in rules if rule.span() != here)
-            return CommentInsertionPoint(*here, others, bool(comment["closed"]))
+            word = next((rule.span() for rule in rules if rule.start() <= offset <= rule.end()), (offset, offset))
+            others = tuple(rule.group() for rule in rules if rule.span() != word)
+            return SuppressionAtCursor(*word, others, bool(comment["closed"]))
     prefix = _COMMENT_PREFIX.search(text[line:offset])
-    if prefix is not None and _is_comment_at(text, offset):
-        return CommentInsertionPoint(line + prefix.start("word"), offset, None, is_closed=False)
-    return None
+    return SuppressionAtCursor(line + prefix.start("word"), offset, None, is_closed=False) if prefix else None
 
 
-def _is_comment_at(text: str, offset: int) -> bool:
-    document = document_at(text, offset)
-    return document is not None and _is_in_comment(text, document, offset)
-
-
-def _line_end(text: str, offset: int) -> int:
-    return min((at for end in "\r\n" if (at := text.find(end, offset)) >= 0), default=len(text))
+def _is_in_comment(text: str, line: int, offset: int) -> bool:
+    """Return whether an offset is in a comment. In a scalar of several lines, a `#` does not start a comment."""
+    if _COMMENT.search(text, line, offset) is None:
+        return False
+    return _find_cursor(read_entries(f"{text[:offset]}{CURSOR}{text[offset:]}", offset)) is None

@@ -1,6 +1,6 @@
 """Structure of YAML and JSON that is being typed and may not parse.
 
-`read_entries` derives the structure of a document from its indentation. It supports block style with keys on one line, and
+The structure of a document is derived from its indentation. The reader supports block style with keys on one line, and
 flow style (braces and brackets, JSON included), which need not be closed or valid. It does not support anchors, aliases,
 merge keys, keys with `?`, and scalars of several lines other than block scalars (`|`, `>`): there it may find nothing, or
 too much.
@@ -9,180 +9,80 @@ too much.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_COMPLETION_CHARACTERS
-from apflint.edit.lines import line_start
+from apflint.load.yaml import split_documents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.location import Path
 
+CURSOR = "\ufdd0"
+"""Marks the cursor: a noncharacter, which no manifest contains. The word around it is a key even without a colon."""
 _MAX_FLOW_DEPTH = 100
 """Maximum nesting of braces and brackets. The memory for paths grows with its square."""
 
-KEY = re.compile(
-    r"""(?:"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\r\n]|'')*'|[^\s\-#\[\]{},&*!|>'"%@`?:][^\r\n]*?|-(?=\S)[^\r\n]*?)[ \t]*:(?=[ \t\r\n]|\Z)"""
+_LINE = re.compile(r"(?<![^\r\n])[ \t]*(?P<content>[^ \t\r\n][^\r\n]*)")
+_DASH = re.compile(r"-(?:[ \t]+|\Z)")
+_KEY = re.compile(
+    r"""(?P<name>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|(?:[^\s\-#\[\]{},&*!|>'"%@`?:]|-(?=\S))(?:[^:]|:(?![ \t]|\Z))*)
+    [ \t]*:(?:[ \t]+|\Z)""",
+    re.VERBOSE,
 )
-DASHES = re.compile(r"[ ]*(?:-[ \t]+)*")
-_LINE = re.compile(r"[^\r\n]+")
 _VALUE = re.compile(r""""(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\r\n]|'')*'?|(?:[^\s#]|(?<=\S)\#|[ \t]+(?=[^\s#]))*""")
-_BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?$")
+_BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?\Z")
+_BLOCK_SCALAR_LINES = r"(?:(?:[ \t]*[\r\n])+[ \t]{%d,}[^\r\n]*)*"
 # A quote that is not closed ends with its line. Otherwise everything behind it would be read with quotes inverted.
 _FLOW_TOKEN = re.compile(
-    r"""(?P<space>[ \t]+) | (?P<newline>[\r\n]+) | (?P<comment>(?<![^\s,{}\[\]])\#[^\r\n]*)
-    | (?P<string>"(?:[^"\\\r\n]|\\.)*(?P<double>"|(?=[\r\n])|\Z)|'(?:[^'\r\n]|'')*(?P<single>'|(?=[\r\n])|\Z))
-    | (?P<mark>[{}\[\],]|:(?=[\s{}\[\],"']|\Z))
-    | (?P<plain>(?:[^\s{}\[\],:"']|:(?![\s{}\[\],]|\Z))(?:[^{}\[\],:\r\n\#]|:(?![\s{}\[\],]|\Z)|(?<=\S)\#)*)
-    | (?P<other>.)""",
+    r"""(?P<newline>[\r\n]+[ \t]*) | (?P<comment>(?<![^\s,{}\[\]])\#[^\r\n]*)
+    | (?P<colon>:(?=[\s{}\[\],"']|\Z)|(?<=["']):)  # JSON needs no space behind the colon
+    | (?P<comma>,) | (?P<open>[{\[]) | (?P<close>[}\]])
+    | (?P<scalar>\ufdd0(?=[ \t]*["'])|"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\r\n]|'')*'?
+      |(?:[^\s{}\[\],:"']|:(?![\s{}\[\],]|\Z))(?:[^{}\[\],:\r\n\#]|:(?![\s{}\[\],]|\Z)|(?<=\S)\#)*)""",
     re.VERBOSE | re.DOTALL,
 )
 
 
 class Entry(NamedTuple):
-    """A value in a document, and its key. A missing value is empty, at the place where it would be."""
+    """A value in a document, and its key."""
 
     path: Path
     key: tuple[int, int]
     """Start and end of the key; for a list item those of its dash, or its start twice."""
     value: tuple[int, int]
-    """Start and end of the value."""
+    """Start and end of a scalar; the start of a list or mapping twice; the end of the key if the value is missing."""
     text: str | None
     """The scalar without its quotes; None for a list or a mapping."""
 
+    @property
+    def is_field(self) -> bool:
+        """Whether it has a key, unlike the document and list items."""
+        return bool(self.path) and isinstance(self.path[-1], str)
 
-class DocumentExtent(NamedTuple):
-    """One document of a YAML stream: `text[start:end]`."""
-
-    start: int
-    end: int
-
-
-def document_at(text: str, offset: int, *, json: bool = False) -> DocumentExtent | None:
-    """Return the document around an offset, from one `---` to the next, or None if it is too long."""
-    if json:
-        return DocumentExtent(0, len(text)) if len(text) <= MAX_COMPLETION_CHARACTERS else None
-    line = line_start(text, offset)
-    start = text.rfind("---", 0, line + 3)
-    while start >= 0 and not _is_marker(text, start):
-        start = text.rfind("---", 0, start + 2)
-    end = text.find("\n---", line)
-    while end >= 0 and not _is_marker(text, end + 1):
-        end = text.find("\n---", end + 1)
-    document = DocumentExtent(max(start, 0), len(text) if end < 0 else end + 1)
-    return document if document.end - document.start <= MAX_COMPLETION_CHARACTERS else None
+    @property
+    def name(self) -> str:
+        """The key without its quotes, the index of a list item, or an empty string for the document."""
+        return str(self.path[-1]) if self.path else ""
 
 
-def _is_marker(text: str, at: int) -> bool:
-    return (at == 0 or text[at - 1] in "\r\n") and text[at + 3 : at + 4] in ("", " ", "\t", "\r", "\n")
+def document_at(text: str, offset: int, *, json: bool = False) -> tuple[int, int] | None:
+    """Return start and end of the document around an offset, or None if it is too long."""
+    documents = [(0, len(text))] if json else split_documents(text)
+    start, end = next(extent for extent in documents if offset < extent[1] or extent[1] == len(text))
+    return (start, end) if end - start <= MAX_COMPLETION_CHARACTERS else None
 
 
-@lru_cache(maxsize=2)  # one request reads the same document several times
-def read_entries(text: str, document: DocumentExtent) -> tuple[Entry, ...]:
-    """Return the values of a document in the order of the text, lists and mappings before their content."""
-    return tuple(_BlockReader(text, document).entries)
+def read_entries(text: str, offset: int, *, json: bool = False) -> list[Entry]:
+    """Return the values of the document around an offset, in the order of the text; none if the document is too long.
 
-
-class _BlockCollection:
-    """A mapping or list in block style; its keys or dashes are at `column`, and `last` is the path of its last value."""
-
-    __slots__ = ("column", "index", "is_list", "last", "path")
-
-    def __init__(self, column: int, path: Path, *, is_list: bool) -> None:
-        self.column = column
-        self.path = path
-        self.is_list = is_list
-        self.index = -1
-        self.last = path
-
-
-class _BlockReader:
-    """Reads a document line by line. `open` are the collections that contain the current line, outermost first."""
-
-    def __init__(self, text: str, document: DocumentExtent) -> None:
-        self.text = text
-        self.end = document.end
-        self.entries: list[Entry] = []
-        self.open: list[_BlockCollection] = []
-        self.skip = document.start
-        self.scalar_column: int | None = None
-        """Column of the key of the current block scalar, or None outside of block scalars."""
-        for line in _LINE.finditer(text, document.start, document.end):
-            if line.start() >= self.skip:
-                self._read_line(line.start(), line.end())
-
-    def _read_line(self, start: int, end: int) -> None:
-        at = _skip_spaces(self.text, start, end)
-        if at == end:
-            return
-        column = at - start
-        if self.scalar_column is not None:
-            if column > self.scalar_column:
-                last = self.entries[-1]
-                self.entries[-1] = last._replace(value=(last.value[0], end))
-                return
-            self.scalar_column = None
-        if self.text[at] == "#" or (column == 0 and self.text.startswith(("---", "...", "%"), at)):
-            return
-        while self.text[at] == "-" and (at + 1 == end or self.text[at + 1] in " \t"):
-            self._add_item(at - start, at)
-            at = _skip_spaces(self.text, at + 1, end)
-            if at == end or self.text[at] == "#":
-                return
-        key = KEY.match(self.text, at, end)
-        if key is not None:
-            name_end = at + len(key.group()[:-1].rstrip())
-            path = self._add_key(at - start, unquote(self.text[at:name_end]))
-            entry = Entry(path, (at, name_end), (0, 0), "")
-            self._add_value(entry, _skip_spaces(self.text, key.end(), end), end, at - start)
-        elif self.entries and self.open and self.open[-1].is_list and self.open[-1].column < at - start:
-            if self.entries[-1].path == self.open[-1].last:
-                self._add_value(self.entries.pop(), at, end, self.open[-1].column)
-        elif not self.entries and self.text[at] in "{[":
-            self._add_value(Entry((), (at, at), (0, 0), ""), at, end, -1)
-
-    def _add_item(self, column: int, at: int) -> None:
-        collection = self._enter(column, is_list=True)
-        collection.index += 1
-        collection.last = (*collection.path, collection.index)
-        self.entries.append(Entry(collection.last, (at, at + 1), (at + 1, at + 1), None))
-
-    def _add_key(self, column: int, name: str) -> Path:
-        collection = self._enter(column, is_list=False)
-        collection.last = (*collection.path, name)
-        return collection.last
-
-    def _enter(self, column: int, *, is_list: bool) -> _BlockCollection:
-        """Return the collection with keys or dashes at a column. Dashes may be below the first letter of their key."""
-        stack = self.open
-        while stack and (stack[-1].column > column or (stack[-1].column == column and stack[-1].is_list > is_list)):
-            stack.pop()
-        if not stack or stack[-1].column < column or stack[-1].is_list != is_list:
-            stack.append(_BlockCollection(column, stack[-1].last if stack else (), is_list=is_list))
-        return stack[-1]
-
-    def _add_value(self, entry: Entry, at: int, end: int, column: int) -> None:
-        """Add an entry whose value starts at `at`, with a key or dash at `column`."""
-        if at < end and self.text[at] in "{[":
-            scan = FlowScan(self.text, at, self.end, entry.path, column)
-            self.entries.append(entry._replace(value=(at, scan.stop), text=None))
-            self.entries += scan.entries
-            self.skip = max(scan.stop, end)
-        elif _BLOCK_SCALAR.match(self.text, at, end):
-            self.entries.append(entry._replace(value=(at, end), text=""))
-            self.scalar_column = column
-        else:
-            match = _VALUE.match(self.text, at, end)
-            scalar = match.group() if match is not None else ""
-            self.entries.append(entry._replace(value=(at, at + len(scalar)), text=unquote(scalar)))
-
-
-def _skip_spaces(text: str, at: int, end: int) -> int:
-    while at < end and text[at] in " \t":
-        at += 1
-    return at
+    Lists and mappings come before their content.
+    """
+    document = document_at(text, offset, json=json)
+    return _Reader(text, *document).entries if document is not None else []
 
 
 def scalars_by_path(entries: Sequence[Entry]) -> dict[Path, str]:
@@ -190,154 +90,150 @@ def scalars_by_path(entries: Sequence[Entry]) -> dict[Path, str]:
     return {entry.path: entry.text for entry in entries if entry.text is not None}
 
 
-class FlowEnd(NamedTuple):
-    """Where text in flow style ends that is not closed: the list or mapping, and the incomplete word."""
+@dataclass
+class _Collection:
+    """A mapping or list that contains the current place."""
 
     path: Path
-    """Path of the list item or, in a mapping, of the value, or of the mapping itself if a key is expected."""
-    is_key: bool
-    start: int
-    """Start of the incomplete word; the end of the text if there is none."""
-    quote: str
-    """The quote that is open, or an empty string."""
+    is_list: bool
+    column: int = -1
+    """Column of its keys or dashes, in block style."""
+    index: int = -1
+    last: Path = ()
+    """Path of its last value."""
+    expects_value: bool = False
+    """Whether a key and a colon precede, in flow style."""
 
-
-class _FlowCollection:
-    """A list or mapping in flow style that is not closed yet."""
-
-    __slots__ = ("after_colon", "index", "is_list", "key", "path")
-
-    def __init__(self, path: Path, *, is_list: bool) -> None:
-        self.path = path
-        self.is_list = is_list
-        self.index = 0
-        self.key: tuple[int, int, str] | None = None
-        self.after_colon = False
-
-    def start_next(self) -> None:
+    def add_item(self) -> Path:
+        """Return the path of the next item of a list."""
         self.index += 1
-        self.key, self.after_colon = None, False
+        self.last = (*self.path, self.index)
+        return self.last
 
-    @property
-    def child(self) -> Path | None:
-        """Path of the next value, or None if a key is expected."""
-        if self.is_list:
-            return (*self.path, self.index)
-        return (*self.path, self.key[2]) if self.key is not None and self.after_colon else None
+    def add_key(self, name: str) -> Path:
+        """Return the path of the value of a key."""
+        self.last = (*self.path, name)
+        return self.last
 
 
-class FlowScan:
-    """Reads `text[start:end]`, which starts with a brace or bracket, as the value at `path`.
+class _Reader:
+    """Reads a document line by line. `open` are the block collections that contain the current line, outermost first."""
 
-    `entries` are the values inside. `stop` is the end of the value: behind its closing bracket, before a line that is
-    indented by `floor` or less, or `end`. `unclosed` is the place where it ends without a closing bracket, or None.
-    """
-
-    def __init__(self, text: str, start: int, end: int, path: Path, floor: int = -1) -> None:
+    def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text
+        self.end = end
         self.entries: list[Entry] = []
-        self.unclosed: FlowEnd | None = None
-        self.stop = end
-        self._open: list[_FlowCollection] = []
-        self._read(start, end, path, floor)
+        self.open: list[_Collection] = []
+        stop = start
+        for line in _LINE.finditer(text, start, end):
+            if line.start() >= stop:
+                stop = self._read_line(line.start(), line.start("content"), line.end())
 
-    def _read(self, start: int, end: int, path: Path, floor: int) -> None:
-        quoted = False
-        at = start
-        while at < end:
-            token = _FLOW_TOKEN.match(self.text, at, end)
-            assert token is not None, "the last alternative matches any character"
-            kind, word, at = token.lastgroup, token.group(), token.end()
-            if kind in ("double", "single"):
-                kind = "string"
-            if quoted and token.start() < at and word.startswith(":"):
-                kind, word, at = "mark", ":", token.start() + 1  # JSON needs no space behind the colon
-            quoted = kind == "string"
-            if kind == "newline" and self._is_outdented(at, end, floor):
-                self.stop = token.start()
+    def _read_line(self, start: int, at: int, end: int) -> int:
+        """Read the line `text[start:end]` with content from `at` on. Return where its value ends, maybe on a later line."""
+        if self.text[at] == "#" or (at == start and self.text.startswith(("---", "...", "%"), at)):
+            return end
+        while dash := _DASH.match(self.text, at, end):
+            path = self._enter(at - start, is_list=True).add_item()
+            self.entries.append(Entry(path, (at, at + 1), (at + 1, at + 1), None))
+            at = dash.end()
+        if at == end or self.text[at] == "#":
+            return end
+        column = at - start
+        is_flow = self.text[at] in "{["
+        if key := _KEY.match(self.text, at, end):
+            self._add_key(column, at, at + len(key["name"].rstrip()))
+            return self._read_value(key.end(), end, column)
+        if not is_flow and CURSOR in (word := match_text(_VALUE, self.text, at, end)):
+            self._add_key(column, at, at + len(word))
+        elif self.open and self.open[-1].is_list and self.open[-1].column < column:
+            if self.entries[-1].path == self.open[-1].last:
+                return self._read_value(at, end, self.open[-1].column)
+        elif is_flow and not self.entries:
+            self.entries.append(Entry((), (at, at), (at, at), None))
+            return self._read_value(at, end, -1)
+        return end
+
+    def _enter(self, column: int, *, is_list: bool) -> _Collection:
+        """Return the collection with keys or dashes at a column. Dashes may be below the first letter of their key."""
+        stack = self.open
+        while stack and (stack[-1].column > column or (stack[-1].column == column and stack[-1].is_list > is_list)):
+            stack.pop()
+        if not stack or stack[-1].column < column or stack[-1].is_list != is_list:
+            stack.append(_Collection(stack[-1].last if stack else (), is_list, column))
+        return stack[-1]
+
+    def _add_key(self, column: int, start: int, end: int) -> None:
+        path = self._enter(column, is_list=False).add_key(_unquote(self.text[start:end]))
+        self.entries.append(Entry(path, (start, end), (end, end), ""))
+
+    def _read_value(self, start: int, end: int, column: int) -> int:
+        """Read the value of the last entry, whose key or dash is at `column`. Return where it ends."""
+        entry = self.entries.pop()
+        if self.text[start : start + 1] in ("{", "[") and start < end:
+            self.entries.append(entry._replace(value=(start, start), text=None))
+            return self._read_flow(start, column)
+        scalar = match_text(_VALUE, self.text, start, end)
+        if _BLOCK_SCALAR.match(self.text, start, end):
+            lines = re.compile(_BLOCK_SCALAR_LINES % (column + 1))
+            scalar = self.text[start:end] + match_text(lines, self.text, end, self.end)
+        self.entries.append(entry._replace(value=(start, start + len(scalar)), text=_unquote(scalar)))
+        return start + len(scalar)
+
+    def _read_flow(self, start: int, column: int) -> int:
+        """Read the braces or brackets of the last entry, whose key or dash is at `column`. Return where they end.
+
+        Braces that are not closed end before a line that is indented by `column` or less.
+        """
+        stack: list[_Collection] = []
+        for token in _FLOW_TOKEN.finditer(self.text, start, self.end):
+            at, end = token.span()
+            if token.lastgroup == "newline" and end < self.end and self.text[end] not in "}]\r\n#":
+                if len(token.group().lstrip("\r\n")) <= column:
+                    return at
+            elif token.lastgroup == "scalar":
+                scalar = token.group().rstrip()
+                self._add_to_flow(stack[-1], at, at + len(scalar), _unquote(scalar))
+            elif token.lastgroup == "open":
+                if stack:
+                    self._add_to_flow(stack[-1], at, at, None)
+                stack.append(_Collection(self.entries[-1].path, token.group() == "["))
+                stack[-1].add_item()
+            elif token.lastgroup == "colon":
+                stack[-1].expects_value = not stack[-1].is_list and self.entries[-1].path == stack[-1].last
+            elif token.lastgroup == "comma":
+                stack[-1].add_item()
+                stack[-1].expects_value = False
+            elif token.lastgroup == "close":
+                stack.pop()
+            if not stack:
+                return end
+            if len(stack) > _MAX_FLOW_DEPTH:
                 break
-            if kind in ("string", "plain"):
-                trimmed = word.rstrip() if kind == "plain" else word
-                if at == end and self._is_incomplete(kind, word):
-                    self._end_unclosed(token.start(), word[0] if kind == "string" else "")
-                    return
-                self._add_scalar(token.start(), token.start() + len(trimmed), unquote(trimmed))
-            elif len(self._open) > _MAX_FLOW_DEPTH:
-                return
-            elif kind == "mark" and self._handle_mark(word, token.start(), path):
-                self.stop = at
-                return
-        self._end_unclosed(self.stop, "")
+        return self.end
 
-    def _is_outdented(self, at: int, end: int, floor: int) -> bool:
-        line = at
-        while line < end and self.text[line] in " \t":
-            line += 1
-        return line < end and self.text[line] not in "}]\r\n#" and line - at <= floor
-
-    @staticmethod
-    def _is_incomplete(kind: str, word: str) -> bool:
-        if kind == "plain":
-            return word == word.rstrip()
-        return len(word) < 2 or word[-1] != word[0]
-
-    def _handle_mark(self, word: str, at: int, path: Path) -> bool:
-        """Handle a bracket, comma or colon. Return whether it closes the outermost collection."""
-        if word in "{[":
-            if self._open:
-                top = self._open[-1]
-                child = top.child
-                path = (*top.path, "") if child is None else child
-                key = top.key[:2] if top.key is not None else (at, at)
-                self.entries.append(Entry(path, key, (at, at), None))
-                top.key, top.after_colon = None, False
-            self._open.append(_FlowCollection(path, is_list=word == "["))
-            return False
-        if word == ":":
-            if self._open:
-                self._open[-1].after_colon = True
-            return False
-        self._add_key_without_value(at)
-        if word == ",":
-            if self._open:
-                self._open[-1].start_next()
-            return False
-        if self._open:
-            self._open.pop()
-        return not self._open
-
-    def _add_scalar(self, start: int, end: int, value: str) -> None:
-        if not self._open:
-            return
-        top = self._open[-1]
-        path = top.child
-        if path is None:
-            top.key = (start, end, value)
-            return
-        key = top.key[:2] if top.key is not None else (start, start)
-        self.entries.append(Entry(path, key, (start, end), value))
-        top.key, top.after_colon = None, False
-
-    def _add_key_without_value(self, at: int) -> None:
-        if self._open and (top := self._open[-1]).key is not None:
-            start, end, name = top.key
-            self.entries.append(Entry((*top.path, name), (start, end), (at, at) if top.after_colon else (end, end), ""))
-            top.key = None
-
-    def _end_unclosed(self, start: int, quote: str) -> None:
-        if not self._open:
-            return
-        top = self._open[-1]
-        child = top.child
-        self.unclosed = FlowEnd(top.path if child is None else child, child is None, start, quote)
-        self._add_key_without_value(start)
+    def _add_to_flow(self, collection: _Collection, start: int, end: int, text: str | None) -> None:
+        """Add a scalar, or a list or mapping (None), as an item, as the value of the last key, or as a key."""
+        if collection.is_list:
+            entry = Entry(collection.last, (start, start), (start, end), text)
+        elif collection.expects_value:
+            entry = self.entries.pop()._replace(value=(start, end), text=text)
+        else:
+            entry = Entry(collection.add_key(text or ""), (start, end), (end, end), None if text is None else "")
+        self.entries.append(entry)
+        collection.expects_value = False
 
 
-def unquote(text: str) -> str:
+def match_text(pattern: re.Pattern[str], text: str, start: int, end: int = sys.maxsize) -> str:
+    """Return what a pattern matches at `start`, or an empty string."""
+    match = pattern.match(text, start, end)
+    return match.group() if match is not None else ""
+
+
+def _unquote(text: str) -> str:
     """Remove the quotes of a scalar or key. Escapes other than those of quotes and slashes stay."""
     if text[:1] == "'":
         return text[1:].removesuffix("'").replace("''", "'")
     if text[:1] == '"':
-        inner = text[1:].removesuffix('"')
-        return re.sub(r'\\(["\\/])', r"\1", inner)
+        return re.sub(r'\\(["\\/])', r"\1", text[1:].removesuffix('"'))
     return text

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.lsp.cluster_state import ClusterState
-from apflint.lsp.cursor import level_at
+from apflint.lsp.cursor import field_at
 from apflint.lsp.features.completion import complete
 from apflint.lsp.features.hover import explain
 
@@ -37,7 +37,8 @@ def test_requests_never_fail(
     offset = int(where * len(text))
     found = explain(text, offset, ClusterState(), json=json)
     assert found is None or 0 <= found.start <= offset <= found.end <= len(text)
-    level_at(text, offset, json=json)
+    field = field_at(text, offset, json=json)
+    assert field is None or 0 <= field.start <= offset <= field.end <= len(text)
     for item in complete(text, offset, ClusterState(), json=json):
         assert item.start <= offset <= item.end, "an editor drops what replaces something else"
         assert not {"\r", "\n"} & set(text[item.start : item.end]), "or more than a line"

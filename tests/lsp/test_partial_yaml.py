@@ -12,7 +12,7 @@ from apflint.budgets import MAX_COMPLETION_CHARACTERS
 from apflint.load.tree import Mapping, Scalar, Sequence
 from apflint.load.yaml import parse_tree
 from apflint.lsp.cursor import insertion_point
-from apflint.lsp.partial_yaml import DocumentExtent, FlowScan, document_at, read_entries, scalars_by_path
+from apflint.lsp.partial_yaml import document_at, read_entries, scalars_by_path
 
 HALF_TYPED = """\
 # a comment
@@ -45,14 +45,14 @@ spec:
 
 
 def test_incomplete_document() -> None:
-    entries = read_entries(HALF_TYPED, DocumentExtent(0, len(HALF_TYPED)))
+    entries = read_entries(HALF_TYPED, 0)
     rule: tuple[Any, ...] = ("spec", "rules", 0)
     assert scalars_by_path(entries) == {
         ("kind",): "FlowSchema",
         ("metadata",): "",
         ("metadata", "name"): "a b",
         ("metadata", "annotations"): "",
-        ("metadata", "annotations", "x"): "",
+        ("metadata", "annotations", "x"): "|\n      foo: bar\n      - baz",
         ("metadata", "annotations", "y"): "z",
         ("spec",): "",
         ("spec", "rules"): "",
@@ -128,7 +128,7 @@ TREES = st.recursive(
 def test_entries_of_a_valid_document_equal_its_tree(value: dict[str, Any], deeper: bool) -> None:
     text = _block(value, 0, deeper=deeper).lstrip("\n")
     tree = _scalars(parse_tree(text, 0, len(text)))
-    entries = read_entries(text, DocumentExtent(0, len(text)))
+    entries = read_entries(text, 0)
     assert {entry.path: entry.value for entry in entries if entry.text} == tree
 
 
@@ -137,11 +137,10 @@ def test_entries_of_a_valid_document_equal_its_tree(value: dict[str, Any], deepe
     st.integers(0, 60),
 )
 def test_any_text_can_be_read(text: str, offset: int) -> None:
-    whole = DocumentExtent(0, len(text))
-    for entry in read_entries(text, whole):
+    offset = min(offset, len(text))
+    for entry in read_entries(text, offset):
         assert 0 <= entry.key[0] <= entry.key[1] <= len(text)
         assert 0 <= entry.value[0] <= entry.value[1] <= len(text)
-    offset = min(offset, len(text))
     for json in (False, True):
         here = insertion_point(text, offset, json=json)
         assert here is None or here.start <= here.end <= len(text)
@@ -157,30 +156,25 @@ def test_any_text_can_be_read(text: str, offset: int) -> None:
         ("[a, {x", (1,), True, "x", ""),
         ('{"a":"', ("a",), False, "", '"'),
         ("['*', ", (1,), False, "", ""),
-        ("[a, # [b", (1,), False, "", ""),
+        ("[a, # [b\n", (1,), False, "", ""),
     ],
 )
 def test_end_of_unclosed_flow_collections(
     text: str, path: tuple[str | int, ...], is_key: bool, word: str, quote: str
 ) -> None:
-    unclosed = FlowScan(text, 0, len(text), ()).unclosed
-    assert unclosed is not None
-    assert (
-        unclosed.path,
-        unclosed.is_key,
-        text[unclosed.start :].removeprefix(quote).removeprefix("# [b"),
-        unclosed.quote,
-    ) == (
-        path,
-        is_key,
-        word,
-        quote,
-    )
+    point = insertion_point(text, len(text))
+    assert point is not None
+    assert (point.path, point.is_key, text[point.start :], point.quote) == (path, is_key, word, quote)
+
+
+@pytest.mark.parametrize("text", ["[a, # [b", "{a: b}  # c", "- a # b", "a: |\n  # b", "a:\n  # b", "# b"])
+def test_nothing_is_inserted_in_comments_and_block_scalars(text: str) -> None:
+    assert insertion_point(text, len(text)) is None
 
 
 def test_documents_of_a_stream() -> None:
     text = "a: 1\n---\nb: 2\n--- # c\nd: ---\n---x: 3\n"
     found = {text[slice(*part)] for offset in range(len(text)) if (part := document_at(text, offset))}
     assert found == {"a: 1\n", "---\nb: 2\n", "--- # c\nd: ---\n---x: 3\n"}
-    assert document_at("---\na: 1", 8) == DocumentExtent(0, 8)
+    assert document_at("---\na: 1", 8) == (0, 8)
     assert document_at("x" * (MAX_COMPLETION_CHARACTERS + 1), 5) is None

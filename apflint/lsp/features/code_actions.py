@@ -129,12 +129,13 @@ def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
     document = document_at(source.text, edit.start)
     if document is None:
         return False
-    text = source.text[document.start : edit.start] + edit.new + source.text[edit.end : document.end]
-    end = edit.start + len(edit.new) - document.start
+    start, end = document
+    text = source.text[start : edit.start] + edit.new + source.text[edit.end : end]
+    edit_end = edit.start + len(edit.new) - start
     return any(
-        comment.start <= end <= comment.end
+        comment.start <= edit_end <= comment.end
         and rule in comment.text
-        and comment.scope[0] <= at - document.start < comment.scope[1]
+        and comment.scope[0] <= at - start < comment.scope[1]
         for comment in find_comments(Source(source.name, text), "apflint:")
     )
 

@@ -12,7 +12,7 @@ from apflint import builtin, catalogue
 from apflint.budgets import MAX_NEW_DOCUMENT_CHARACTERS
 from apflint.load.document import GROUP, KINDS
 from apflint.lsp.convert import escape_markdown, markup, range_at
-from apflint.lsp.cursor import LEVEL_REFERENCE, comment_insertion_point, enclosing_object, insertion_point
+from apflint.lsp.cursor import LEVEL_REFERENCE, enclosing_object, insertion_point, suppression_at
 from apflint.lsp.partial_yaml import scalars_by_path
 from apflint.lsp.schema_fields import find_field, list_fields
 from apflint.lsp.server import Server, server
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from apflint.location import Path
     from apflint.lsp.cluster_state import ClusterState
-    from apflint.lsp.cursor import CommentInsertionPoint, EnclosingObject, InsertionPoint
+    from apflint.lsp.cursor import EnclosingObject, InsertionPoint, SuppressionAtCursor
     from apflint.lsp.schema_fields import Field
 
 _PLAIN_SCALAR = re.compile(r"[A-Za-z/][\w./:@-]*[\w/]|[A-Za-z/]")
@@ -89,7 +89,7 @@ def complete(
 ) -> list[Proposal]:
     """Return proposals for an offset, the best first. `rules` have findings in the document, so they come first."""
     offset = min(max(offset, 0), len(text))
-    if not json and (comment := comment_insertion_point(text, offset)) is not None:
+    if not json and (comment := suppression_at(text, offset)) is not None:
         return list(_complete_comment(comment, rules))
     point = insertion_point(text, offset, json=json)
     if point is None:
@@ -100,7 +100,7 @@ def complete(
     return list(_ProposalWriter(text, point, owner, cluster, json=json).proposals())
 
 
-def _complete_comment(point: CommentInsertionPoint, rules: Collection[str]) -> Iterator[Proposal]:
+def _complete_comment(point: SuppressionAtCursor, rules: Collection[str]) -> Iterator[Proposal]:
     if point.rules is None:
         for comment in _COMMENTS:
             yield Proposal(

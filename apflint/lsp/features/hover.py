@@ -9,12 +9,10 @@ from lsprotocol import types
 
 from apflint import catalogue
 from apflint.errors import UserError
-from apflint.load.document import KINDS
 from apflint.location import field_path
 from apflint.lsp.convert import escape_markdown, markup, range_at
-from apflint.lsp.cursor import LEVEL_NAME, LEVEL_REFERENCE, enclosing_object, entry_at, rule_reference_at
+from apflint.lsp.cursor import field_at, suppression_at
 from apflint.lsp.diagnostics import findings_between
-from apflint.lsp.partial_yaml import document_at, read_entries
 from apflint.lsp.schema_fields import effective_version, find_field
 from apflint.lsp.server import Server, server
 from apflint.output.markdown import format_code
@@ -80,37 +78,29 @@ def explain(
 
 
 def _explain_comment(text: str, offset: int) -> Explanation | None:
-    reference = rule_reference_at(text, offset)
-    if reference is None:
+    suppression = suppression_at(text, offset)
+    if suppression is None or suppression.rules is None:
         return None
     try:
-        rule = catalogue.find_rule(reference.selector)
+        rule = catalogue.find_rule(text[suppression.start : suppression.end])
     except UserError:
         return None
-    return Explanation(_describe_rule(rule), reference.start, reference.end)
+    return Explanation(_describe_rule(rule), suppression.start, suppression.end)
 
 
 def _explain_field_or_level(text: str, offset: int, cluster: ClusterState, *, json: bool) -> Explanation | None:
-    document = document_at(text, offset, json=json)
-    if document is None:
+    at = field_at(text, offset, json=json)
+    if at is None or not at.owner.kind:
         return None
-    entries = read_entries(text, document)
-    at = entry_at(entries, offset)
-    if at is None:
-        return None
-    entry, is_key = at
-    owner = enclosing_object(entries, entry.path)
-    if owner is None or not owner.kind:
-        return None
-    path = entry.path[len(owner.prefix) :]
-    if not is_key and (owner.kind, path) in ((KINDS[0], LEVEL_REFERENCE), (KINDS[1], LEVEL_NAME)):
-        return Explanation(cluster.describe_level(entry.text or ""), *entry.value)
+    if at.level is not None:
+        return Explanation(cluster.describe_level(at.level), at.start, at.end)
+    path = at.path
     while path and isinstance(path[-1], int):
         path = path[:-1]  # items of a list are explained by the list
-    field = find_field(owner.kind, owner.version, cluster.release, path)
+    field = find_field(at.owner.kind, at.owner.version, cluster.release, path)
     if field is None or not field.description:  # a label or annotation
         return None
-    return Explanation(_describe_field(field, path, owner, cluster), *(entry.key if is_key else entry.value))
+    return Explanation(_describe_field(field, path, at.owner, cluster), at.start, at.end)
 
 
 def _describe_field(field: Field, path: Path, owner: EnclosingObject, cluster: ClusterState) -> str:

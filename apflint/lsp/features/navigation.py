@@ -9,7 +9,7 @@ from lsprotocol import types
 from apflint.load.document import KINDS
 from apflint.load.tree import walk
 from apflint.lsp.convert import range_at
-from apflint.lsp.cursor import LEVEL_NAME, LEVEL_REFERENCE, level_at
+from apflint.lsp.cursor import LEVEL_NAME, LEVEL_REFERENCE, field_at
 from apflint.lsp.server import Server, server
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ async def _locations(
     if at is None or not at[0].may_hold_apf:
         return []
     document, offset = at
-    level = level_at(document.text, offset, json=document.is_json)
-    if level is None:
+    field = field_at(document.text, offset, json=document.is_json)
+    if field is None or field.level is None:
         return []
     await ls.session.wait_for_checks()
     last = ls.session.last_result
@@ -76,7 +76,7 @@ async def _locations(
         return []
     return [
         types.Location(uri, extent.range(ls.session.encoding))
-        for extent in find(checked.directory.effective.workspace, level)
+        for extent in find(checked.directory.effective.workspace, field.level)
         if (uri := checked.uris.get(extent.source.name)) is not None
     ]
 

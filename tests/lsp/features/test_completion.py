@@ -13,7 +13,7 @@ from apflint.load import load
 from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.features.completion import Proposal, complete
 from apflint.lsp.features.hover import explain
-from apflint.lsp.partial_yaml import DocumentExtent, read_entries
+from apflint.lsp.partial_yaml import read_entries
 from apflint.lsp.schema_fields import list_fields
 from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace
@@ -257,8 +257,8 @@ FREE = {"nightly", "ci", "runner", "700", "5", "50", "10", "16", "4", "20"}
 def _words() -> list[tuple[int, int, str]]:
     """The keys and values of the manifests: start and end without quotes, and what the proposal is called."""
     found = []
-    for part in (DocumentExtent(0, TYPED.index("---")), DocumentExtent(TYPED.index("---"), len(TYPED))):
-        for entry in read_entries(TYPED, part):
+    for document in (0, TYPED.index("---")):
+        for entry in read_entries(TYPED, document):
             if isinstance(entry.path[-1], str):
                 found.append((*entry.key, entry.path[-1]))
             if entry.text is not None and entry.text not in FREE and entry.value[0] < entry.value[1]:
@@ -283,7 +283,7 @@ def test_the_next_word_is_proposed(start: int, end: int, word: str) -> None:
 def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> None:
     documents = [load("a.yaml", TYPED.encode()).documents[number].value for _ in range(2)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}, indent=indent)
-    for entry in read_entries(text, DocumentExtent(0, len(text))):
+    for entry in read_entries(text, 0):
         if len(entry.path) < 3:
             continue
         words = [(entry.key, entry.path[-1])] if isinstance(entry.path[-1], str) else []
