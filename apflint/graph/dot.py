@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.graph.picture import format_facts
+from apflint.output.console import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +24,8 @@ _SHAPES: dict[Look, str] = {
     "unreachable": ', style="rounded,filled,dashed"',
     "dangling": ', style="rounded,filled,dashed"',
 }
-_MAX_LINE_LENGTH = 60
-"""Characters of a line of a label; the tooltip has the whole text."""
+_MAX_LINE_CELLS = 60
+"""Of a label; the tooltip has the whole text."""
 
 
 def render(picture: Picture) -> str:
@@ -54,14 +55,9 @@ def _lines(picture: Picture) -> Iterator[str]:
 
 
 def _attributes(node: SchemaNode | LevelNode) -> str:
-    label = "\\n".join(map(_escape, map(shorten, node.label)))
+    label = "\\n".join(_escape(shorten(line, _MAX_LINE_CELLS)) for line in node.label)
     tooltip = "\\n".join(map(_escape, format_facts(node)))
     return f'label="{label}", tooltip="{tooltip}", color="{_COLORS[node.look]}"{_SHAPES[node.look]}'
-
-
-def shorten(text: str) -> str:
-    """Cut a line of a label."""
-    return text if len(text) <= _MAX_LINE_LENGTH else text[: _MAX_LINE_LENGTH - 1] + "\u2026"
 
 
 def _escape(text: str) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from apflint.output.console import shorten
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
 """Defaults of Mermaid's `maxTextSize` and `maxEdges`: sites do not draw a larger flowchart."""
-_MAX_LINE_LENGTH = 80
+_MAX_LINE_CELLS = 80
 _FORMULA_OR_ICON = re.compile(r"[$\\]|:(?! )")
 """Mermaid reads entities before it looks for `$$formulas$$`, `\\n` and `fa:fa-icons`: a zero-width space separates them."""
 
@@ -71,7 +73,5 @@ def _label(lines: list[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    if len(text) > _MAX_LINE_LENGTH:
-        text = text[: _MAX_LINE_LENGTH - 1] + "\u2026"
-    text = _FORMULA_OR_ICON.sub("\\g<0>\u200b", text)
+    text = _FORMULA_OR_ICON.sub("\\g<0>\u200b", shorten(text, _MAX_LINE_CELLS))
     return "".join(char if char.isascii() and (char.isalnum() or char in "-. ,") else f"#{ord(char)};" for char in text)

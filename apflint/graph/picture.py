@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from apflint import builtin
+from apflint.evaluate.configuration import CATCH_ALL, EXEMPT, matching_order
 from apflint.evaluate.outcomes import describe_starvation
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words, pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from apflint.effective import Effective
+    from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelLimits
+    from apflint.load.document import Document
+    from apflint.model import FlowSchema, ObjectMeta, PriorityLevelConfiguration, Subject
+    from apflint.proofs.one_configuration import Part
 
 State = Literal["reachable", "last resort", "unreachable", "dangling"]
 """`last resort`: the built-in catch-all, which no request needs. `dangling`: the server skips the FlowSchema."""
@@ -46,41 +55,21 @@ class SchemaNode(NamedTuple):
     level: int
     """Index of its priority level in `Picture.levels`."""
     level_name: str
-    level_problem: str
-    """Why the priority level has no limits, as a predicate: `does not exist`; empty if it has."""
     subjects: tuple[str, ...]
     """Its subjects, each once: `User alice`."""
     distinguisher: str
     """`ByUser`, `ByNamespace` or empty."""
     blockers: tuple[int, ...]
     """Indices, in `Picture.schemas`, of the FlowSchemas that capture all requests of an unreachable one."""
-    blocker_names: tuple[str, ...]
-    unreachable_rules: tuple[int, ...]
-    """Indices of unreachable rules, if others are reachable."""
+    problem: str
+    """What is wrong, as a sentence; empty if nothing is."""
 
     @property
     def look(self) -> Look:
         """How to draw the FlowSchema."""
-        match self.state:
-            case "unreachable" | "dangling":
-                return self.state
-            case _:
-                return "own" if self.origin in ("own", "changed") else "built-in"
-
-    @property
-    def problem(self) -> str:
-        """What is wrong, as a sentence; empty if nothing is."""
-        if self.state == "dangling":
-            return f'The server skips it: the priority level "{self.level_name}" {self.level_problem}.'
-        if self.state == "unreachable" and not self.blockers:
-            return "No request reaches it: it matches none."
-        if self.state == "unreachable":
-            verb = "captures" if len(self.blockers) == 1 else "capture"
-            names = join_words((f'"{name}"' for name in self.blocker_names), "and")
-            return f"No request reaches it: {names} {verb} all requests that it matches."
-        if self.unreachable_rules:
-            return f"No request reaches {', '.join(f'spec.rules[{rule}]' for rule in self.unreachable_rules)}."
-        return ""
+        if self.state in ("unreachable", "dangling"):
+            return self.state
+        return "own" if self.origin in ("own", "changed") else "built-in"
 
     @property
     def label(self) -> list[str]:
@@ -110,15 +99,13 @@ class LevelNode(NamedTuple):
     origin: Origin
     limits: LevelLimits | None
     """None if the level does not exist, or if the server cannot use it. The name in it is not sanitized."""
-    absence: str
-    """Why there are no limits, as a predicate of the level: `does not exist`; empty if there are."""
-    has_borrowing: bool
-    """Whether levels lend and borrow seats: from Kubernetes 1.26 on."""
+    seats: str
+    """The seats in a few words; empty if there are no limits."""
     schemas: tuple[int, ...]
     """Indices, in `Picture.schemas`, of the FlowSchemas that reference the level."""
     schema_names: tuple[str, ...]
-    is_reachable: bool
-    """Whether requests reach one of these."""
+    problem: str
+    """What is wrong, in sentences; empty if nothing is."""
 
     @property
     def look(self) -> Look:
@@ -126,31 +113,6 @@ class LevelNode(NamedTuple):
         if self.limits is None:
             return "dangling"
         return "own" if self.origin in ("own", "changed") else "built-in"
-
-    @property
-    def problem(self) -> str:
-        """What is wrong, in sentences; empty if nothing is."""
-        if self.limits is None:
-            return f"It {self.absence}."
-        sentences = [describe_starvation(self.limits) or ""]
-        if not self.schemas:
-            sentences.append("No FlowSchema references it, so it gets no requests.")
-        elif not self.is_reachable:
-            sentences.append("Only unreachable FlowSchemas reference it, so it gets no requests.")
-        return sanitize(" ".join(filter(None, sentences)))
-
-    @property
-    def seats(self) -> str:
-        """The seats in a few words; empty if there are no limits."""
-        limits = self.limits
-        if limits is None:
-            return ""
-        if limits.type == "Exempt":
-            return "exempt" + (f", nominal {limits.nominal}" if limits.nominal else "")
-        text = f"nominal {limits.nominal}"
-        if self.has_borrowing:
-            text += f", min {limits.min}, max {limits.max}, attainable {limits.attainable}"
-        return text
 
     @property
     def queues(self) -> str:
@@ -168,7 +130,8 @@ class LevelNode(NamedTuple):
     def label(self) -> list[str]:
         """The lines of a label. Only the first begins with text of a manifest."""
         unused = "" if self.schemas else "no FlowSchema references it"
-        return [self.name, self.absence or self.seats, *filter(None, (self.queues, unused)), ORIGINS[self.origin]]
+        seats = self.seats or self.problem.removeprefix("It ").removesuffix(".")
+        return [self.name, seats, *filter(None, (self.queues, unused)), ORIGINS[self.origin]]
 
     @property
     def facts(self) -> dict[str, str]:
@@ -188,6 +151,8 @@ class Picture(NamedTuple):
 
     kubernetes: str
     server_concurrency: int
+    has_borrowing: bool
+    """Whether levels lend and borrow seats: from Kubernetes 1.26 on."""
     schemas: tuple[SchemaNode, ...]
     levels: tuple[LevelNode, ...]
 
@@ -201,3 +166,182 @@ class Picture(NamedTuple):
 def format_facts(node: SchemaNode | LevelNode) -> list[str]:
     """Return the facts of a node as the lines of a tooltip."""
     return [f"{title}: {value}" for title, value in node.facts.items() if value]
+
+
+class Unreachable(NamedTuple):
+    """What of a configuration no request reaches, by the document of the FlowSchema."""
+
+    schemas: Mapping[Document, tuple[FlowSchema, ...]]
+    """Unreachable FlowSchemas, and those that capture all of their requests: none if they match nothing."""
+    rules: Mapping[Document, tuple[int, ...]]
+    """The unreachable rules of reachable FlowSchemas."""
+
+
+def find_unreachable(configuration: Configuration) -> Unreachable:
+    """Prove what no request reaches."""
+    from apflint.proofs.one_configuration import Analysis  # brings a solver along
+
+    analysis = Analysis(configuration)
+    parts: dict[Document, list[Part]] = {}
+    for part in analysis.find_unreachable():
+        parts.setdefault(part.schema.document, []).append(part)
+    schemas, rules = {}, {}
+    for document, (first, *others) in parts.items():
+        if first.rule is None:
+            schemas[document] = analysis.find_blockers(first.schema)
+        else:
+            rules[document] = tuple(
+                part.rule for part in (first, *others) if part.rule is not None and part.member is None
+            )
+    return Unreachable(schemas, rules)
+
+
+def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
+    """Build the picture of all objects that the server would have."""
+    configuration, limits = effective.configuration, effective.limits
+    schemas = _order_schemas(configuration)
+    names = _order_levels(configuration, schemas)
+    level_names = {
+        name: _display_name(configuration.levels[name].metadata) if name in configuration.levels else _display(name)
+        for name in names
+    }
+    index = {schema.document: at for at, schema in enumerate(schemas)}
+    positions = {schema.document: at for at, schema in enumerate(configuration.order, 1)}
+    nodes = []
+    for schema in schemas:
+        level = schema.spec.priority_level_configuration
+        state = _find_state(schema, positions, unreachable)
+        blockers = sorted(index[blocker.document] for blocker in unreachable.schemas.get(schema.document, ()))
+        if state == "dangling":
+            problem = f'The server skips it: the priority level "{level_names[level]}" {_explain_absence(level, configuration)}.'
+        else:
+            rules = unreachable.rules.get(schema.document, ())
+            problem = _describe_unreachable(state, [_display_name(schemas[at].metadata) for at in blockers], rules)
+        node = SchemaNode(
+            name=_display_name(schema.metadata),
+            precedence=schema.spec.matching_precedence,
+            position=positions.get(schema.document),
+            origin=_find_origin(schema, effective),
+            state=state,
+            level=names.index(level),
+            level_name=level_names[level],
+            subjects=tuple(
+                dict.fromkeys(_describe(subject) for rule in schema.spec.rules for subject in rule.subjects)
+            ),
+            distinguisher=sanitize(schema.spec.distinguisher_method or ""),
+            blockers=tuple(blockers),
+            problem=problem,
+        )
+        nodes.append(node)
+    levels = []
+    for at, name in enumerate(names):
+        level_object = configuration.levels.get(name)
+        level_limits = limits.level(name) if level_object else None
+        users = {number: node for number, node in enumerate(nodes) if node.level == at}
+        absent: Origin = "unusable" if name in configuration.unusable else "missing"
+        levels.append(
+            LevelNode(
+                name=level_names[name],
+                origin=_find_origin(level_object, effective) if level_object else absent,
+                limits=level_limits,
+                seats=_describe_seats(level_limits, has_borrowing=limits.release.has_borrowing) if level_limits else "",
+                schemas=tuple(users),
+                schema_names=tuple(node.name for node in users.values()),
+                problem=_describe_level_problem(level_limits, users.values())
+                if level_limits
+                else f"It {_explain_absence(name, configuration)}.",
+            )
+        )
+    return Picture(
+        limits.release.name, limits.server_concurrency, limits.release.has_borrowing, tuple(nodes), tuple(levels)
+    )
+
+
+def _find_state(schema: FlowSchema, positions: Mapping[Document, int], unreachable: Unreachable) -> State:
+    if schema.document not in positions:
+        return "dangling"
+    if schema.document not in unreachable.schemas:
+        return "reachable"
+    # With the built-in objects, global-default captures what catch-all would: nothing is wrong with that.
+    return "last resort" if schema.name == CATCH_ALL else "unreachable"
+
+
+def _find_origin(found: FlowSchema | PriorityLevelConfiguration, effective: Effective) -> Origin:
+    kind = found.document.kind
+    if found.document in effective.own_documents:
+        return "changed" if found.name in builtin.list_names(effective.release, kind) else "own"
+    is_imagined = (kind, found.name) in effective.configuration.imagined
+    return "imagined" if is_imagined and builtin.is_built_in(found.document) else "built-in"
+
+
+def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
+    """Return the effective FlowSchemas and, where they would stand, those that dangle."""
+
+    def key(schema: FlowSchema) -> tuple[int, int, str]:
+        if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
+            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server puts them at the very ends
+            return end, 0, ""
+        return 1, *matching_order(schema)
+
+    return sorted((*configuration.order, *configuration.dangling), key=key)
+
+
+def _order_levels(configuration: Configuration, schemas: list[FlowSchema]) -> list[str]:
+    """Return the names of all levels, also of missing ones, by the middle of their FlowSchemas; unused ones last."""
+    positions: dict[str, list[int]] = {name: [] for name in (*configuration.levels, *configuration.unusable)}
+    for at, schema in enumerate(schemas):
+        positions.setdefault(schema.spec.priority_level_configuration, []).append(at)
+
+    def key(name: str) -> tuple[float, str]:
+        own = positions[name]
+        return (sum(own) / len(own) if own else len(schemas)), name
+
+    return sorted(positions, key=key)
+
+
+def _display_name(metadata: ObjectMeta) -> str:
+    return _display(metadata.name or (metadata.generate_name and f"{metadata.generate_name}*"))
+
+
+def _display(name: str) -> str:
+    return sanitize(name) or "(no name)"
+
+
+def _explain_absence(name: str, configuration: Configuration) -> str:
+    """Return why a priority level has no limits, as a predicate."""
+    return sanitize(configuration.unusable.get(name, "does not exist"))
+
+
+def _describe_unreachable(state: State, blockers: Sequence[str], rules: Sequence[int]) -> str:
+    """Return that no request reaches the FlowSchema or some of its rules; empty if requests reach all."""
+    if state == "unreachable" and not blockers:
+        return "No request reaches it: it matches none."
+    if state == "unreachable":
+        names = join_words((f'"{name}"' for name in blockers), "and")
+        verb = "captures" if len(blockers) == 1 else "capture"
+        return f"No request reaches it: {names} {verb} all requests that it matches."
+    return f"No request reaches {', '.join(f'spec.rules[{rule}]' for rule in rules)}." if rules else ""
+
+
+def _describe_seats(limits: LevelLimits, *, has_borrowing: bool) -> str:
+    if limits.type == "Exempt":
+        return "exempt" + (f", nominal {limits.nominal}" if limits.nominal else "")
+    borrowing = f", min {limits.min}, max {limits.max}, attainable {limits.attainable}" if has_borrowing else ""
+    return f"nominal {limits.nominal}{borrowing}"
+
+
+def _describe_level_problem(limits: LevelLimits, users: Collection[SchemaNode]) -> str:
+    sentences = [describe_starvation(limits) or ""]
+    if not users:
+        sentences.append("No FlowSchema references it, so it gets no requests.")
+    elif not any(node.state in ("reachable", "last resort") for node in users):
+        sentences.append("Only unreachable FlowSchemas reference it, so it gets no requests.")
+    return sanitize(" ".join(filter(None, sentences)))
+
+
+def _describe(subject: Subject) -> str:
+    account = subject.service_account
+    if account is not None:
+        return sanitize(f"ServiceAccount {account.namespace}/{account.name}")
+    name = subject.user if subject.user is not None else subject.group
+    return sanitize(f"{subject.kind} {name or ''}".rstrip())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.graph.picture import ORIGINS, format_facts
 from apflint.graph.svg_style import HUES, render_style
-from apflint.output.console import count_cells
+from apflint.output.console import shorten
 from apflint.output.sanitize import escape_xml
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words
@@ -171,7 +171,7 @@ def _legend(picture: Picture) -> Iterator[str]:
             card = f'<rect class="card" x="{x:g}" y="48" width="22" height="14" rx="3"/>'
             yield f'<g class="{look}">{card}</g>{_text(x + 28, 59, label, "dim")}'
             x += 28 + len(label) * _TEXT_WIDTH + 20
-    has_borrowing = any(level.has_borrowing for level in picture.levels)
+    has_borrowing = picture.has_borrowing
     bar = "Bar: min, pale: up to nominal, line: up to attainable" if has_borrowing else "Bar: nominal"
     yield _text(x + 12, 59, bar, "dim")
 
@@ -255,13 +255,3 @@ def _tooltip(node: SchemaNode | LevelNode) -> str:
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
     return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape_xml(text)}</text>'
-
-
-def shorten(text: str, room: float) -> str:
-    """Cut `text` to at most `room` cells (a wide character has two), with an ellipsis if anything is cut off."""
-    if count_cells(text) <= room:
-        return text
-    kept = text
-    while kept and count_cells(kept) + 1 > room:
-        kept = kept[: max(0, min(len(kept) - 1, int(room)))]
-    return f"{kept}\u2026"

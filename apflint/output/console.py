@@ -83,6 +83,16 @@ def _count_cells_of(char: str) -> int:
     return 2 if east_asian_width(char) in ("W", "F") else 1
 
 
+def shorten(text: str, cells: float) -> str:
+    """Cut `text` to at most so many cells, with an ellipsis if anything is cut off."""
+    if count_cells(text) <= cells:
+        return text
+    kept = text[: int(cells)]
+    while kept and count_cells(kept) + 1 > cells:
+        kept = kept[:-1]
+    return f"{kept}…"
+
+
 def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[str]:
     """Break `text` into lines of at most `width` cells; one line if there is no width.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from support import builders
 from support.builders import PATHS, effective, user
 
-from apflint.graph.build import Unreachable, build_picture
+from apflint.graph.picture import Unreachable, build_picture
 
 if TYPE_CHECKING:
     from apflint.graph.picture import Picture

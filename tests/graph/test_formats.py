@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.graph import dot, mermaid, page, svg
-from apflint.graph.svg import TOP, lay_out, shorten
-from apflint.output.console import count_cells
+from apflint.graph.svg import TOP, lay_out
+from apflint.output.console import count_cells, shorten
 from apflint.output.sanitize import sanitize
 from graph.pictures import MIXED, draw, flow_schema, many, priority_level
 
@@ -240,7 +240,7 @@ def test_graphviz_shows_names_as_they_are(name: str) -> None:
     # Graphviz writes no-break spaces for blanks that follow each other.
     shown = {(element.text or "").replace("\u00a0", " ").strip() for element in root.iter(f"{SVG}text")}
     for node in drawn.schemas:
-        assert dot.shorten(node.name).strip() in shown
+        assert shorten(node.name, 60).strip() in shown
 
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")

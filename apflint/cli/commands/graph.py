@@ -9,7 +9,7 @@ from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
-from apflint.graph.build import build_picture, find_unreachable
+from apflint.graph.picture import build_picture, find_unreachable
 from apflint.inputs.cluster import read_cluster, read_configuration
 
 
