@@ -120,6 +120,11 @@ def indent_lines(lines: Iterable[str], indent: str) -> list[str]:
     return [f"{indent}{line}" for line in lines]
 
 
+def render_prose(style: Style, *sentences: str) -> str:
+    """Render sentences, each from a new line on. They are sanitized."""
+    return "".join(f"{line}\n" for sentence in sentences for line in wrap(sanitize(sentence), style.prose_width))
+
+
 def label_lines(label: str, text: str, cells: int, style: Style, paint: Painter, indent: int = 0) -> list[str]:
     """Return lines of sanitized text behind a label with `cells` cells, as a paragraph with a hanging indent."""
     column = indent + cells

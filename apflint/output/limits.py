@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from apflint.evaluate.outcomes import describe_starvation
-from apflint.output.console import wrap
-from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.console import render_prose
+from apflint.output.sanitize import sanitize_line
 from apflint.output.tables import render_table
 
 if TYPE_CHECKING:
@@ -59,57 +59,54 @@ def level_json(level: LevelLimits) -> dict[str, object]:
 
 def render_limits(limits: Limits, style: Style) -> str:
     """Render tables of seats, of requests and queues, and of FlowSchemas, each with an explanation; then problems."""
-    title = f"Kubernetes {limits.release.name}, server concurrency limit {limits.server_concurrency} (seats of one API server)"
     queues = [_queue_row(level) for level in limits.levels]
+    schemas = [(_name(level, ""), ", ".join(level.flow_schemas) or "none") for level in limits.levels]
+    title = f"Kubernetes {limits.release.name}, server concurrency limit {limits.server_concurrency} (seats of one API server)"
     parts = [
-        "".join(f"{line}\n" for line in wrap(title, style.width)),
+        render_prose(style, title),
         _seats(limits, style),
         render_table(_QUEUE_TITLES, queues, style)
-        + _sentences(
+        + render_prose(
+            style,
             "PER LIST and PER CHANGE: the maximum seats of one list, and of one create, update, patch or delete.",
             "QUEUED: QUEUES x LENGTH LIMIT. A full queue accepts more requests only while a seat is free.",
             "QUEUED PER FLOW: HAND SIZE x LENGTH LIMIT, the same for the queues of one flow.",
-            style=style,
         ),
-        render_table(
-            ("PRIORITY LEVEL", "FLOWSCHEMAS"),
-            [(Text(sanitize_line(level.name)), ", ".join(level.flow_schemas) or "none") for level in limits.levels],
-            style,
-            wrapped=("FLOWSCHEMAS",),
-        ),
-        _sentences(*_problems(limits), style=style),
+        render_table(("PRIORITY LEVEL", "FLOWSCHEMAS"), schemas, style, wrapped=("FLOWSCHEMAS",)),
+        render_prose(style, *_problems(limits)),
     ]
     return "\n".join(filter(None, parts))
 
 
+def _name(level: LevelLimits, color: str = "bold") -> Text:
+    return Text(sanitize_line(level.name), color)
+
+
 def _seats(limits: Limits, style: Style) -> str:
     longest = max((level.nominal for level in limits.levels), default=0)
-    titles = ["PRIORITY LEVEL", "", "SHARES", "NOMINAL"]
-    titles += ["MIN", "MAX", "ATTAINABLE", "IDLE"] if limits.release.has_borrowing else []
-    rows: list[list[str | Text]] = []
-    for level in limits.levels:
-        attainable = str(level.attainable) if level.type == "Limited" else "-"
-        figures = level.shares, level.nominal, level.min, level.max, attainable, level.idle
-        row: list[str | Text] = [
-            Text(sanitize_line(level.name), "bold"),
-            Text(_bar(level, longest), "green"),
-            *map(str, figures),
-        ]
-        rows.append(row[: len(titles)])
-    shares = sum(level.shares for level in limits.levels)
-    seats = f"{limits.server_concurrency} x SHARES / {shares}, rounded up"
-    sentences = [
-        f"NOMINAL: the seats of the level, {seats} (its ACV). Levels neither lend nor borrow before Kubernetes 1.26."
-    ]
+    columns = {
+        "PRIORITY LEVEL": [_name(level) for level in limits.levels],
+        "": [Text(_bar(level, longest), "green") for level in limits.levels],
+        **{title: [str(getattr(level, title.lower())) for level in limits.levels] for title in _SEATS},
+    }
+    columns["ATTAINABLE"] = [str(level.attainable) if level.type == "Limited" else "-" for level in limits.levels]
+    if style.width is None:  # no bars in a pipe
+        del columns[""]
+    seats = f"{limits.server_concurrency} x SHARES / {sum(level.shares for level in limits.levels)}, rounded up"
     if limits.release.has_borrowing:
         sentences = [
             f"NOMINAL: the seats of the level, {seats}.",
             "MIN: the seats that it never lends. MAX: its upper limit, as in the server's metrics.",
             "ATTAINABLE: the seats that it can reach while all other levels are idle. IDLE: its seats while all levels are idle.",
         ]
-    if style.width is None:  # no bars in a pipe
-        titles, rows = [titles[0], *titles[2:]], [[row[0], *row[2:]] for row in rows]
-    return render_table(titles, rows, style, optional=("", "IDLE")) + _sentences(*sentences, style=style)
+    else:
+        for title in _SEATS[2:]:
+            del columns[title]
+        sentences = [
+            f"NOMINAL: the seats of the level, {seats} (its ACV). Levels neither lend nor borrow before Kubernetes 1.26."
+        ]
+    rows = list(zip(*columns.values(), strict=True))
+    return render_table(list(columns), rows, style, optional=("", "IDLE")) + render_prose(style, *sentences)
 
 
 def _bar(level: LevelLimits, longest: int) -> str:
@@ -121,6 +118,7 @@ def _bar(level: LevelLimits, longest: int) -> str:
     return "█" * kept + "░" * (size - kept)
 
 
+_SEATS = ("SHARES", "NOMINAL", "MIN", "MAX", "ATTAINABLE", "IDLE")
 _QUEUE_TITLES = (
     *("PRIORITY LEVEL", "PER LIST", "PER CHANGE", "QUEUES", "HAND SIZE", "LENGTH LIMIT"),
     *("QUEUED", "QUEUED PER FLOW"),
@@ -130,7 +128,7 @@ _QUEUE_TITLES = (
 def _queue_row(level: LevelLimits) -> list[str | Text]:
     figures = [level.max_list_seats, level.max_mutating_seats, level.queues, level.hand_size, level.queue_length_limit]
     figures += [level.max_queued, level.max_queued_per_flow] if level.queues else [None, None]
-    return [Text(sanitize_line(level.name), "bold"), *("-" if figure is None else str(figure) for figure in figures)]
+    return [_name(level), *("-" if figure is None else str(figure) for figure in figures)]
 
 
 def _problems(limits: Limits) -> Iterator[str]:
@@ -139,7 +137,3 @@ def _problems(limits: Limits) -> Iterator[str]:
             yield f'"{level.name}": {problem}'
         if not level.flow_schemas:
             yield f'"{level.name}": No FlowSchema references it, so it gets no requests.'
-
-
-def _sentences(*sentences: str, style: Style) -> str:
-    return "".join(f"{line}\n" for sentence in sentences for line in wrap(sanitize(sentence), style.prose_width))

@@ -18,8 +18,7 @@ from apflint.evaluate.shards import (
     largest_hand,
     recommend_pairs,
 )
-from apflint.output.console import Painter, indent_lines, wrap
-from apflint.output.sanitize import sanitize
+from apflint.output.console import Painter, label_lines, render_prose
 from apflint.output.tables import render_table
 from apflint.wording import pluralize
 
@@ -49,18 +48,15 @@ def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int)
 
 def render_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: int, style: Style) -> str:
     """Render the hash of a flow and the queues of its hand."""
-    paint = Painter(color=style.color)
     value = flow_hash(flow_schema, distinguisher)
     hand = ", ".join(map(str, deal(value, queues, hand_size)))
-    title = sanitize(f'FlowSchema "{flow_schema}", flow distinguisher "{distinguisher}"')
-    first, *rest = wrap(f"{hand} ({hand_size} of {queues}, counted from 0)", style.width, _LABEL_CELLS, _LABEL_CELLS)
+    paint = Painter(color=style.color)
     lines = [
-        *wrap(title, style.width),
-        f"{'hash':<{_LABEL_CELLS}}{value} (0x{value:016x})",
-        f"{'queues':<{_LABEL_CELLS}}{paint(first, 'bold')}",
-        *indent_lines((paint(line, "bold") for line in rest), " " * _LABEL_CELLS),
+        *label_lines("hash", f"{value} (0x{value:016x})", _LABEL_CELLS, style, paint),
+        *label_lines("queues", f"{hand} ({hand_size} of {queues}, counted from 0)", _LABEL_CELLS, style, paint),
     ]
-    return "".join(f"{line}\n" for line in lines)
+    title = render_prose(style, f'FlowSchema "{flow_schema}", flow distinguisher "{distinguisher}"')
+    return title + "".join(f"{line}\n" for line in lines)
 
 
 def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
@@ -86,7 +82,7 @@ def render_rows(rows: Sequence[Sharding], style: Style) -> str:
         " are rejected."
     )
     problems = [f"The API server refuses this: {row.problem}.{_advice(row)}" for row in rows if row.problem is not None]
-    return _table(rows, style) + "".join(f"\n{_paragraph(text, style)}" for text in (meaning, *problems))
+    return _table(rows, style) + "".join(f"\n{render_prose(style, text)}" for text in (meaning, *problems))
 
 
 def _advice(row: Sharding) -> str:
@@ -111,7 +107,7 @@ def _table(rows: Sequence[Sharding], style: Style) -> str:
         for row in rows
     ]
     titles = ["HAND SIZE", "QUEUES", "BITS", *(pluralize(count, "elephant").upper() for count in counts)]
-    return render_table(titles, cells, style)
+    return render_table(titles, cells, style, keys=2)
 
 
 def _probability(value: float | None) -> str:
@@ -138,19 +134,15 @@ def render_recommendation(probability: float, elephants: int, max_queues: int, s
     queues = pluralize(max_queues, "queue")
     if not rows:
         closest = find_safest_pair(elephants, max_queues)
-        return _paragraph(
+        return render_prose(
+            style,
             f"No hand size with at most {queues} and {MAX_ENTROPY_BITS} bits gives {goal}. The closest is a hand size of"
             f" {closest.hand_size} with {pluralize(closest.queues, 'queue')}: {_probability(closest.squish[elephants])}."
             " Allow more queues, or a higher probability.",
-            style,
         )
     explanation = (
         "Each row has the fewest queues for its hand size. Queues cost the server memory; with a larger hand size one flow can"
         " have more requests waiting (HAND SIZE x queueLengthLimit)."
     )
-    parts = _paragraph(f"For {goal}, within {queues}:", style), _table(rows, style), _paragraph(explanation, style)
-    return "\n".join(parts)
-
-
-def _paragraph(text: str, style: Style) -> str:
-    return "".join(f"{line}\n" for line in wrap(text, style.prose_width))
+    goal = render_prose(style, f"For {goal}, within {queues}:")
+    return "\n".join((goal, _table(rows, style), render_prose(style, explanation)))

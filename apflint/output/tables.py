@@ -15,14 +15,14 @@ from apflint.output.sanitize import sanitize, sanitize_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rich.console import RenderableType
+    from rich.console import JustifyMethod, RenderableType
 
     from apflint.output.console import Style
 
 _PIPE_WIDTH = 10_000
 """Cells of a line if there is no terminal: no table is wider."""
-_TEXT_CELLS, _MIN_TEXT_CELLS = 24, 12
-"""Width that a column of text should have, or names are broken; and that it has in any case."""
+_WIDTHS, _MIN_WIDTHS = {"text": 24}, {"text": 12, "name": 12}
+"""Cells that a column of each kind should have, and that it has in any case, if its content is broken into lines."""
 _GAP = 2
 
 
@@ -56,43 +56,52 @@ def render_table(
     *,
     optional: Sequence[str] = (),
     wrapped: Sequence[str] = (),
+    keys: int = 1,
     has_header: bool = True,
 ) -> str:
     """Render a table of names in the first column, and of numbers; of text in the columns with titles in `wrapped`.
 
     A column without a title has names. If there is not enough room, titles get several lines, the columns `optional` are
-    left out, and names are broken. Numbers are not: the table may be wider than the terminal. Strings are sanitized.
+    left out, and names are broken. Then the table is split into two, both with the first columns (`keys`). Strings are
+    sanitized.
     """
     cells = [[_to_text(cell, is_first=column == 0) for column, cell in enumerate(row)] for row in rows]
     console = make_console(style)
-    starts_with_names = not all(row[0].plain.isdigit() for row in cells)
     kinds = ["text" if title in wrapped else "number" if title else "name" for title in titles]
-    kinds[0] = "name" if starts_with_names else "number"
-    for break_titles, without, break_names in (
-        *((False, (), False), (True, (), False)),
-        *((True, optional, False), (True, optional, True)),
+    kinds[0] = "number" if all(row[0].plain.isdigit() for row in cells) else "name"
+    for break_titles, without, widths in (
+        *((False, (), _WIDTHS), (True, (), _WIDTHS)),
+        *((True, optional, _WIDTHS), (True, optional, _MIN_WIDTHS)),
     ):
         table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_header=has_header)
-        width = minimum = -_GAP
-        for index, title in enumerate(titles):
-            if title in without:
-                continue
-            heading = title.replace(" ", "\n") if break_titles and index else title
-            is_broken = kinds[index] == "text" or (kinds[index] == "name" and break_names)
-            table.add_column(
-                heading,
-                justify="right" if kinds[index] == "number" else "left",
-                no_wrap=not is_broken,
-                overflow="fold",
-            )
-            longest = [row[index].cell_len for row in cells] + [len(line) * has_header for line in heading.split("\n")]
-            width += min(max(longest), _TEXT_CELLS if is_broken else _PIPE_WIDTH) + _GAP
-            minimum += min(max(longest), _MIN_TEXT_CELLS if is_broken else _PIPE_WIDTH) + _GAP
-        if width <= console.width:
+        needed = -_GAP
+        columns = [index for index, title in enumerate(titles) if title not in without]
+        for index in columns:
+            kind, title = kinds[index], titles[index]
+            heading = title.replace(" ", "\n") if break_titles and (index or kind == "number") else title
+            lengths = [row[index].cell_len for row in cells] + [len(line) * has_header for line in heading.split("\n")]
+            width = min(max(lengths), widths.get(kind, _PIPE_WIDTH))
+            justify: JustifyMethod = "right" if kind == "number" else "left"
+            table.add_column(heading, justify=justify, min_width=width, no_wrap=kind not in widths, overflow="fold")
+            needed += width + _GAP
+        if needed <= console.width:
             break
+    else:
+        if has_header and len(columns) > keys + 1:
+            middle = (len(columns) + keys + 1) // 2
+            halves = columns[:middle], columns[:keys] + columns[middle:]
+            return "\n".join(
+                render_table(
+                    [titles[index] for index in half],
+                    [[row[index] for index in half] for row in cells],
+                    style,
+                    keys=keys,
+                )
+                for half in halves
+            )
     for row in cells:
-        table.add_row(*(cell for cell, title in zip(row, titles, strict=True) if title not in without))
-    console.width = max(console.width, minimum)
+        table.add_row(*(row[index] for index in columns))
+    console.width = max(console.width, needed)
     return capture(console, table)
 
 

@@ -127,7 +127,7 @@ def test_text(kubernetes: str, style: Style, snapshot: SnapshotAssertion) -> Non
     assert render_limits(limits(kubernetes, starved=None) if kubernetes == "1.25" else limits(), style) == snapshot
 
 
-@pytest.mark.parametrize("width", [80, 100, 132])
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 132])
 def test_text_fits_the_terminal(width: int) -> None:
     text = render_limits(limits(), Style(width=width))
     assert "\x1b" not in text

@@ -78,7 +78,7 @@ def test_a_wish_that_cannot_be_met() -> None:
     assert "that 1 elephant squishes a mouse" in render_recommendation(0.5, 1, 1024, PIPE)
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
 def test_text_fits_the_terminal(width: int) -> None:
     style = Style(width=width)
     text = render_rows(shards.compute_documented_table(), style)

@@ -43,6 +43,12 @@ def test_names_are_broken_where_there_is_no_room() -> None:
     )
 
 
+def test_tables_that_do_not_fit_are_split_below_their_key() -> None:
+    assert render_table(("LEVEL", "SHARES", "MIN", "MAX"), [["a", "10", "2", "300"]], Style(width=20)) == (
+        "LEVEL  SHARES  MIN\na          10    2\n\nLEVEL  MAX\na      300\n"
+    )
+
+
 def test_text_is_wrapped_below_its_title() -> None:
     rows = [["a", "one two three four five"]]
     assert render_table(("LEVEL", "SCHEMAS"), rows, Style(width=20), wrapped=("SCHEMAS",)) == (

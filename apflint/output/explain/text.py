@@ -14,7 +14,7 @@ from apflint.evaluate.flows import describe_flow
 from apflint.evaluate.outcomes import describe_starvation, list_outcomes
 from apflint.evaluate.resources import get_resource
 from apflint.evaluate.seats import is_mutating
-from apflint.output.console import Painter, count_cells, label_lines, wrap
+from apflint.output.console import Painter, count_cells, label_lines, render_prose, wrap
 from apflint.output.explain.json import place_json
 from apflint.output.sanitize import sanitize
 from apflint.output.tables import render_table
@@ -141,8 +141,7 @@ def _tried(explanation: Explanation, style: Style, paint: Painter) -> str:
     header = f"{_describe_basis(explanation.basis)} Tried, in this order:"
     head = "".join(f"{paint(line, 'dim')}\n" for line in wrap(sanitize(header), style.prose_width))
     table = render_table(("PRECEDENCE", "", "RESULT"), rows, style, wrapped=("RESULT",), has_header=False)
-    imagined = (line for sentence in explanation.basis.imagined for line in wrap(sentence, style.prose_width))
-    return f"{head}{table}" + "".join(f"{line}\n" for line in imagined)
+    return f"{head}{table}{render_prose(style, *explanation.basis.imagined)}"
 
 
 def _describe_basis(basis: Basis) -> str:
