@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
+from apflint.proofs.overlap import common_values, intersect
 from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible
 from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, RESOURCES, SEGMENTS, USERS, first_unmentioned
 from apflint.record import NamedTuple
@@ -184,26 +185,11 @@ def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[
 def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
     """Yield rules without subjects for what both cover: at most one for resources and one for other paths."""
     for first, second in islice(product(rule.resource_rules, other.resource_rules), _MAX_PAIRS):
-        entry = ResourcePolicyRule(
-            _intersection(first.verbs, second.verbs),
-            _intersection(first.api_groups, second.api_groups),
-            _intersection(first.resources, second.resources),
-            first.cluster_scope and second.cluster_scope,
-            _intersection(first.namespaces, second.namespaces),
-        )
-        if entry.verbs and entry.api_groups and entry.resources and (entry.cluster_scope or entry.namespaces):
-            yield PolicyRulesWithSubjects((), (entry,), ())
+        if (common := intersect(first, second)) is not None:
+            yield PolicyRulesWithSubjects((), (common,), ())
             break
     for path, url in islice(product(rule.non_resource_rules, other.non_resource_rules), _MAX_PAIRS):
-        verbs, urls = _intersection(path.verbs, url.verbs), _intersection(path.non_resource_urls, url.non_resource_urls)
+        verbs, urls = (common_values(*values) for values in zip(path, url, strict=True))
         if verbs and urls:
             yield PolicyRulesWithSubjects((), (), (NonResourcePolicyRule(verbs, urls),))
             break
-
-
-def _intersection(values: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the strings that two lists have in common; patterns are not compared."""
-    if (ALL,) in (values, others):
-        return others if values == (ALL,) else values
-    common = frozenset(others)
-    return tuple(value for value in values if value in common)

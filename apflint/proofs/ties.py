@@ -82,7 +82,7 @@ class _Search:
         self._budget = budget
         self._positions = [analysis.position(schema) for schema in group]
         self._members = {position: at for at, position in enumerate(self._positions)}
-        self._shared_users = SharedUsers()
+        self._shared_users = SharedUsers(analysis.world)
         self._first: tuple[int, int, Point] | None = None
         self.tied: set[int] = set()
         self.not_compared = 0

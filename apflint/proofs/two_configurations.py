@@ -179,7 +179,7 @@ class Comparison:
                 if is_new(self.positions(point)):
                     yield point
         if with_pairs:
-            index = SharedUsers()
+            index = SharedUsers(self.world)
             for position, schema in enumerate(self.new.configuration.order):
                 index.add(position, schema)
             for source in sources:

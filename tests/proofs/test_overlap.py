@@ -10,10 +10,8 @@ from support.builders import group, service_account, user
 from support.configurations import DIGESTS, FLOW_SCHEMAS, objects, schema
 
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.proofs.overlap import may_overlap
-from apflint.proofs.request_space import (
-    has_authentic_groups,
-)
+from apflint.proofs.overlap import SharedUsers, may_overlap
+from apflint.proofs.request_space import has_authentic_groups
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema
@@ -40,8 +38,11 @@ def test_flow_schemas_that_match_one_request_may_overlap(
     for a in (*objects(some).flow_schemas, everybody):
         for b in objects(others).flow_schemas:
             if matches_flow_schema(asked, a.spec) and matches_flow_schema(asked, b.spec):
-                assert may_overlap(a, b, "any")
-                assert may_overlap(a, b, "authenticated") or not real, user
+                for world in WORLDS if real else WORLDS[:1]:
+                    assert may_overlap(a, b, world), user
+                    index = SharedUsers(world)
+                    index.add(7, a)
+                    assert index.find(b) == {7}
 
 
 def test_large_rules_may_overlap_unless_their_users_differ() -> None:
