@@ -13,17 +13,19 @@ from weakref import finalize
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.model import ResourcePolicyRule
 from apflint.proofs.request_space import (
     ANYBODY,
+    LIST_VERBS,
     SERVICE_ACCOUNTS_OF,
     SYSTEM_PREFIX,
     Point,
     is_free_group,
+    is_long_running_path,
     is_ordinary_user,
-    path_traits,
     resource_traits,
+    user_name,
     usual_groups,
-    verb_traits,
 )
 from apflint.proofs.vocabulary import scope
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.model import FlowSchema, NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.model import FlowSchema, NonResourcePolicyRule, PolicyRulesWithSubjects, Subject
     from apflint.proofs.request_space import Requesters
     from apflint.proofs.vocabulary import Axis, Vocabulary
 
@@ -121,81 +123,82 @@ class Formula:
         return frozenset(self._solver.get_core() or ())
 
 
+class Attribute:
+    """The variables of the values of an attribute: exactly one is true."""
+
+    def __init__(self, formula: Formula, axis: Axis) -> None:
+        self._formula = formula
+        self._axis = axis
+        self.variables = {value: formula.add_variable() for value in axis.values}
+        self._by_index = tuple(self.variables.values())
+        formula.exactly_one(self._by_index)
+
+    def covered(self, key: object) -> int:
+        """Return the literal that a list of the vocabulary covers the value."""
+        indices = self._axis.covers.get(key, ())
+        if len(indices) == len(self._by_index):
+            return self._formula.true
+        return self._formula.any_of(self._by_index[at] for at in indices)
+
+    def chosen(self, model: Sequence[int]) -> str:
+        """Return the value in a model."""
+        return next(value for value, variable in self.variables.items() if model[variable - 1] > 0)
+
+
 class Encoding:
     """The literals of subjects, rules and FlowSchemas over one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.formula = Formula()
-        self.vocabulary = vocabulary
+        self.world = vocabulary.world
         self._literals: dict[Hashable, int] = {}
         self._is_resource = self.formula.add_variable()
-        self._users = self._add_values(vocabulary.users)
-        self._user = dict(zip(vocabulary.users, self._users, strict=True))
+        self._users = Attribute(self.formula, vocabulary.users)
         self._groups = {group: self.formula.add_variable() for group in vocabulary.groups}
-        self._verbs = self._add_values(vocabulary.verbs.values)
-        self._api_groups = self._add_values(vocabulary.api_groups.values)
-        self._resources = self._add_values(vocabulary.resources.values)
-        self._namespaces = self._add_values(vocabulary.namespaces.values)
-        self._http_verbs = self._add_values(vocabulary.http_verbs.values)
-        self._paths = self._add_values(vocabulary.paths.values)
-        self._constrain_resources()
-        if vocabulary.world == "authenticated":
+        axes = (vocabulary.verbs, vocabulary.api_groups, vocabulary.resources, vocabulary.namespaces)
+        self._of_resources = tuple(Attribute(self.formula, axis) for axis in axes)
+        self._of_paths = tuple(Attribute(self.formula, axis) for axis in (vocabulary.http_verbs, vocabulary.paths))
+        self._exclude_impossible_pairs()
+        if self.world == "authenticated":
             self._constrain_groups()
 
     def schema(self, schema: FlowSchema) -> int:
         """Return the literal that the FlowSchema matches."""
-        return self.formula.any_of(self.rule(rule) for rule in schema.spec.rules)
+        return self.formula.any_of(map(self.rule, schema.spec.rules))
 
     def rule(self, rule: PolicyRulesWithSubjects) -> int:
         """Return the literal that the rule matches."""
         literal = self._literals.get(rule)
         if literal is None:
-            entries = [self.resource_rule(entry) for entry in rule.resource_rules]
-            entries += [self.non_resource_rule(entry) for entry in rule.non_resource_rules]
-            requester = self.formula.any_of(self.subject(subject) for subject in rule.subjects)
-            literal = self._literals[rule] = self.formula.all_of((requester, self.formula.any_of(entries)))
+            request = self.formula.any_of(self.entry(entry) for entries in rule[1:] for entry in entries)
+            requester = self.formula.any_of(map(self.subject, rule.subjects))
+            literal = self._literals[rule] = self.formula.all_of((requester, request))
         return literal
 
     def subject(self, subject: Subject) -> int:
         """Return the literal that the subject matches, whatever the request is for."""
-        if subject.kind == "User" and subject.user is not None:
-            return self.formula.true if subject.user == ALL else self._user.get(subject.user, self.formula.false)
+        name = user_name(subject)
+        if name is not None:
+            return self._users.variables.get(name, self.formula.false)
+        if subject.kind == "User":
+            return self.formula.true if subject.user == ALL else self.formula.false
         if subject.kind == "Group" and subject.group is not None:
             return self.formula.true if subject.group == ALL else self._groups[subject.group]
         if subject.kind == "ServiceAccount" and subject.service_account is not None:
-            namespace, name = subject.service_account
-            if name == ALL:
-                return self._any_account(namespace)
-            return self._user.get(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}", self.formula.false)
+            return self._any_account(subject.service_account.namespace)
         return self.formula.false
 
-    def resource_rule(self, rule: ResourcePolicyRule) -> int:
-        """Return the literal that the entry matches, whoever makes the request."""
-        literal = self._literals.get(rule)
+    def entry(self, entry: ResourcePolicyRule | NonResourcePolicyRule) -> int:
+        """Return the literal that the resource rule or non-resource rule matches, whoever makes the request."""
+        literal = self._literals.get(entry)
         if literal is None:
-            words = self.vocabulary
-            literal = self._literals[rule] = self.formula.all_of(
-                (
-                    self._is_resource,
-                    self._any_value(words.verbs, rule.verbs, self._verbs),
-                    self._any_value(words.api_groups, rule.api_groups, self._api_groups),
-                    self._any_value(words.resources, rule.resources, self._resources),
-                    self._any_value(words.namespaces, scope(rule), self._namespaces),
-                )
-            )
-        return literal
-
-    def non_resource_rule(self, rule: NonResourcePolicyRule) -> int:
-        """Return the literal that the entry matches, whoever makes the request."""
-        literal = self._literals.get(rule)
-        if literal is None:
-            literal = self._literals[rule] = self.formula.all_of(
-                (
-                    -self._is_resource,
-                    self._any_value(self.vocabulary.http_verbs, rule.verbs, self._http_verbs),
-                    self._any_value(self.vocabulary.paths, rule.non_resource_urls, self._paths),
-                )
-            )
+            if isinstance(entry, ResourcePolicyRule):
+                attributes, is_of_type = self._of_resources, self._is_resource
+                lists: Iterable[object] = (entry.verbs, entry.api_groups, entry.resources, scope(entry))
+            else:
+                attributes, is_of_type, lists = self._of_paths, -self._is_resource, entry
+            covered = (attribute.covered(key) for attribute, key in zip(attributes, lists, strict=True))
+            literal = self._literals[entry] = self.formula.all_of((is_of_type, *covered))
         return literal
 
     def requesters(self, requesters: Requesters) -> int:
@@ -208,15 +211,17 @@ class Encoding:
         literal = self._literals.get(requesters)
         if literal is None:
             if requesters.kind == "ordinary":
-                system = [variable for user, variable in self._user.items() if user.startswith(SYSTEM_PREFIX)]
+                system = [
+                    variable for user, variable in self._users.variables.items() if user.startswith(SYSTEM_PREFIX)
+                ]
                 system += [self._groups[NODES]] if NODES in self._groups else []
                 literal = self.formula.implying(-variable for variable in system)
-            elif self.vocabulary.world == "any":
+            elif self.world == "any":
                 literal = self.formula.false
             else:
                 literal = self.formula.any_of(
                     self.formula.all_of((variable, self._own_groups(user)))
-                    for user, variable in self._user.items()
+                    for user, variable in self._users.variables.items()
                     if user.startswith(SYSTEM_PREFIX) and requesters.user in (None, user)
                 )
             self._literals[requesters] = literal
@@ -244,25 +249,15 @@ class Encoding:
     def _point(self) -> Point:
         """Return the request of the last model."""
         model = self.formula.model()
-        words = self.vocabulary
-        user = _chosen(words.users, self._users, model)
+        user = self._users.chosen(model)
         groups = [group for group, variable in self._groups.items() if model[variable - 1] > 0]
-        if words.world == "authenticated":
+        if self.world == "authenticated":
             # Groups that no FlowSchema names change nothing; show the usual ones.
             groups += (group for group in usual_groups(user) if group not in self._groups)
-        if model[self._is_resource - 1] < 0:
-            verb = _chosen(words.http_verbs.values, self._http_verbs, model)
-            path = _chosen(words.paths.values, self._paths, model)
-            return Point(user, tuple(groups), False, verb, path=path)
-        return Point(
-            user,
-            tuple(groups),
-            True,
-            _chosen(words.verbs.values, self._verbs, model),
-            _chosen(words.api_groups.values, self._api_groups, model),
-            _chosen(words.resources.values, self._resources, model),
-            _chosen(words.namespaces.values, self._namespaces, model),
-        )
+        if model[self._is_resource - 1] > 0:
+            return Point(user, tuple(groups), True, *(attribute.chosen(model) for attribute in self._of_resources))
+        verb, path = (attribute.chosen(model) for attribute in self._of_paths)
+        return Point(user, tuple(groups), False, verb, path=path)
 
     def _own_groups(self, user: str) -> int:
         """Return an assumption: the request has the usual groups of this user, and no others."""
@@ -278,48 +273,32 @@ class Encoding:
             )
         return literal
 
-    def _add_values(self, values: Sequence[str]) -> list[int]:
-        variables = [self.formula.add_variable() for _ in values]
-        self.formula.exactly_one(variables)
-        return variables
-
-    def _any_value(self, axis: Axis, key: object, variables: list[int]) -> int:
-        """Return the literal that a list covers the value of an attribute."""
-        covered = axis.covers[key]
-        if len(covered) == len(variables):
-            return self.formula.true
-        return self.formula.any_of(variables[at] for at in covered)
-
     def _any_account(self, namespace: str) -> int:
-        prefix = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:"
-        return self.formula.any_of(self._users[at] for at in self.vocabulary.by_prefix.get(prefix, ()))
+        return self._users.covered(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:")
 
-    def _constrain_resources(self) -> None:
+    def _exclude_impossible_pairs(self) -> None:
         """Exclude the pairs of attributes that no request has. Values of attributes that do not apply stay free."""
-        words, add_clause = self.vocabulary, self.formula.add_clause
-        verbs = [
-            (verb_traits(value), variable) for value, variable in zip(words.verbs.values, self._verbs, strict=True)
-        ]
-        for value, resource in zip(words.resources.values, self._resources, strict=True):
+        verbs, _, resources, namespaces = (attribute.variables for attribute in self._of_resources)
+        for value, resource in resources.items():
             traits = resource_traits(value)
             if traits.watch_only:
-                add_clause(-resource, *(verb for allowed, verb in verbs if allowed.watch_only))
+                self.formula.add_clause(-resource, verbs["watch"])
             if traits.no_namespace:
-                add_clause(-resource, self._namespaces[words.namespaces.values.index("")])
-            if traits.no_collection:
-                for excluded, verb in verbs:
-                    if excluded.no_collection:
-                        add_clause(-resource, -verb)
-        watch = self._http_verbs[words.http_verbs.values.index("watch")]
-        for value, path in zip(words.paths.values, self._paths, strict=True):
-            if path_traits(value).watch_only:
-                add_clause(-path, watch)
+                self.formula.add_clause(-resource, namespaces[""])
+            for verb in LIST_VERBS if traits.no_collection else ():
+                if verb in verbs:
+                    self.formula.add_clause(-resource, -verbs[verb])
+        methods, paths = (attribute.variables for attribute in self._of_paths)
+        for value, path in paths.items():
+            if is_long_running_path(value):
+                self.formula.add_clause(-path, methods["watch"])
 
     def _constrain_groups(self) -> None:
         """Give users the groups that authentication gives them (`request_space.has_authentic_groups`)."""
-        anonymous = self._user.get(ANONYMOUS, self.formula.false)
+        users = self._users.variables
+        anonymous = users.get(ANONYMOUS, self.formula.false)
         account = self.formula.any_of(
-            variable for user, variable in self._user.items() if user != ANONYMOUS and not is_ordinary_user(user)
+            variable for user, variable in users.items() if user != ANONYMOUS and not is_ordinary_user(user)
         )
         forced = {AUTHENTICATED: -anonymous, UNAUTHENTICATED: anonymous, SERVICE_ACCOUNTS: account}
         for group, variable in self._groups.items():
@@ -358,7 +337,3 @@ class Destinations:
     def among(self, positions: Iterable[int]) -> int:
         """Return the literal that one of the FlowSchemas at these positions captures the request."""
         return self._encoding.formula.any_of(map(self.at, positions))
-
-
-def _chosen(values: Sequence[str], variables: Sequence[int], model: Sequence[int]) -> str:
-    return next(value for value, variable in zip(values, variables, strict=True) if model[variable - 1] > 0)

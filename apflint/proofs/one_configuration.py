@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.proofs.encoding import Formula
     from apflint.proofs.request_space import Point, World
+    from apflint.proofs.vocabulary import Vocabulary
     from apflint.proofs.witness import Witness
 
     Key = tuple[int, int | None, "Member | None", int | None]
@@ -103,9 +104,13 @@ class Analysis:
         return Unmentioned.by(rules_of(self.configuration.order))
 
     @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return build_vocabulary((*rules_of(self.configuration.order), *self._more_rules), self.world)
+
+    @cached_property
     def encoding(self) -> Encoding:
         """The formula of the configuration. Loads the solver."""
-        return Encoding(build_vocabulary((*rules_of(self.configuration.order), *self._more_rules), self.world))
+        return Encoding(self._vocabulary)
 
     @cached_property
     def destinations(self) -> Destinations:
@@ -197,7 +202,7 @@ class Analysis:
 
         undecided = [position for position in positions if not self._reach_all(position)]
         if undecided:
-            sweep = Encoding(self.encoding.vocabulary)
+            sweep = Encoding(self._vocabulary)
         for position in undecided:
             schema = order[position]
             if not is_reachable(Part(schema)):
@@ -355,11 +360,10 @@ class Analysis:
         if member is None or at is None:
             return matches, siblings
         if member == "subjects":
-            literals = [encoding.subject(subject) for subject in rule.subjects]
-        elif member == "resourceRules":
-            literals = [encoding.resource_rule(entry) for entry in rule.resource_rules]
+            literals = [*map(encoding.subject, rule.subjects)]
         else:
-            literals = [encoding.non_resource_rule(entry) for entry in rule.non_resource_rules]
+            entries = rule.resource_rules if member == "resourceRules" else rule.non_resource_rules
+            literals = [*map(encoding.entry, entries)]
         matches.append(literals[at])
         return matches, siblings | {
             literal: Part(schema, number, member, index) for index, literal in enumerate(literals[:at])

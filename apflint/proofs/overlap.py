@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.authentication import AUTHENTICATED, SERVICE_ACCOUNTS
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import ResourcePolicyRule
-from apflint.proofs.request_space import SERVICE_ACCOUNTS_OF
+from apflint.proofs.request_space import SERVICE_ACCOUNTS_OF, user_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -72,25 +72,21 @@ def _users_of(rules: Sequence[PolicyRulesWithSubjects], world: World) -> set[Use
 
 def _users(subject: Subject, world: World) -> Users:
     """Return the smallest set of the tree that contains all users that the subject matches."""
-    account = subject.service_account
-    if subject.kind == "User" and subject.user is not None and subject.user != ALL:
-        name = subject.user
-    elif subject.kind == "ServiceAccount" and account is not None:
-        if account.name == ALL:
-            return ("accounts", account.namespace.partition(":")[0])
-        name = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
-    elif subject.kind != "Group" or world == "any" or subject.group in (None, ALL, AUTHENTICATED):
-        return ()
-    elif subject.group == SERVICE_ACCOUNTS:
-        return ("accounts",)
-    elif subject.group.startswith(SERVICE_ACCOUNTS_OF):
-        return ("accounts", subject.group.removeprefix(SERVICE_ACCOUNTS_OF))
-    else:
-        return ("ordinary",)
-    if name.startswith(SERVICE_ACCOUNT_PREFIX):
+    name, account = user_name(subject), subject.service_account
+    if name is not None:
+        if not name.startswith(SERVICE_ACCOUNT_PREFIX):
+            return ("ordinary", name)
         namespace, _, rest = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
         return ("accounts", namespace, rest)
-    return ("ordinary", name)
+    if subject.kind == "ServiceAccount" and account is not None:
+        return ("accounts", account.namespace.partition(":")[0])
+    if subject.kind != "Group" or world == "any" or subject.group in (None, ALL, AUTHENTICATED):
+        return ()
+    if subject.group == SERVICE_ACCOUNTS:
+        return ("accounts",)
+    if subject.group.startswith(SERVICE_ACCOUNTS_OF):
+        return ("accounts", subject.group.removeprefix(SERVICE_ACCOUNTS_OF))
+    return ("ordinary",)
 
 
 def _outer(users: Users) -> Iterator[Users]:

@@ -19,19 +19,22 @@ from apflint.evaluate.authentication import (
     UNAUTHENTICATED,
     parse_service_account,
 )
-from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES, RequestInfo
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from apflint.model import Subject
 
 World = Literal["authenticated", "any"]
 """Which requests exist: those with groups that authentication gives, or all users with all sets of groups."""
 
 VERBS = ("list", "get", "create", "update", "watch", "patch", "delete", "deletecollection", "")
 """Verbs of the resource requests that are classified, the most ordinary first; "" is that of OPTIONS. `proxy` is long-running."""
+LIST_VERBS = ("list", "deletecollection")
+"""Verbs of requests for all objects of a resource."""
 HTTP_VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
 """Verbs of non-resource requests: methods in lower case. Any other token is one, too."""
 SERVICE_ACCOUNTS_OF = f"{SERVICE_ACCOUNTS}:"
@@ -74,21 +77,31 @@ def is_possible(point: Point, world: World) -> bool:
             and not is_resource_path(point.path)
             and is_valid_text(point.path)
             and is_valid_http_verb(point.verb)
-            and (point.verb == "watch" or not path_traits(point.path).watch_only)
+            and (point.verb == "watch" or not is_long_running_path(point.path))
         )
-    traits, verb = resource_traits(point.resource), verb_traits(point.verb)
+    traits = resource_traits(point.resource)
     return (
         point.verb in VERBS
         and is_valid_segment(point.api_group)
         and is_valid_resource(point.resource)
         and is_valid_segment(point.namespace)
-        and (verb.watch_only or not traits.watch_only)
+        and (point.verb == "watch" or not traits.watch_only)
         and not (traits.no_namespace and point.namespace)
-        and not (traits.no_collection and verb.no_collection)
+        and not (traits.no_collection and point.verb in LIST_VERBS)
     )
 
 
 # Users and their groups.
+
+
+def user_name(subject: Subject) -> str | None:
+    """Return the only user name that a subject matches, or None if there may be several."""
+    account = subject.service_account
+    if subject.kind == "User" and subject.user != ALL:
+        return subject.user
+    if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
+        return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
+    return None
 
 
 def is_authentic_user(user: str) -> bool:
@@ -136,10 +149,10 @@ def usual_groups(user: str) -> tuple[str, ...]:
 # Resources and paths.
 
 
-class Traits(NamedTuple):
-    """Restrictions on the attributes that go together with a resource or a path, or on which a verb has an influence."""
+class ResourceTraits(NamedTuple):
+    """Restrictions on the other attributes of requests for a resource."""
 
-    watch_only: bool
+    watch_only: bool = False
     """Long-running, so that it is classified only with the verb `watch`."""
     no_namespace: bool = False
     """`.../namespaces/x/status` is about the namespace itself, so a resource `status` is in none."""
@@ -147,20 +160,15 @@ class Traits(NamedTuple):
     """A resource without a name cannot be listed: the server ignores slashes at the end of a path."""
 
 
-def resource_traits(resource: str) -> Traits:
+def resource_traits(resource: str) -> ResourceTraits:
     """Return the traits of `resource` or `resource/subresource`."""
     name, _, subresource = resource.partition("/")
-    return Traits(subresource in LONG_RUNNING_SUBRESOURCES, name in ("status", "finalize"), resource == "")
+    return ResourceTraits(subresource in LONG_RUNNING_SUBRESOURCES, name in ("status", "finalize"), resource == "")
 
 
-def verb_traits(verb: str) -> Traits:
-    """Return the traits of resources that a verb allows (`watch_only`) or rules out (`no_collection`)."""
-    return Traits(verb == "watch", no_collection=verb in ("list", "deletecollection"))
-
-
-def path_traits(path: str) -> Traits:
-    """Return the traits of the path of a non-resource request."""
-    return Traits(path.startswith(LONG_RUNNING_PATH))
+def is_long_running_path(path: str) -> bool:
+    """Return whether requests with this path are classified only with the verb `watch`."""
+    return path.startswith(LONG_RUNNING_PATH)
 
 
 def is_resource_path(path: str) -> bool:

@@ -9,9 +9,9 @@ from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
     SERVICE_ACCOUNTS_OF,
     is_authentic_user,
+    is_long_running_path,
     is_resource_path,
     is_valid_resource,
-    path_traits,
     resource_traits,
 )
 from apflint.wording import join_words, quote
@@ -69,7 +69,7 @@ def _resource_rule(rule: ResourcePolicyRule) -> Reasons:
 def _non_resource_rule(rule: NonResourcePolicyRule) -> Reasons:
     urls = rule.non_resource_urls
     paths = [url for url in urls if is_resource_path(f"{url.removesuffix(ALL)}x" if url.endswith(ALL) else url)]
-    unseen = [url for url in urls if path_traits(url).watch_only]
+    unseen = [*filter(is_long_running_path, urls)]
     if len(paths) + len(unseen) < len(urls):
         return ()
     verb = "is a path of resources" if len(paths) == 1 else "are paths of resources"

@@ -6,38 +6,43 @@ of a request the tests are finite: the texts that the configuration mentions, an
 names of service accounts and for paths: one under each mentioned prefix, with no longer prefix that fits). Known system users
 are added, so that questions can be restricted to them. A claim that is true for these values is true for all requests, and a
 request that is made of them exists. Values that the same lists cover are merged. Attributes are independent of each other except for a few
-pairs, which are constraints of the formula (`request_space.Traits`).
+pairs, which are constraints of the formula (`Encoding`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
     HTTP_VERBS,
+    LIST_VERBS,
     NODE,
     SERVICE_ACCOUNTS_OF,
     SYSTEM_USERS,
     VERBS,
-    Traits,
     is_authentic_user,
+    is_long_running_path,
     is_resource_path,
     is_valid_http_verb,
     is_valid_resource,
     is_valid_segment,
     is_valid_text,
-    path_traits,
     resource_traits,
-    verb_traits,
+    user_name,
 )
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from apflint.model import PolicyRulesWithSubjects, ResourcePolicyRule, Subject
     from apflint.proofs.request_space import World
+
+T = TypeVar("T")
+Scope = tuple[tuple[str, ...], bool]
+"""Namespaces, and whether requests in no namespace are covered."""
 
 USERS = ("alice", "bob", "carol", "dave")
 NAMESPACES = ("default", "team-a", "team-b", "prod")
@@ -52,7 +57,7 @@ class Axis(NamedTuple):
     """One attribute: the values that stand for all, and which of them each list of the configuration covers."""
 
     values: tuple[str, ...]
-    covers: Mapping[object, tuple[int, ...]]
+    covers: Mapping[Any, tuple[int, ...]]
     """List, as it is in the model → indices of values."""
 
 
@@ -60,10 +65,9 @@ class Vocabulary(NamedTuple):
     """The values of all attributes. The namespace "" stands for none; `pods/log` in `resources` is a subresource."""
 
     world: World
-    users: tuple[str, ...]
-    by_prefix: Mapping[str, tuple[int, ...]]
-    """Prefix of the names of all service accounts of a namespace → indices of users."""
     groups: tuple[str, ...]
+    users: Axis
+    """Its lists are the prefixes of names: that of a namespace covers its service accounts."""
     verbs: Axis
     api_groups: Axis
     resources: Axis
@@ -77,114 +81,111 @@ def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World) -
     users, groups = _users([subject for rule in rules for subject in rule.subjects], world)
     entries = {entry for rule in rules for entry in rule.resource_rules}
     paths = {entry for rule in rules for entry in rule.non_resource_rules}
+    api_groups, resources = {entry.api_groups for entry in entries}, {entry.resources for entry in entries}
+    methods = {entry.verbs for entry in paths}
     return Vocabulary(
         world,
-        users,
-        _by_prefix(users, ":"),
         groups,
-        _axis({entry.verbs for entry in entries}, VERBS, traits=verb_traits),
-        _axis({entry.api_groups for entry in entries}, API_GROUPS, is_valid_segment, "{}.example.com"),
-        _axis({entry.resources for entry in entries}, RESOURCES, is_valid_resource, "widgets{}", resource_traits),
+        Axis(users, _by_prefix(users, ":")),
+        _axis(VERBS, {entry.verbs for entry in entries}, _verb_type),
+        _axis(_words(api_groups, API_GROUPS, is_valid_segment, "{}.example.com"), api_groups),
+        _axis(_words(resources, RESOURCES, is_valid_resource, "widgets{}"), resources, resource_traits),
         _namespaces({scope(entry) for entry in entries}),
-        _axis({entry.verbs for entry in paths}, ("watch", *HTTP_VERBS), is_valid_http_verb, "x-method{}", verb_traits),
+        _axis(("watch", *_words(methods, HTTP_VERBS, is_valid_http_verb, "x-method{}")), methods, _verb_type),
         _paths({entry.non_resource_urls for entry in paths}),
     )
 
 
-def scope(rule: ResourcePolicyRule) -> tuple[tuple[str, ...], bool]:
+def scope(rule: ResourcePolicyRule) -> Scope:
     """Return what a resource rule says about namespaces: the key into `namespaces.covers`."""
     return rule.namespaces, rule.cluster_scope
 
 
 def first_unmentioned(names: Iterable[str], mentioned: Collection[str], pattern: str) -> str:
     """Return the first of the names that is not mentioned, or else one that is made from the pattern and a number."""
-    unmentioned = next((name for name in names if name not in mentioned), None)
-    number = 0
-    while unmentioned is None:
-        number += 1
-        name = pattern.format(number)
-        unmentioned = None if name in mentioned else name
-    return unmentioned
+    return next(name for name in chain(names, map(pattern.format, count(1))) if name not in mentioned)
+
+
+def _words(
+    lists: Iterable[tuple[str, ...]], ordinary: Sequence[str], is_valid: Callable[[str], bool], pattern: str
+) -> list[str]:
+    """Return the valid values of the lists, the ordinary ones first, and a value that is in none of them."""
+    mentioned = {value for values in lists for value in values}
+    other = sorted(value for value in mentioned.difference(ordinary) if is_valid(value))
+    return [
+        *filter(mentioned.__contains__, ordinary),
+        *other,
+        first_unmentioned(ordinary, {*mentioned, "watch"}, pattern),
+    ]
 
 
 def _axis(
-    lists: set[tuple[str, ...]],
-    ordinary: tuple[str, ...],
-    is_valid: Callable[[str], bool] | None = None,
-    pattern: str = "",
-    traits: Callable[[str], Traits] = lambda _: Traits(False),
+    values: Collection[str],
+    lists: Collection[tuple[str, ...]],
+    type_of: Callable[[str], Hashable] | None = None,
 ) -> Axis:
-    """Return an attribute that is compared as a whole. Without `is_valid`, the ordinary values are all that exist."""
-    mentioned = {value for values in lists for value in values}
-    candidates = list(ordinary)
-    if is_valid is not None:
-        candidates = [value for value in ordinary if value in mentioned or value == "watch"]
-        candidates += sorted(value for value in mentioned if value not in ordinary and is_valid(value))
-        candidates.append(first_unmentioned(ordinary, {*mentioned, "watch"}, pattern))
-    containing: dict[str, list[int]] = {value: [] for value in candidates}
-    for number, values in enumerate(lists):
-        for value in set(candidates if values == (ALL,) else values):
-            if value in containing:
-                containing[value].append(number)
-    return _merge(containing, lists, traits)
+    """Return an attribute that is compared as a whole."""
+    return _merge(values, lists, lambda strings: values if strings == (ALL,) else strings, type_of)
 
 
-def _merge(containing: Mapping[str, list[int]], lists: Collection[object], traits: Callable[[str], Traits]) -> Axis:
-    """Keep one of the values that the same lists contain and that have the same traits: the first.
+def _merge(
+    values: Iterable[str],
+    lists: Collection[T],
+    cover: Callable[[T], Iterable[str]],
+    type_of: Callable[[str], Hashable] | None,
+) -> Axis:
+    """Keep the first of the values that the same lists cover and that have the same type.
 
-    `containing` has the numbers of lists, in order. The time to compare the lists themselves would grow with their length.
+    The numbers of lists are compared: the time to compare the lists themselves would grow with their length.
     """
-    seen: set[tuple[tuple[int, ...], Traits]] = set()
-    values: list[str] = []
+    covering: dict[str, list[int]] = {value: [] for value in values}
+    for number, item in enumerate(lists):
+        for value in covering.keys() & set(cover(item)):
+            covering[value].append(number)
+    first: dict[Hashable, str] = {}
+    for value, numbers in covering.items():
+        first.setdefault((*numbers, type_of and type_of(value)), value)
     covers: list[list[int]] = [[] for _ in lists]
-    for value, numbers in containing.items():
-        key = (tuple(numbers), traits(value))
-        if key not in seen:
-            seen.add(key)
-            for number in numbers:
-                covers[number].append(len(values))
-            values.append(value)
-    return Axis(tuple(values), {key: tuple(covered) for key, covered in zip(lists, covers, strict=True)})
+    for at, value in enumerate(first.values()):
+        for number in covering[value]:
+            covers[number].append(at)
+    return Axis(tuple(first.values()), dict(zip(lists, map(tuple, covers), strict=True)))
 
 
-def _namespaces(scopes: set[tuple[tuple[str, ...], bool]]) -> Axis:
+def _verb_type(verb: str) -> Hashable:
+    """Return what the other attributes of a request depend on (`request_space.is_possible`)."""
+    return verb == "watch", verb in LIST_VERBS
+
+
+def _namespaces(scopes: Collection[Scope]) -> Axis:
     mentioned = {name for names, _ in scopes for name in names}
-    candidates = ["", first_unmentioned(NAMESPACES, mentioned, "team-{}")]
-    candidates += sorted(name for name in mentioned if name and is_valid_segment(name))
-    containing: dict[str, list[int]] = {value: [] for value in candidates}
-    for number, (names, cluster_scope) in enumerate(scopes):
-        for name in set(candidates if names == (ALL,) else names):
-            if name and name in containing:
-                containing[name].append(number)
-        if cluster_scope:
-            containing[""].append(number)
-    return _merge(containing, scopes, lambda name: Traits(False, name == ""))
+    values = ["", first_unmentioned(NAMESPACES, mentioned, "team-{}")]
+    values += sorted(name for name in mentioned if name and is_valid_segment(name))
+
+    def cover(scope: Scope) -> Iterable[str]:
+        names, cluster_scope = scope
+        return {*(values if names == (ALL,) else names)} - {""} | ({""} if cluster_scope else set())
+
+    return _merge(values, scopes, cover, lambda name: name == "")
 
 
-def _paths(lists: set[tuple[str, ...]]) -> Axis:
+def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     entries = {entry for urls in lists for entry in urls}
     prefixes = {_prefix(entry) for entry in entries}
-    exact = sorted(
+    exact = (
         entry for entry in entries if entry.startswith("/") and not is_resource_path(entry) and is_valid_text(entry)
     )
-    candidates = dict.fromkeys(exact)
-    for prefix in (*sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix)), None):
-        generic = _path_under(prefix, prefixes, entries)
-        if generic is not None:
-            candidates[generic] = None
-    containing: dict[str, list[int]] = {value: [] for value in candidates}
+    possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
+    generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
+    values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
     # An entry covers itself and what is below its prefix: look up the prefixes of values instead of trying every pair.
-    values = tuple(candidates)
     below = _by_prefix(values, "/")
-    for number, urls in enumerate(lists):
-        covered: set[str] = set()
-        for entry in urls:
-            covered.update(values if entry == ALL else (values[at] for at in below.get(_prefix(entry), ())))
-            covered.add(entry)
-        for value in covered:
-            if value in containing:
-                containing[value].append(number)
-    return _merge(containing, lists, path_traits)
+
+    def cover(urls: tuple[str, ...]) -> Iterable[str]:
+        prefixed = (values[at] for url in urls for at in below.get(_prefix(url), ()))
+        return values if ALL in urls else chain(urls, prefixed)
+
+    return _merge(values, lists, cover, is_long_running_path)
 
 
 def _prefix(entry: str) -> str:
@@ -229,11 +230,9 @@ def _by_prefix(values: tuple[str, ...], separator: str) -> dict[str, tuple[int, 
 def _users(subjects: list[Subject], world: World) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the user names that stand for all, and the mentioned groups."""
     groups = dict.fromkeys(
-        subject.group
-        for subject in subjects
-        if subject.kind == "Group" and subject.group is not None and subject.group != ALL
+        subject.group for subject in subjects if subject.kind == "Group" and subject.group not in (None, ALL)
     )
-    mentioned = dict.fromkeys(_names(subjects))
+    mentioned = dict.fromkeys(name for name in map(user_name, subjects) if name is not None)
     namespaces = {
         subject.service_account.namespace
         for subject in subjects
@@ -249,12 +248,3 @@ def _users(subjects: list[Subject], world: World) -> tuple[tuple[str, ...], tupl
         known = (*SYSTEM_USERS, first_unmentioned((NODE,), mentioned, "system:node:node-{}"))
         users = dict.fromkeys(user for user in (*users, *known) if is_authentic_user(user))
     return tuple(users), tuple(groups)
-
-
-def _names(subjects: Iterable[Subject]) -> Iterator[str]:
-    for subject in subjects:
-        account = subject.service_account
-        if subject.kind == "User" and subject.user is not None and subject.user != ALL:
-            yield subject.user
-        elif subject.kind == "ServiceAccount" and account and account.name != ALL:
-            yield f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"

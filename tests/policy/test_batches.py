@@ -98,7 +98,7 @@ def test_formulas_do_not_grow_with_the_suite() -> None:
     def largest(many: int) -> int:
         found = suite({"tests": users(many)})
         return max(
-            len(build_vocabulary(rules_of_properties(batch), "authenticated").users)
+            len(build_vocabulary(rules_of_properties(batch), "authenticated").users.values)
             for batch in split_into_batches(found, CONFIGURATION)
         )
 

@@ -18,11 +18,12 @@ from apflint.proofs.request_space import (
     SYSTEM,
     Point,
     Requesters,
-    Traits,
+    ResourceTraits,
     forced_groups,
     has_authentic_groups,
     is_authentic_user,
     is_free_group,
+    is_long_running_path,
     is_ordinary_user,
     is_possible,
     is_resource_path,
@@ -30,11 +31,9 @@ from apflint.proofs.request_space import (
     is_valid_resource,
     is_valid_segment,
     is_valid_text,
-    path_traits,
     rank,
     resource_traits,
     usual_groups,
-    verb_traits,
 )
 from apflint.proofs.request_space import make_digest as digest_of
 
@@ -129,17 +128,12 @@ def test_resource_paths(path: str, resource: bool) -> None:
 
 
 def test_traits() -> None:
-    assert resource_traits("pods") == Traits(False, False, False)
-    assert resource_traits("pods/log") == resource_traits("pods/exec") == Traits(True, False, False)
-    assert resource_traits("log") == Traits(False, False, False)
-    assert resource_traits("pods/status") == Traits(False, False, False)
-    assert resource_traits("status") == resource_traits("finalize/x") == Traits(False, True, False)
-    assert resource_traits("") == Traits(False, False, True)
-    assert verb_traits("watch") == Traits(True, False, False)
-    assert verb_traits("list") == verb_traits("deletecollection") == Traits(False, False, True)
-    assert verb_traits("get") == Traits(False, False, False)
-    assert path_traits("/debug/pprof/heap") == Traits(True, False, False)
-    assert path_traits("/healthz") == Traits(False, False, False)
+    assert resource_traits("pods") == resource_traits("log") == resource_traits("pods/status") == ResourceTraits()
+    assert resource_traits("pods/log") == resource_traits("pods/exec") == ResourceTraits(watch_only=True)
+    assert resource_traits("status") == resource_traits("finalize/x") == ResourceTraits(no_namespace=True)
+    assert resource_traits("") == ResourceTraits(no_collection=True)
+    assert is_long_running_path("/debug/pprof/heap")
+    assert not is_long_running_path("/healthz")
 
 
 def test_values_that_a_url_can_contain() -> None:

@@ -65,19 +65,19 @@ def test_users_that_stand_for_all() -> None:
         f"{prefix}{each}" for each in ("ci:default", "c{i}:builder", "ops:builder", "qa:default", "default:default")
     ]
     found = build_vocabulary(made, "any")
-    assert found.users == ("bob", *fresh, *named)
+    assert found.users.values == ("bob", *fresh, *named)
     assert found.groups == ("dev", f"{ACCOUNTS}:qa")
-    assert found.by_prefix[f"{prefix}ci:"] == (1, 7)
-    assert found.by_prefix["system:"] == (1, 2, 3, 4, 5, 7, 8, 9)
-    real = build_vocabulary(made, "authenticated").users
-    assert real == tuple(each for each in (*found.users, *SYSTEM_USERS) if is_authentic_user(each))
+    assert found.users.covers[f"{prefix}ci:"] == (1, 7)
+    assert found.users.covers["system:"] == (1, 2, 3, 4, 5, 7, 8, 9)
+    real = build_vocabulary(made, "authenticated").users.values
+    assert real == tuple(each for each in (*found.users.values, *SYSTEM_USERS) if is_authentic_user(each))
     assert f"{prefix}ci:" not in real
 
 
 def test_system_users_are_always_in_the_vocabulary() -> None:
     found = build_vocabulary(
         rules(schema(user("system:node:node-1")), schema(user("system:monitor"))), "authenticated"
-    ).users
+    ).users.values
     assert {*SYSTEM_USERS, "system:monitor", "system:node:node-1", "system:node:node-2"} <= {*found}
     assert len(found) == len(set(found))
 
@@ -92,7 +92,7 @@ def test_namespace_is_numbered_if_all_ordinary_ones_have_accounts() -> None:
     known = build_vocabulary(
         rules(*(schema(service_account(name, "x")) for name in (*NAMESPACES, "team-1"))), "authenticated"
     )
-    assert any(each.startswith("system:serviceaccount:team-2:") for each in known.users)
+    assert any(each.startswith("system:serviceaccount:team-2:") for each in known.users.values)
 
 
 def test_names_are_numbered_if_all_ordinary_ones_are_mentioned() -> None:
@@ -101,7 +101,7 @@ def test_names_are_numbered_if_all_ordinary_ones_are_mentioned() -> None:
     assert found.api_groups.values[-1] == "1.example.com"
     assert found.resources.values[-1] == "widgets1"
     assert found.namespaces.values[1] == "team-1"
-    assert build_vocabulary(rules(*(schema(user(name)) for name in USERS)), "any").users[0] == "user-1"
+    assert build_vocabulary(rules(*(schema(user(name)) for name in USERS)), "any").users.values[0] == "user-1"
     paths = schema(group("*"), path=True, verbs=list(HTTP_VERBS), nonResourceURLs=[f"/{each}" for each in SEGMENTS])
     other = build_vocabulary(rules(paths), "any")
     assert other.http_verbs.values[-1] == "x-method1"
