@@ -10,8 +10,7 @@ from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
 from apflint.evaluate.resources import find_resources, get_resource
 from apflint.proofs.request_space import Point
 from apflint.record import NamedTuple
-from apflint.requests.http import parse_http
-from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB
+from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB, parse_http
 from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.requests.json_lines import get_string, get_strings, require_object
-from apflint.requests.log_envelopes import unwrap_event
+from apflint.requests.json_lines import get_string, get_strings, require_object, unwrap_event
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
 
 if TYPE_CHECKING:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, NoReturn
 
 from apflint.errors import UserError
 from apflint.record import NamedTuple
-from apflint.requests.http import parse_http
+from apflint.requests.request import parse_http
 from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.requests.request import Request
+
+_OPTIONS = {"method": ("--method",), "path": ("--path",), "namespace": ("-n", "--namespace"), "user": ("--as",)}
+"""Names of the options with one value, by fields of `RequestArguments`."""
 
 
 class RequestArguments(NamedTuple):
@@ -30,13 +33,9 @@ class RequestArguments(NamedTuple):
 
     def to_request(self) -> Request:
         """Return the request. Raises UserError if the arguments are not a request."""
-        if not self.words and self.path is None:
-            raise UserError(
-                'name a verb and a resource, as in "list pods -n team-a", or a verb and a path, as in "get /healthz"'
-            )
-        if not self.words:
-            return parse_http(self.method or "GET", self.path or "", user=self.user, groups=self.groups)
-        if self.method is not None or self.path is not None:
+        if self.path is not None and not self.words:
+            return parse_http(self.method or "GET", self.path, user=self.user, groups=self.groups)
+        if self.words and (self.method is not None or self.path is not None):
             raise UserError("the request is given twice: in words, and with --method and --path")
         return parse_words(
             self.words,
@@ -48,10 +47,9 @@ class RequestArguments(NamedTuple):
 
     def to_command_line(self) -> tuple[str, ...]:
         """Return the arguments that `parse_command_line` reads as these values."""
-        options = [("--method", self.method), ("--path", self.path), ("-n", self.namespace), ("--as", self.user)]
-        options += [("--as-group", group) for group in self.groups]
+        options = [(names[0], getattr(self, field)) for field, names in _OPTIONS.items()]
         arguments = list(self.words)
-        for option, value in options:
+        for option, value in (*options, *(("--as-group", group) for group in self.groups)):
             if value is not None:
                 arguments += [f"{option}={value}"] if value.startswith("-") else [option, value]
         return (*arguments, *(["-A"] if self.all_namespaces else []))
@@ -75,28 +73,23 @@ def parse_command_line(text: str, user: str | None = None, groups: Sequence[str]
         words = words[2:]  # copied from a terminal
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("words", nargs="*")
-    single = {
-        option.dest: option
-        for option in (
-            parser.add_argument("-n", "--namespace", action="append"),
-            parser.add_argument("--as", dest="user", action="append"),
-            parser.add_argument("--method", action="append"),
-            parser.add_argument("--path", action="append"),
-        )
-    }
+    for field, names in _OPTIONS.items():
+        parser.add_argument(*names, dest=field, action="append")
     parser.add_argument("--as-group", dest="groups", action="append", default=[])
     parser.add_argument("-A", "--all-namespaces", action="store_true")
     values = vars(parser.parse_intermixed_args(words))
-    for name, option in single.items():
-        given = values[name] or [None]
-        if len(given) > 1:
-            raise UserError(f"the request has {'/'.join(option.option_strings)} twice")
-        values[name] = given[0]
-    if user is not None and values["user"] is not None:
+    for field, names in _OPTIONS.items():
+        value, *others = values[field] or [None]
+        if others:
+            raise UserError(f"the request has {'/'.join(names)} twice")
+        values[field] = value
+    if user is None:
+        user = values["user"]
+    elif values["user"] is not None:
         raise UserError("the user is given twice: with `as`, and with `--as` in the request")
-    values["user"] = user if user is not None else values["user"]
-    if values["user"] is None:
+    if user is None:
         raise UserError(
             "the request has no user: add `as`, as in `as: alice` or `as: system:serviceaccount:NAMESPACE:NAME`"
         )
-    return RequestArguments(**values | {"words": tuple(values["words"]), "groups": (*groups, *values["groups"])})
+    named = {"user": user, "words": tuple(values["words"]), "groups": (*groups, *values["groups"])}
+    return RequestArguments(**values | named)

@@ -1,8 +1,13 @@
-"""Requests from JSON: one value, a list, or one value a line."""
+"""Requests from JSON: one value, a list, or one value a line, also in the log records of hosted control planes.
+
+Azure (AKS) puts an audit event as a string into `properties.log`, Amazon (EKS) into `message` or into the `@message` field
+of a query result. Google (GKE) records requests in its own format, without the groups of the user.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +17,17 @@ from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.resources import find_resources
 from apflint.record import NamedTuple
-from apflint.requests.log_envelopes import is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.request import Request, describe_group, make_resource_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+_LIST_KEYS = ("items", "records", "events", "results")
+"""Keys of lists of events: Kubernetes lists, Azure event hubs, `aws logs filter-log-events`, `aws logs get-query-results`."""
+_AKS_CATEGORIES = ("kube-audit", "kube-audit-admin")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?=\{)", re.ASCII)
+_GKE_TYPE = "google.cloud.audit.AuditLog"
 
 
 class JsonValue(NamedTuple):
@@ -81,11 +90,10 @@ def parse_record(value: object) -> Request:
     group = fields.get("group", fields.get("apiGroup"))
     notes: tuple[str, ...] = ()
     if group is None:
-        group = ""
-        known = next(iter(find_resources(resource)), None)
-        if known is not None and (known.name, known.group) != (resource, ""):
-            notes = (f'"{resource}" is read as "{known.name}" in {describe_group(known.group)}.',)
-            resource, group = known.name, known.group
+        group, known = "", find_resources(resource)
+        if known and (known[0].name, known[0].group) != (resource, ""):
+            notes = (f'"{resource}" is read as "{known[0].name}" in {describe_group(known[0].group)}.',)
+            resource, group = known[0].name, known[0].group
     elif not isinstance(group, str):
         raise UserError(f'"group" must be a string, not {_describe_type(group)}')
     versions = (known.version for known in find_resources(resource) if (known.name, known.group) == (resource, group))
@@ -126,7 +134,9 @@ def _split_list(value: JsonValue) -> Iterator[JsonValue]:
         yield value
         return
     for item in items:
-        if not is_other_log(item):
+        is_azure = isinstance(item, dict) and "properties" in item
+        # An event hub of Azure mixes audit events with other logs.
+        if not is_azure or item.get("category") in (None, *_AKS_CATEGORIES):
             yield JsonValue(value.line, item)
 
 
@@ -160,3 +170,61 @@ def get_strings(fields: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 def _describe_type(value: object) -> str:
     return _JSON_TYPES.get(type(value), "a number")
+
+
+def strip_timestamp(line: str) -> str:
+    """Remove the timestamp that an export from CloudWatch to object storage puts before each event."""
+    match = _TIMESTAMP.match(line)
+    return line[match.end() :] if match else line
+
+
+def unwrap_list(value: object) -> object:
+    """Return the list in a Kubernetes list or in a batch of log records, or any other value unchanged."""
+    if isinstance(value, dict):
+        return next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), value)
+    return value
+
+
+def unwrap_event(value: object) -> object:
+    """Return the audit event in a log record, or any other value unchanged.
+
+    Raises UserError for a log record without a readable audit event.
+    """
+    if isinstance(value, list):  # a row of CloudWatch Logs Insights: a list of fields
+        for field in value:
+            if isinstance(field, dict) and field.get("field") == "@message" and isinstance(field.get("value"), str):
+                return _parse_wrapped_event(field["value"], "@message")
+        return value
+    if not isinstance(value, dict):
+        return value
+    properties = value.get("properties")
+    if isinstance(properties, dict) and "log" in properties:
+        category, log = value.get("category"), properties["log"]
+        if category is not None and category not in _AKS_CATEGORIES:
+            raise UserError(f'this Azure log record has the category "{category}", which is not an audit log')
+        return _parse_wrapped_event(log, "properties.log") if isinstance(log, str) else log
+    payload = value.get("protoPayload")
+    if isinstance(payload, dict) and str(payload.get("@type", "")).endswith(_GKE_TYPE):
+        raise UserError(_describe_google_record(payload))
+    message = value.get("message")
+    if isinstance(message, str) and "requestURI" not in value and "kind" not in value:
+        return _parse_wrapped_event(message, "message")
+    return value
+
+
+def _parse_wrapped_event(text: str, field: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UserError(f'"{field}" of this log record is not an audit event in JSON') from None
+
+
+def _describe_google_record(payload: dict[str, Any]) -> str:
+    """Return why a record of Google's audit log cannot be classified, and a command to try instead."""
+    authentication, method = payload.get("authenticationInfo"), payload.get("methodName")
+    user = authentication.get("principalEmail") if isinstance(authentication, dict) else None
+    verb = method.rpartition(".")[2] if isinstance(method, str) else ""
+    return (
+        "this is a Cloud Audit Logs record (GKE), which lacks the groups of the user that decide about the FlowSchema."
+        f" Try: apflint explain {verb or 'VERB'} RESOURCE -n NAMESPACE --as {user or 'USER'} --as-group GROUP"
+    )

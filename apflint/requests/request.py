@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.match import RequestDigest, UserInfo
-from apflint.evaluate.requestinfo import RequestInfo
+from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
 from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 """Verbs of resource requests."""
@@ -37,6 +43,15 @@ class Request(NamedTuple):
     def digest(self) -> RequestDigest:
         """The values that FlowSchemas are matched against."""
         return RequestDigest(self.info, self.user)
+
+
+def parse_http(method: str, url: str, *, user: str, groups: Sequence[str] = ()) -> Request:
+    """Return the request `method url`; adds the groups that authentication adds.
+
+    Raises UserError if the server answers before it determines the attributes of the request.
+    """
+    all_groups, notes = complete_groups(user, tuple(groups))
+    return Request(UserInfo(user, all_groups), parse_request_info(method, url), notes, url)
 
 
 def make_resource_info(

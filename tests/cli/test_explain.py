@@ -24,8 +24,8 @@ from apflint.output.explain.json import explanation_json
 from apflint.output.explain.lines import LineExplainer, explain_lines
 from apflint.output.explain.text import render_explanation
 from apflint.releases import parse_release
-from apflint.requests.http import parse_http
 from apflint.requests.json_lines import parse_record
+from apflint.requests.request import parse_http
 from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:

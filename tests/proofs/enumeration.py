@@ -35,8 +35,8 @@ from apflint.proofs.request_space import (
 )
 from apflint.proofs.request_space import make_digest as digest_of
 from apflint.proofs.ties import Budget, find_ties
-from apflint.requests.http import parse_http
 from apflint.requests.json_lines import parse_record
+from apflint.requests.request import parse_http
 from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.requests.http import parse_http
+from apflint.requests.request import parse_http
 from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:

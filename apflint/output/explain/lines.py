@@ -14,8 +14,7 @@ from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
 from apflint.output.explain.json import explanation_json, resolution_json
 from apflint.output.sanitize import sanitize_json
-from apflint.requests.json_lines import describe_json_error, read_json_values
-from apflint.requests.log_envelopes import strip_timestamp, unwrap_list
+from apflint.requests.json_lines import describe_json_error, read_json_values, strip_timestamp, unwrap_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
