@@ -1,61 +1,77 @@
-"""Makes fixes in texts, and proves that they do what they intend; or finds which of them cannot be made."""
+"""Makes the fixes of findings in texts, and proves that nothing else changes; or finds the fixes that cannot be made."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint.edit.files import decode
 from apflint.edit.lookup import find_alias
 from apflint.edit.operations import locate, text_edits
-from apflint.edit.original_lines import map_lines
-from apflint.edit.proof import NotProvenError, prove
-from apflint.edit.regressions import Conflict, ConflictsError, identity, is_unrecognized, scopes
-from apflint.edit.text_edits import CannotEditError, apply_edits
+from apflint.edit.proof import prove
+from apflint.edit.text_edits import CannotEditError, apply_edits, map_lines
 from apflint.fix import Set, Wrap
 from apflint.load.source import Source
+from apflint.suppressions import SUPPRESSION_RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from apflint.edit.original_lines import LineMap
-    from apflint.finding import Finding
+    from apflint.finding import Finding, ObjectRef
     from apflint.fix import Edit, Operation
+
+    Identity = tuple[str, str, ObjectRef | None, str, str]
+    LineMap = Mapping[str, list[int]]
+    """By file, the original line of each line of its text; without the files that were not edited."""
+    Scope = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
+    """All inputs, a file, or an object in a file."""
+
+K = TypeVar("K", bound="Hashable")
+
+
+class Conflict(NamedTuple):
+    """The reason why a batch of fixes fails."""
+
+    suspects: tuple[Finding, ...]
+    """Findings of the batch whose fixes, some or all, are the cause."""
+    reason: str
+    scope: Scope
+    """What contains the cause: another fix there may remove it."""
+
+
+def identity(finding: Finding) -> Identity:
+    """Return what identifies a finding after its line has changed."""
+    return finding.rule, finding.file, finding.object, finding.field, finding.message
+
+
+def is_unrecognized(finding: Finding) -> bool:
+    """Whether a finding is about text that is not recognized as an object until the finding is fixed."""
+    return finding.document is None and finding.rule not in SUPPRESSION_RULES
 
 
 def edits_of(finding: Finding) -> tuple[Edit, ...]:
     """Return the edits that make the fix of a finding, alone. Raises CannotEditError if the text does not permit that."""
-    document = finding.document
-    edits = (*(finding.fix.edits if finding.fix is not None else ()), *_edits_together([finding]))
+    document, edits = finding.document, _edits([finding])
     if edits and document is not None and "&" in document.source.text:  # an anchored value may be used elsewhere, too
         prove(document.source, apply_edits(document.source.text, edits), {document.start: _operations([finding])})
-    return edits
+    return tuple(edits)
 
 
 def edit_inputs(
     inputs: Mapping[str, bytes], line_map: LineMap, findings: Iterable[Finding]
-) -> tuple[dict[str, bytes], LineMap]:
-    """Make the fixes of findings; return all inputs and the original lines of edited ones.
-
-    Raises ConflictsError if fixes cannot be made.
-    """
+) -> tuple[dict[str, bytes], LineMap, list[Conflict]]:
+    """Make the fixes of findings. Return all inputs, the original lines of edited ones, and the fixes that cannot be made."""
     edited, new_line_map = dict(inputs), dict(line_map)
     conflicts: list[Conflict] = []
-    by_file: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_file.setdefault(finding.file, []).append(finding)
-    for name, group in by_file.items():
-        if name not in inputs:
-            reason = "this is a part of a rendered chart, not a file"
-            conflicts += (Conflict((finding,), reason, scopes(finding)[2]) for finding in group)
-            continue
+    for name, group in _group(findings, lambda finding: finding.file).items():
         try:
             edited[name], new_line_map[name] = _edit_file(name, inputs[name], line_map.get(name), group)
         except (CannotEditError, UnicodeError) as error:
-            conflicts += _find_conflicts(group, error)
-    if conflicts:
-        raise ConflictsError(conflicts)
-    return edited, new_line_map
+            conflicts += (
+                Conflict(tuple(suspects), f"the text cannot be edited there: {reason}", (name,))
+                for suspects, reason in _find_suspects(group, error)
+            )
+    return edited, new_line_map, conflicts
 
 
 def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[Finding]) -> tuple[bytes, list[int]]:
@@ -63,9 +79,8 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
 
     Return the file and the original lines of its lines; `lines` are those of `data`. Raises CannotEditError or UnicodeError.
     """
-    groups = _group_by_document(findings)
-    edits = [edit for finding in findings if finding.fix is not None for edit in finding.fix.edits]
-    edits += (edit for group in groups.values() for edit in _edits_together(group))
+    groups = _group(findings, _document_start)
+    edits = [edit for group in groups.values() for edit in _edits(group)]
     text, encoding = decode(data)
     old = Source(name, text)
     new = Source(name, apply_edits(text, edits))
@@ -74,24 +89,18 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
     return encoding.encode(new.text), map_lines(old, new, edits, lines)
 
 
-def _find_conflicts(findings: list[Finding], error: Exception) -> list[Conflict]:
+def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list[Finding], Exception]]:
     """Return which fixes of a file cannot be made: those that fail alone, those in the same YAML document, or all."""
-    conflicts: list[Conflict] = []
-    for start, group in _group_by_document(findings).items():
+    suspects: list[tuple[list[Finding], Exception]] = []
+    for start, group in _group(findings, _document_start).items():
         if together := _try_edit(group):
-            alone = [_conflict([finding], own) for finding in group if (own := _try_edit([finding]))]
-            conflicts += alone or [_conflict(group, together)]
-        elif isinstance(error, NotProvenError) and start in error.failed:
+            alone = [([finding], own) for finding in group if (own := _try_edit([finding]))]
+            suspects += alone or [(group, together)]
+        elif isinstance(error, CannotEditError) and start in error.failed:
             groups = group_inseparable(group)
-            shared = [finding for finding, *others in groups if not others and _is_reached_through_alias(finding)]
-            conflicts += [_conflict([finding], error) for finding in shared] or [_conflict(group, error)]
-    suspects = tuple(findings)
-    return conflicts or [_conflict(suspects, error)._replace(scope=scopes(suspects[0])[1])]
-
-
-def _conflict(suspects: Iterable[Finding], error: Exception) -> Conflict:
-    suspects = tuple(suspects)
-    return Conflict(suspects, f"the text cannot be edited there: {error}", scopes(suspects[0])[2])
+            shared = [[finding] for finding, *others in groups if not others and _is_reached_through_alias(finding)]
+            suspects += ((finding, error) for finding in shared or [group])
+    return suspects or [(findings, error)]
 
 
 def _is_reached_through_alias(finding: Finding) -> bool:
@@ -113,7 +122,7 @@ def group_inseparable(findings: Iterable[Finding]) -> list[list[Finding]]:
     for finding in findings:
         keys: list[Hashable] = [identity(finding)]
         with suppress(CannotEditError):
-            keys += ((finding.file, edit) for edit in _edits_together([finding]))
+            keys += ((finding.file, edit) for edit in _edits([finding]))
         group = next((group_of[key] for key in keys if key in group_of), None)
         if group is None:
             groups.append(group := [])
@@ -122,13 +131,16 @@ def group_inseparable(findings: Iterable[Finding]) -> list[list[Finding]]:
     return groups
 
 
-def _group_by_document(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
-    """Group findings about objects of one file by the offset of their YAML document."""
-    groups: dict[int, list[Finding]] = {}
+def _group(findings: Iterable[Finding], key: Callable[[Finding], K]) -> dict[K, list[Finding]]:
+    groups: dict[K, list[Finding]] = {}
     for finding in findings:
-        if finding.document is not None:
-            groups.setdefault(finding.document.start, []).append(finding)
+        groups.setdefault(key(finding), []).append(finding)
     return groups
+
+
+def _document_start(finding: Finding) -> int:
+    """Return the offset of the YAML document that a finding of a file is about, or -1 if there is none."""
+    return finding.document.start if finding.document is not None else -1
 
 
 def _operations(findings: Iterable[Finding]) -> list[Operation]:
@@ -141,15 +153,17 @@ def _operations(findings: Iterable[Finding]) -> list[Operation]:
     ]
 
 
-def _edits_together(findings: list[Finding]) -> tuple[Edit, ...]:
-    """Return the edits for findings in one YAML document; none if the findings are not about objects."""
-    document = findings[0].document
-    return text_edits(document.source.text, document.root, _operations(findings)) if document is not None else ()
+def _edits(findings: list[Finding]) -> list[Edit]:
+    """Return the edits for findings in one YAML document, or for findings that are not about objects."""
+    edits = [edit for finding in findings if finding.fix is not None for edit in finding.fix.edits]
+    if document := findings[0].document:
+        edits += text_edits(document.source.text, document.root, _operations(findings))
+    return edits
 
 
 def _try_edit(findings: list[Finding]) -> CannotEditError | None:
     try:
-        _edits_together(findings)
+        _edits(findings)
     except CannotEditError as error:
         return error
     return None

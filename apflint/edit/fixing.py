@@ -2,24 +2,26 @@
 
 Nothing is written here: texts go in, and texts come out. A batch of fixes is accepted if the edited text contains what the
 fixes intend and nothing else has changed, and if a second check finds their findings gone and no new ones, except those
-that a fixed error had masked. If that fails, `regressions` names the fixes that may be the cause, and half of them wait
+that a fixed error had masked. If that fails, `_Comparison` names the fixes that may be the cause, and half of them wait
 for a later batch. A fix that fails alone is refused.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_FIX_ATTEMPTS, MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS
-from apflint.edit.fix_edits import edit_inputs, group_inseparable
-from apflint.edit.original_lines import with_original_lines
-from apflint.edit.regressions import Comparison, ConflictsError, identity, masks_others, scopes
+from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
+from apflint.edit.fix_edits import Conflict, edit_inputs, group_inseparable, identity, is_unrecognized
+from apflint.finding import SEVERITIES
+from apflint.fix import Remove, Rename
+from apflint.location import field_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
-    from apflint.edit.original_lines import LineMap
-    from apflint.edit.regressions import Conflict, Identity, Scope
+    from apflint.edit.fix_edits import Identity, LineMap, Scope
     from apflint.finding import Finding, Report
 
     Check = Callable[[Mapping[str, bytes]], Report]
@@ -29,6 +31,9 @@ _LARGE_INPUT_BYTES = 1024 * 1024
 """Inputs are large if more attempts would check more bytes than this."""
 _MAX_FOLLOW_UPS = 4
 """Rounds of fixes that other fixes require, such as of a misspelled field inside a misspelled field."""
+_VALIDATION = rules_of("validation")
+_DECODING = rules_with(DECODING)
+_SELECTING = rules_with(SELECTS_FIELDS)
 
 
 class Refusal(NamedTuple):
@@ -64,18 +69,15 @@ def apply_fixes(
 
     `first` is the report of `check` on the inputs, if it is known.
     """
-    run = _Run(_State(inputs, check(inputs) if first is None else first, {}), check, unsafe=unsafe)
+    run = _Run(_State(inputs, first or check(inputs), {}), check, unsafe=unsafe)
     size = max(sum(map(len, inputs.values())), 1)
     limit = max(MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS, min(MAX_FIX_ATTEMPTS, _LARGE_INPUT_BYTES // size))
     for _ in range(limit):
         if not (batch := run.next_batch()):
             break
-        try:
-            run.attempt(batch)
-        except ConflictsError as error:
-            run.narrow_down(error.conflicts)
+        run.narrow_down(run.attempt(batch))
     else:
-        run.refuse_all(f"apflint stops after {limit} attempts to find the fixes that fail")
+        run.refuse(run.list_wanted(), f"apflint stops after {limit} attempts to find the fixes that fail", ())
     return run.result()
 
 
@@ -87,90 +89,222 @@ class _Run:
         self._check = check
         self._unsafe = unsafe
         self._fixed: list[Finding] = []
-        self._refused: dict[Identity, tuple[Refusal, Scope]] = {}
-        self._outdated: set[Identity] = set()
-        """Refused for reasons that may have gone with later fixes: fixing twice would fix these."""
-        self._waiting: list[set[Identity]] = []
-        """Held back by failed attempts; the last ones are next."""
+        self._refused: dict[Identity, tuple[str, Scope]] = {}
+        """Why a fix is refused, and what contains the cause."""
+        self._waiting: set[Identity] = set()
+        """Held back by failed attempts."""
+
+    def list_wanted(self) -> list[Finding]:
+        """Return the findings that are neither fixed nor refused."""
+        return list(filter(self._is_wanted, self._state.report.findings))
 
     def next_batch(self) -> list[Finding]:
         """Return the fixes to try next; none if nothing is left.
 
         Findings that mask others come first: what they mask must not look like the effect of fixes made with them.
         """
-        wanted = list(filter(self._is_wanted, self._state.report.findings))
-        if not wanted and self._outdated:
-            self._refused = {key: entry for key, entry in self._refused.items() if key not in self._outdated}
-            self._outdated = set()
-            return self.next_batch()
-        wanted = list(filter(masks_others, wanted)) or wanted
-        while True:
-            waiting = set().union(*self._waiting)
-            batch = [finding for finding in wanted if identity(finding) not in waiting]
-            if batch or not self._waiting:
-                return batch
-            self._waiting.pop()
+        wanted = self.list_wanted()
+        wanted = list(filter(_masks_others, wanted)) or wanted
+        if batch := [finding for finding in wanted if identity(finding) not in self._waiting]:
+            return batch
+        self._waiting = set()
+        return wanted
 
-    def attempt(self, batch: list[Finding]) -> None:
-        """Make the fixes of a batch, and those that they require. Raises ConflictsError unless the result is accepted."""
-        comparison = Comparison(self._state.report.findings, batch)
+    def attempt(self, batch: list[Finding]) -> list[Conflict]:
+        """Make the fixes of a batch, and those that they require. Return why the result is not accepted, or nothing."""
+        comparison = _Comparison(self._state.report.findings, batch)
         state, todo = self._state, batch
         fixed: list[Finding] = []
         regressions: list[Finding] = []
         for _ in range(1 + _MAX_FOLLOW_UPS):
-            try:
-                inputs, line_map = edit_inputs(state.inputs, state.line_map, todo)
-            except ConflictsError as error:
-                if todo is batch:
-                    raise
-                reasons = [(finding, conflict.reason) for conflict in error.conflicts for finding in conflict.suspects]
-                raise ConflictsError(comparison.blame(reasons)) from None
-            fixed += (with_original_lines(finding, state.line_map) for finding in todo)
+            inputs, line_map, conflicts = edit_inputs(state.inputs, state.line_map, todo)
+            if conflicts and todo is batch:
+                return conflicts
+            if conflicts:
+                regressions = [finding for conflict in conflicts for finding in conflict.suspects]
+                break
+            fixed += (_with_original_lines(finding, state.line_map) for finding in todo)
             state = _State(inputs, self._check(inputs), line_map)
             regressions = comparison.find_regressions(state.report.findings)
             todo = [finding for finding in regressions if comparison.is_new(finding) and self._is_wanted(finding)]
             if not todo:
                 break
         if regressions:
-            shown = [with_original_lines(finding, state.line_map) for finding in regressions]
-            raise ConflictsError(comparison.find_conflicts(shown))
+            regressions = [_with_original_lines(finding, state.line_map) for finding in regressions]
+            return comparison.find_conflicts(regressions)
         self._state = state
         self._fixed += fixed
-        edited = {scope for finding in fixed for scope in scopes(finding)}
-        self._outdated |= {key for key, (_, scope) in self._refused.items() if scope in edited}
+        edited = {scope for finding in fixed for scope in _scopes(finding)}
+        self._refused = {key: (reason, scope) for key, (reason, scope) in self._refused.items() if scope not in edited}
+        return []
 
     def narrow_down(self, conflicts: list[Conflict]) -> None:
         """Refuse the fixes that fail alone. Of other suspects hold back a half."""
-        groups = [group_inseparable(conflict.suspects) for conflict in conflicts]
-        for conflict, of_conflict in zip(conflicts, groups, strict=True):
-            if len(of_conflict) == 1:
-                self._refuse(*conflict)
-        self._waiting.append(
-            {
-                identity(finding)
-                for of_conflict in groups
-                # If one of the suspects is refused now, the others may go well without it.
-                if all(self._is_wanted(finding) for group in of_conflict for finding in group)
-                for group in of_conflict[(len(of_conflict) + 1) // 2 :]
-                for finding in group
-            }
-        )
+        suspects = [group_inseparable(conflict.suspects) for conflict in conflicts]
+        for conflict, groups in zip(conflicts, suspects, strict=True):
+            if len(groups) == 1:
+                self.refuse(*conflict)
+        for groups in suspects:
+            # If one of the suspects is refused now, the others may go well without it.
+            if all(self._is_wanted(finding) for group in groups for finding in group):
+                held_back = groups[(len(groups) + 1) // 2 :]
+                self._waiting |= {identity(finding) for group in held_back for finding in group}
 
-    def refuse_all(self, reason: str) -> None:
-        """Refuse all fixes that are left."""
-        self._outdated = set()
-        self._refuse(filter(self._is_wanted, self._state.report.findings), reason, ())
+    def refuse(self, findings: Iterable[Finding], reason: str, scope: Scope) -> None:
+        """Refuse fixes until another fix edits what contains the cause."""
+        self._refused |= dict.fromkeys(map(identity, findings), (reason, scope))
 
     def result(self) -> FixResult:
         """Return what became of the inputs."""
-        remaining = set(map(identity, self._state.report.findings))
-        refused = tuple(refusal for key, (refusal, _) in self._refused.items() if key in remaining)
-        return FixResult(self._state.inputs, tuple(self._fixed), refused, self._state.report)
+        inputs, report, line_map = self._state
+        refused = [
+            Refusal(_with_original_lines(finding, line_map), self._refused[identity(finding)][0])
+            for finding in report.findings
+            if identity(finding) in self._refused
+        ]
+        return FixResult(inputs, tuple(self._fixed), tuple(refused), report)
 
     def _is_wanted(self, finding: Finding) -> bool:
         return finding.fix is not None and (finding.fix.safe or self._unsafe) and identity(finding) not in self._refused
 
-    def _refuse(self, findings: Iterable[Finding], reason: str, scope: Scope) -> None:
-        for finding in findings:
-            refusal = Refusal(with_original_lines(finding, self._state.line_map), reason)
-            self._refused[identity(finding)] = refusal, scope
+
+class _Comparison:
+    """Compares the findings after a batch of fixes with those before it."""
+
+    def __init__(self, before: Iterable[Finding], batch: list[Finding]) -> None:
+        self._known = set(map(identity, before))
+        self._allowed = _count(before) - _count(batch)
+        self._batch = batch
+        self._fixes: defaultdict[Hashable, list[int]] = defaultdict(list)
+        """Indices in the batch by scope, by object (kind and name), and by edited field (file, object, field)."""
+        self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
+        """Validation rules that could not see an object, or all objects of a file, before an error was fixed."""
+        for index, finding in enumerate(batch):
+            fields = list(_edited_fields(finding))
+            keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]
+            if finding.object is not None:
+                keys.append((finding.object.kind, finding.object.name))
+            for key in dict.fromkeys(keys):
+                self._fixes[key].append(index)
+            # A renamed object has another name in later findings.
+            is_renamed = any(f"{field}.".startswith("metadata.") for field in fields)
+            self._masked[_scopes(finding)[1 if is_renamed or finding.object is None else 2]] |= _masked_rules(finding)
+        self._masks_analysis = any(map(_masks_others, batch))
+
+    def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
+        """Return the findings of rules with more findings in a file than allowed, without those that were masked.
+
+        The numbers count, not the findings: the message of a finding may change with what is fixed elsewhere.
+        """
+        counted = [finding for finding in after if not self.is_new(finding) or not self._was_masked(finding)]
+        excess = _count(counted) - self._allowed
+        return [finding for finding in counted if (finding.rule, finding.file) in excess]
+
+    def is_new(self, finding: Finding) -> bool:
+        """Whether a finding was not found before, or with another message."""
+        return identity(finding) not in self._known
+
+    def _was_masked(self, finding: Finding) -> bool:
+        """Whether a fixed error kept a finding from being found.
+
+        A finding at the very field that was edited comes from the fix: its value was intended for another field.
+        """
+        if finding.rule not in _VALIDATION:
+            return self._masks_analysis
+        is_edited = (finding.file, finding.object, finding.field) in self._fixes
+        return not is_edited and any(finding.rule in self._masked.get(scope, ()) for scope in _scopes(finding))
+
+    def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
+        """Return which fixes may be the cause of `regressions`, as narrow as it is known."""
+        for is_relevant in (
+            lambda finding: finding.rule in _VALIDATION,  # what servers reject changes what other rules find
+            self.is_new,
+        ):
+            regressions = list(filter(is_relevant, regressions)) or regressions
+        causes: defaultdict[tuple[tuple[int, ...], Scope], list[Finding]] = defaultdict(list)
+        for finding in regressions:
+            causes[self._find_suspects(finding)].append(finding)
+        return [
+            Conflict(suspects, _describe(suspects, caused), scope)
+            for (indices, scope), caused in causes.items()
+            if (suspects := tuple(self._batch[index] for index in indices))
+        ]
+
+    def _find_suspects(self, finding: Finding) -> tuple[tuple[int, ...], Scope]:
+        """Return the indices of the fixes that may be the cause of a finding, and what contains the cause."""
+        _, of_file, of_object = _scopes(finding)
+        if finding.rule in _VALIDATION:  # about one object: other files do not matter
+            fields = ((*of_object, field) for field in _and_above(finding.field))
+            key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
+            return tuple(self._fixes[key]), of_object if key != () else ()
+        # A file may be edited outside of objects: a comment that suppressed the finding.
+        keys = {of_object, (finding.file, None), *(finding.involves or ())} & self._fixes.keys()
+        involved = {index for key in keys for index in self._fixes[key]}
+        return tuple(sorted(involved if involved and finding.involves is not None else self._fixes[()])), ()
+
+
+def _scopes(finding: Finding) -> tuple[Scope, ...]:
+    """Return what contains a finding: all inputs, its file, and its object."""
+    return (), (finding.file,), (finding.file, finding.object)
+
+
+def _masks_others(finding: Finding) -> bool:
+    """Whether a finding keeps others from being found: the server rejects the object, or it is not recognized."""
+    return finding.apiserver is not None or is_unrecognized(finding)
+
+
+def _masked_rules(finding: Finding) -> frozenset[str]:
+    """Return the validation rules that cannot see an object before a finding is fixed."""
+    if is_unrecognized(finding):
+        return _VALIDATION
+    if finding.rule in _DECODING:
+        return _VALIDATION - _DECODING
+    return _VALIDATION - _DECODING - {finding.rule} if finding.rule in _SELECTING else frozenset()
+
+
+def _edited_fields(finding: Finding) -> Iterator[str]:
+    """Yield the fields that a fix changes: for a removed item its list, for a renamed key its new name."""
+    for operation in finding.fix.operations if finding.fix is not None else ():
+        match operation:
+            case Rename(path, name):
+                yield field_path((*path[:-1], name))
+            case Remove((*owner, int())):
+                yield field_path(tuple(owner))
+            case _:
+                yield field_path(operation.path)
+
+
+def _and_above(field: str) -> Iterator[str]:
+    """Yield a field path and the paths above it, the closest first."""
+    while field:
+        yield field
+        field = field[: max(field.rfind("."), field.rfind("["), 0)]
+
+
+def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+    """Count findings by rule and file."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for finding in findings:
+        counts[finding.rule, finding.file] += 1 + finding.more
+    return counts
+
+
+def _describe(suspects: tuple[Finding, ...], regressions: list[Finding]) -> str:
+    """Return why fixes are refused, as a clause without its final period."""
+    fixed = {(finding.rule, finding.file, finding.field) for finding in suspects}
+    for finding in regressions:
+        if (finding.rule, finding.file, finding.field) in fixed:
+            return f"{finding.rule} would remain: {finding.message}"
+    new = min(regressions, key=lambda finding: SEVERITIES.index(finding.severity))
+    is_elsewhere = {new.file} != {finding.file for finding in suspects}
+    place = f"{new.file}:{new.span.line}" if is_elsewhere else f"line {new.span.line}"
+    return f"it would cause {new.rule} in {place}: {new.message}"
+
+
+def _with_original_lines(finding: Finding, line_map: LineMap) -> Finding:
+    """Return a finding with the lines of the original text. Its columns stay."""
+    lines = line_map.get(finding.file)
+    if lines is None:
+        return finding
+    first, last = (lines[min(line, len(lines)) - 1] for line in (finding.span.line, finding.span.end_line))
+    return finding._replace(span=finding.span._replace(line=first, end_line=max(first, last)))

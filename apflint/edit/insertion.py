@@ -65,12 +65,12 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> tuple[Edit
     if isinstance(owner, Scalar) and owner.value is None and owner is node and key is not None:
         return (_replace_null(text, key, owner, entry),)
     if not isinstance(owner, Mapping):
-        raise CannotEditError("there is no such mapping", node.start, node.end)
+        raise CannotEditError("there is no such mapping", node.start)
     pairs = sorted((*owner.pairs, *((key, value) for _, key, value in owner.merges)), key=lambda pair: pair[0].start)
     if not pairs:
         at = text.find("{", owner.start, owner.end) + 1
         if not at:
-            raise CannotEditError(f"there is no place for `{path[-1]}`", owner.start, owner.end)
+            raise CannotEditError(f"there is no place for `{path[-1]}`", owner.start)
         return (Edit(at, at, entry._replace(quote='"').write_flow()),)
     entry = entry._replace(quote=_key_quote(text, pairs[0][0]))
     index = _find_index(entry.names[0], pairs)

@@ -36,7 +36,7 @@ def line_prefix(text: str, key: Scalar) -> str:
     """
     prefix = text[line_start(text, key.start) : key.start]
     if prefix.strip(" -"):
-        raise CannotEditError("it shares a line with something else", key.start, key.end)
+        raise CannotEditError("it shares a line with something else", key.start)
     return prefix
 
 
@@ -53,7 +53,7 @@ def next_line_start(text: str, key: Scalar, value: Node) -> int:
     end = entry_end(text, key, value)
     rest = _REST_OF_LINE.match(text, end)
     if rest is None:
-        raise CannotEditError("it shares a line with something else", key.start, end)
+        raise CannotEditError("it shares a line with something else", key.start)
     return rest.end()
 
 

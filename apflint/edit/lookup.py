@@ -32,7 +32,7 @@ def find_mapping(root: Node, path: Path) -> Mapping:
     depth, _, node = walk(root, path)
     mapping = resolve_alias(node)
     if depth < len(path) or not isinstance(mapping, Mapping):
-        raise CannotEditError("there is no such mapping", node.start, node.end)
+        raise CannotEditError("there is no such mapping", node.start)
     return mapping
 
 
@@ -41,5 +41,5 @@ def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
     owner = find_mapping(root, path[:-1])
     entry = entries_of(owner).get(str(path[-1]))
     if entry is None:
-        raise CannotEditError(f"there is no `{path[-1]}`", owner.start, owner.end)
+        raise CannotEditError(f"there is no `{path[-1]}`", owner.start)
     return entry

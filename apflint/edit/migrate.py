@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from apflint.edit import lookup, replacement
 from apflint.edit.migration_target import Target, serves
 from apflint.edit.operations import locate, text_edits
-from apflint.edit.proof import NotProvenError, prove
+from apflint.edit.proof import prove
 from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.edit.version_semantics import is_older, plan_migration
 from apflint.fix import Set
@@ -91,8 +91,7 @@ def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> 
             text = apply_edits(source.text, edits)
             prove(source, text, intended)
         except CannotEditError as error:
-            failed = error.failed if isinstance(error, NotProvenError) else ()
-            blamed = [entry for entry in migrated if entry[0].start in failed] or migrated
+            blamed = [entry for entry in migrated if entry[0].start in error.failed] or migrated
             remarks += (_describe_shared(document, operations) for document, operations in blamed)
             text = source.text
     return Migration(text, tuple(sorted(dict.fromkeys(remarks), key=lambda remark: remark.line)))

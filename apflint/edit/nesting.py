@@ -41,8 +41,7 @@ def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> t
     following = owner.pairs[owner.pairs.index(entries[0]) :] if entries[0] in owner.pairs else []
     adjacent = [entry for entry, _ in takewhile(lambda pair: pair[0] == pair[1], zip(entries, following, strict=False))]
     if not adjacent:
-        start, end = entries[0][0].start, entries[-1][1].end
-        raise CannotEditError("it comes from another place through a merge key", start, end)
+        raise CannotEditError("it comes from another place through a merge key", entries[0][0].start)
     name, apart = str(path[-1]), entries[len(adjacent) :]
     if owner.flow:
         return tuple(_nest_in_flow(text, name, adjacent, apart, following))
@@ -58,7 +57,7 @@ def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, follo
         previous = following[following.index((key, value)) - 1]
         start, end = entry_end(text, *previous), entry_end(text, key, value)
         if not _COMMA.match(text, start, key.start):
-            raise CannotEditError("a comment stands between them", first.start, end)
+            raise CannotEditError("a comment stands between them", first.start)
         yield Edit(start, end, "")
         moved += f", {text[key.start : end]}"
     yield Edit(last.end, last.end, f"{moved}}}")

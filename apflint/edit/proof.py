@@ -18,21 +18,13 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
 
 
-class NotProvenError(CannotEditError):
-    """An edited text is not as intended. `failed` are the offsets of its YAML documents that differ, before the edits."""
-
-    def __init__(self, reason: str, failed: Iterable[int]) -> None:
-        super().__init__(reason)
-        self.failed = frozenset(failed)
-
-
 def prove(
     source: Source, text: str, intended: Mapping[int, Iterable[Operation]], *, allows_new_objects: bool = False
 ) -> None:
     """Prove that `text` contains what the operations make of the objects in `source`, and only that.
 
     `intended` are the operations by the offset of their YAML document, with paths from its root. With
-    `allows_new_objects` there may be objects that were not recognized before. Raises NotProvenError.
+    `allows_new_objects` there may be objects that were not recognized before. Raises CannotEditError.
     """
     before, after = load_text(source), load_text(Source(source.name, text))
     values, new_values = _values(before.documents), iter(_values(after.documents).values())
@@ -41,14 +33,14 @@ def prove(
         try:
             expected = _comparable(changed_value(value, intended.get(start, ())))
         except LookupError:
-            raise NotProvenError("the fixes contradict each other", [start]) from None
+            raise CannotEditError("the fixes contradict each other", failed=[start]) from None
         candidates = new_values if allows_new_objects else islice(new_values, 1)
         if not any(_comparable(new) == expected for new in candidates):
             failed.append(start)
     if failed or (not allows_new_objects and any(True for _ in new_values)):
-        raise NotProvenError("something else would change as well (an anchor, perhaps)", failed)
+        raise CannotEditError("something else would change as well (an anchor, perhaps)", failed=failed)
     if len(after.problems) > len(before.problems):
-        raise NotProvenError("the text could not be read afterwards", ())
+        raise CannotEditError("the text could not be read afterwards")
 
 
 def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:

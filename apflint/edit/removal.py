@@ -44,15 +44,15 @@ def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> Non
         steps.add(step)
         if len(steps) == len(owner.pairs) and not owner.merges and owner_path and isinstance(owner_path[-1], str):
             if isinstance(find_entry(root, owner_path)[1], Alias):
-                raise CannotEditError("it is shared through an alias", owner.start, owner.end)
+                raise CannotEditError("it is shared through an alias", owner.start)
             del removed[owner_path]
             _collect(root, owner_path, removed)
     elif isinstance(owner, Sequence) and isinstance(step, int) and step < len(owner.items):
         removed.setdefault(owner_path, set()).add(step)
         if len(removed[owner_path]) == len(owner.items):
-            raise CannotEditError("the list would be empty", owner.start, owner.end)
+            raise CannotEditError("the list would be empty", owner.start)
     else:
-        raise CannotEditError("there is no such list", owner.start, owner.end)
+        raise CannotEditError("there is no such list", owner.start)
 
 
 class _Part(NamedTuple):
@@ -79,8 +79,8 @@ def _split_mapping(text: str, root: Node, owner: Mapping, paths: list[Path]) -> 
     own = {key.start for key, _ in owner.pairs}
     for start, path in removed.items():
         if start not in own:
-            place = find_alias(root, path) or (owner.start, owner.end)
-            raise CannotEditError(f"`{path[-1]}` comes from another place through a merge key", *place)
+            alias_start, _ = find_alias(root, path) or (owner.start, owner.end)
+            raise CannotEditError(f"`{path[-1]}` comes from another place through a merge key", alias_start)
     pairs = [*owner.pairs, *((key, value) for _, key, value in owner.merges)]
     parts = [_Part(key.start, entry_end(text, key, value), (key, value), key.start in removed) for key, value in pairs]
     return sorted(parts, key=lambda part: part.start)
@@ -110,7 +110,7 @@ def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
             lines = "".join(f"{comment}{line_end(text)}{' ' * len(prefix)}" for comment in comments)
             yield Edit(part.start, next_start, lines)
         else:
-            raise CannotEditError("it shares a line with something else", part.start, part.end)
+            raise CannotEditError("it shares a line with something else", part.start)
 
 
 def _remove_in_flow(text: str, parts: list[_Part]) -> Iterator[Edit]:
@@ -128,7 +128,7 @@ def _remove_in_flow(text: str, parts: list[_Part]) -> Iterator[Edit]:
         elif first:
             start, end = parts[first - 1].end, parts[index - 1].end
         else:
-            raise CannotEditError("nothing would be left", parts[0].start, parts[-1].end)
+            raise CannotEditError("nothing would be left", parts[0].start)
         nodes = tuple(node for part in parts[first:index] for node in part.nodes)
         yield Edit(start, end, _write_comments(text, start, list_comments(text, nodes, start, end)))
 

@@ -51,7 +51,7 @@ def wrap_scalar(text: str, root: Node, path: Path, name: str) -> Edit:
     start = value_start(text, scalar)
     old = text[start : scalar.end]
     if not isinstance(scalar.value, str) or "\n" in old or "\r" in old:
-        raise CannotEditError("it is not a string on one line", scalar.start, scalar.end)
+        raise CannotEditError("it is not a string on one line", scalar.start)
     quote = '"' if text[value_start(text, key)] == '"' else ""
     inner = old if old[:1] in ('"', "'") else write_string(scalar.value)
     return Edit(start, scalar.end, f"{{{quote}{name}{quote}: {inner}}}")
@@ -70,5 +70,5 @@ def _find_scalar(root: Node, path: Path) -> Scalar:
     depth, _, node = walk(root, path)
     scalar = resolve_alias(node)
     if depth < len(path) or not isinstance(scalar, Scalar):
-        raise CannotEditError("it is not a scalar", node.start, node.end)
+        raise CannotEditError("it is not a scalar", node.start)
     return scalar

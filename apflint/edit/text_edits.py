@@ -1,22 +1,26 @@
-"""Applies edits to a text."""
+"""Applies edits to a text, and maps its lines to those before all edits: the ones that users see."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.fix import Edit
+    from apflint.load.source import Source
 
 
 class CannotEditError(Exception):
-    """The text does not permit an edit. The message is the reason, as a clause; the obstacle is `text[start:end]`, if known."""
+    """The text does not permit an edit. The message is the reason, as a clause."""
 
-    def __init__(self, reason: str, start: int = 0, end: int = 0) -> None:
+    def __init__(self, reason: str, start: int = 0, failed: Iterable[int] = ()) -> None:
         super().__init__(reason)
         self.start = start
-        self.end = end
+        """Offset of the obstacle, if known."""
+        self.failed = frozenset(failed)
+        """Offsets of the YAML documents that would not be as intended, if known."""
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -30,8 +34,26 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     for edit in sorted(set(edits)):
         are_both_insertions = last is not None and last.start == last.end == edit.start == edit.end
         if edit.start < at or are_both_insertions or not edit.start <= edit.end <= len(text):
-            raise CannotEditError(f"edits overlap or are outside of the text: {last} and {edit}", edit.start, edit.end)
+            raise CannotEditError(f"edits overlap or are outside of the text: {last} and {edit}", edit.start)
         pieces += (text[at : edit.start], edit.new)
         at, last = edit.end, edit
     pieces.append(text[at:])
     return "".join(pieces)
+
+
+def map_lines(old: Source, new: Source, edits: Iterable[Edit], known: list[int] | None) -> list[int]:
+    """Return the original line of each line of `new`, which is `old` with `edits` applied; `known` are those of `old`.
+
+    An inserted line counts as the line where it was inserted.
+    """
+    lines: list[int] = []
+    remaining = sorted(set(edits), reverse=True)
+    growth = 0  # by the edits before a line
+    for start in new.line_starts:
+        while remaining and start >= remaining[-1].start + growth + len(remaining[-1].new):
+            edit = remaining.pop()
+            growth += len(edit.new) - (edit.end - edit.start)
+        is_inserted = remaining and start > remaining[-1].start + growth
+        line = bisect_right(old.line_starts, remaining[-1].start if is_inserted else start - growth)
+        lines.append(line if known is None else known[line - 1])
+    return lines

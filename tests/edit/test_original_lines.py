@@ -1,12 +1,11 @@
-"""`apflint.edit.original_lines`: every line of an edited text that was there before is known by its old number."""
+"""`map_lines`: every line of an edited text that was there before is known by its old number."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.edit.original_lines import map_lines
-from apflint.edit.text_edits import apply_edits
+from apflint.edit.text_edits import apply_edits, map_lines
 from apflint.fix import Edit
 from apflint.load.source import Source
 

@@ -13,8 +13,8 @@ from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress, track_reading
+from apflint.edit.fix_edits import identity
 from apflint.edit.fixing import apply_fixes
-from apflint.edit.regressions import identity
 from apflint.errors import UserError
 from apflint.inputs.selection import Selection, read_context, read_selection
 from apflint.settings import resolve_settings
