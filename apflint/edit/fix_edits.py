@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from apflint.edit.entries import find_alias
 from apflint.edit.files import decode
-from apflint.edit.lookup import find_alias
 from apflint.edit.operations import locate, text_edits
 from apflint.edit.proof import prove
 from apflint.edit.text_edits import CannotEditError, apply_edits, map_lines

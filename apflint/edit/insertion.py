@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit.lines import (
+from apflint.edit.entries import (
     comments_start,
     entry_end,
     entry_lines_end,
+    key_quote,
     line_end,
     line_prefix,
     line_start,
@@ -38,14 +39,14 @@ class _Entry(NamedTuple):
     names: tuple[str, ...]
     value: object
     quote: str
-    """The quote of the keys beside it: in JSON it is required."""
+    """The quote of the keys."""
 
     def write_lines(self, column: int, end: str) -> str:
-        """Write the entry in block style at a column, without the end of its last line."""
+        """Write the entry in block style at a column, without the indentation of the first line and the end of the last one."""
         is_plain = isinstance(self.value, str) and not self.quote
         value = write_string(str(self.value)) if is_plain else write_literal(self.value)
         keys = [f"{' ' * (column + 2 * depth)}{self.quote}{name}{self.quote}:" for depth, name in enumerate(self.names)]
-        return f"{end.join(keys)} {value}"
+        return f"{end.join(keys)} {value}".lstrip(" ")
 
     def write_flow(self) -> str:
         """Write the entry in flow style."""
@@ -53,7 +54,7 @@ class _Entry(NamedTuple):
         return f"{keys}: {write_literal(self.value)}" + "}" * (len(self.names) - 1)
 
 
-def insert_entry(text: str, root: Node, path: Path, value: object) -> tuple[Edit, ...]:
+def insert_entry(text: str, root: Node, path: Path, value: object) -> list[Edit]:
     """Insert a key into its mapping, and into new mappings if those above it are absent.
 
     The key goes after the fields that precede it in `_FIELD_ORDER`, and to the end if it is not listed there. Raises
@@ -63,7 +64,7 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> tuple[Edit
     owner = resolve_alias(node)
     entry = _Entry(tuple(map(str, path[depth:])), value, "")
     if isinstance(owner, Scalar) and owner.value is None and owner is node and key is not None:
-        return (_replace_null(text, key, owner, entry),)
+        return [_replace_null(text, key, owner, entry)]
     if not isinstance(owner, Mapping):
         raise CannotEditError("there is no such mapping", node.start)
     pairs = sorted((*owner.pairs, *((key, value) for _, key, value in owner.merges)), key=lambda pair: pair[0].start)
@@ -71,14 +72,10 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> tuple[Edit
         at = text.find("{", owner.start, owner.end) + 1
         if not at:
             raise CannotEditError(f"there is no place for `{path[-1]}`", owner.start)
-        return (Edit(at, at, entry._replace(quote='"').write_flow()),)
-    entry = entry._replace(quote=_key_quote(text, pairs[0][0]))
+        return [Edit(at, at, entry._replace(quote='"').write_flow())]
+    entry = entry._replace(quote=key_quote(text, pairs[0][0]))
     index = _find_index(entry.names[0], pairs)
-    return _insert_in_flow(text, pairs, index, entry) if owner.flow else (_insert_lines(text, pairs, index, entry),)
-
-
-def _key_quote(text: str, key: Scalar) -> str:
-    return '"' if text[key.start] == '"' else ""
+    return _insert_in_flow(text, pairs, index, entry) if owner.flow else [_insert_lines(text, pairs, index, entry)]
 
 
 def _find_index(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
@@ -92,45 +89,45 @@ def _find_index(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
 def _replace_null(text: str, key: Scalar, null: Scalar, entry: _Entry) -> Edit:
     start = value_start(text, null)
     if start < null.end:
-        return Edit(start, null.end, f"{{{entry._replace(quote=_key_quote(text, key)).write_flow()}}}")
+        return Edit(start, null.end, f"{{{entry._replace(quote=key_quote(text, key)).write_flow()}}}")
     column = len(line_prefix(text, key)) + 2
-    return _insert_line(text, next_line_start(text, key, null), entry, column)
+    return _insert_line(text, next_line_start(text, key.start, entry_end(text, key, null)), entry, column)
 
 
 def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> Edit:
     """Insert an entry in block style."""
     key, value = pairs[max(index - 1, 0)]
     prefix = line_prefix(text, key)
+    column = len(prefix)
     if index:
-        return _insert_line(text, entry_lines_end(text, key, value, len(prefix)), entry, len(prefix))
+        return _insert_line(text, entry_lines_end(text, key, value, column), entry, column)
     if not prefix.strip(" "):
-        return _insert_line(text, comments_start(text, key.start - len(prefix), len(prefix)), entry, len(prefix))
+        return _insert_line(text, comments_start(text, key.start - column, column), entry, column)
     # The first key of a list item shares its line with the dash.
     end = line_end(text)
-    new = f"{entry.write_lines(len(prefix), end).lstrip(' ')}{end}{' ' * len(prefix)}"
-    return Edit(key.start, key.start, new)
+    return Edit(key.start, key.start, f"{entry.write_lines(column, end)}{end}{' ' * column}")
 
 
 def _insert_line(text: str, at: int, entry: _Entry, column: int) -> Edit:
     """Insert an entry at the start of a line, or at the end of a text whose last line has no line end."""
     end = line_end(text)
-    lines = entry.write_lines(column, end)
+    lines = " " * column + entry.write_lines(column, end)
     return Edit(at, at, f"{lines}{end}" if line_start(text, at) == at else f"{end}{lines}")
 
 
-def _insert_in_flow(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> tuple[Edit, ...]:
+def _insert_in_flow(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> list[Edit]:
     """Insert an entry in flow style, before the next entry or after the last one."""
     key, value = pairs[min(index, len(pairs) - 1)]
-    line, new = line_start(text, key.start), entry.write_flow()
+    line, new, end = line_start(text, key.start), entry.write_flow(), line_end(text)
     prefix = text[line : key.start]
     starts_line = not prefix.strip()
     if index < len(pairs):
         at = comments_start(text, line, len(prefix)) if starts_line else key.start
-        return (Edit(at, at, f"{prefix}{new},{line_end(text)}" if starts_line else f"{new}, "),)
+        return [Edit(at, at, f"{prefix}{new},{end}" if starts_line else f"{new}, ")]
     at = entry_end(text, key, value)
     comment = _COMMENT_AFTER_LAST.match(text, at)
     if comment is None:
-        return (Edit(at, at, f",{line_end(text)}{prefix}{new}" if starts_line else f", {new}"),)
+        return [Edit(at, at, f",{end}{prefix}{new}" if starts_line else f", {new}")]
     comma = comment[1]
-    insertion = Edit(comment.end(), comment.end(), f"{line_end(text)}{' ' * len(prefix)}{new}{comma}")
-    return (insertion,) if comma else (Edit(at, at, ","), insertion)
+    insertion = Edit(comment.end(), comment.end(), f"{end}{' ' * len(prefix)}{new}{comma}")
+    return [insertion] if comma else [Edit(at, at, ","), insertion]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from apflint.edit import lookup, replacement
+from apflint.edit import replacement
+from apflint.edit.entries import find_alias
 from apflint.edit.migration_target import Target, serves
 from apflint.edit.operations import locate, text_edits
 from apflint.edit.proof import prove
@@ -144,7 +145,7 @@ def _find_versions(document: Document, target: Target) -> dict[Path, str]:
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     """Describe an object whose edits would change other places, pointing at the alias or merge key if there is one."""
     for operation in operations:
-        alias = lookup.find_alias(document.root, operation.path)
+        alias = find_alias(document.root, operation.path)
         if alias is not None:
             name = document.source.text[alias[0] : alias[1]].partition("\n")[0]
             message = f"`{name}` repeats a value of another place, which an edit would change, too; edit it manually"

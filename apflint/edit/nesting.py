@@ -6,16 +6,17 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from apflint.edit.lines import (
+from apflint.edit.entries import (
     comments_start,
     entry_end,
     entry_lines_end,
+    find_entry,
+    find_mapping,
+    key_quote,
     line_end,
     line_prefix,
     line_start,
-    next_line_start,
 )
-from apflint.edit.lookup import find_entry, find_mapping
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 
@@ -50,7 +51,7 @@ def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> t
 
 def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, following: Entries) -> Iterator[Edit]:
     first, last = adjacent[0][0], adjacent[-1][1]
-    quote = '"' if text[first.start : first.start + 1] == '"' else ""
+    quote = key_quote(text, first)
     yield Edit(first.start, first.start, f"{quote}{name}{quote}: {{")
     moved = ""
     for key, value in apart:
@@ -66,7 +67,7 @@ def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, follo
 def _nest_lines(text: str, name: str, adjacent: Entries, apart: Entries) -> Iterator[Edit]:
     first, last = adjacent[0][0], adjacent[-1][1]
     column = len(line_prefix(text, first))
-    next_line_start(text, *adjacent[-1])  # raises if something else follows on the last line
+    at = entry_lines_end(text, *adjacent[-1], column)  # raises if something else follows on the last line
     yield Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")
     # All lines are indented by two more, even those of comments and block scalars: only relative indentation matters.
     yield from (Edit(line.end(), line.end(), "  ") for line in _NEXT_LINE.finditer(text, first.start, last.end))
@@ -79,5 +80,4 @@ def _nest_lines(text: str, name: str, adjacent: Entries, apart: Entries) -> Iter
         moved += f"  {lines}{line_end(text)}"
         yield Edit(start, end, "")
     if moved:
-        at = entry_lines_end(text, *adjacent[-1], column)
         yield Edit(at, at, moved)

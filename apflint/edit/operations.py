@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
-from apflint.edit import insertion, nesting, removal, replacement
+from apflint.edit.insertion import insert_entry
+from apflint.edit.nesting import nest_entries
+from apflint.edit.removal import remove_entries
+from apflint.edit.replacement import rename_key, replace_scalar, wrap_scalar
 from apflint.fix import Insert, Nest, Remove, Rename, Set, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from apflint.fix import Edit, Operation
     from apflint.load.document import Document
     from apflint.load.tree import Node
-    from apflint.location import Path
 
-T = TypeVar("T")
-
+_EDITORS: dict[type, Callable[..., Iterable[Edit]]] = {
+    Set: replace_scalar,
+    Wrap: wrap_scalar,
+    Insert: insert_entry,
+    Nest: nest_entries,
+    Rename: rename_key,
+}
 _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
-"""The order in which operations change a value, so that none needs a key that another one has moved."""
+"""The order in which operations change values of one depth, so that none needs a key that another one has moved."""
 
 
 def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:
@@ -32,23 +39,13 @@ def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[
     Raises CannotEditError if the text does not permit that.
     """
     edits: list[Edit] = []
-    removed: list[Path] = []
+    removed = []
     for operation in _without_duplicates(operations):
-        path = operation.path
-        match operation:
-            case Rename():
-                edits.append(replacement.rename_key(text, root, path, operation.name))
-            case Set():
-                edits.append(replacement.replace_scalar(text, root, path, operation.value))
-            case Insert():
-                edits += insertion.insert_entry(text, root, path, operation.value)
-            case Nest():
-                edits += nesting.nest_entries(text, root, path, operation.names)
-            case Wrap():
-                edits.append(replacement.wrap_scalar(text, root, path, operation.name))
-            case Remove():
-                removed.append(path)
-    return (*edits, *removal.remove_entries(text, root, removed))
+        if isinstance(operation, Remove):
+            removed.append(operation.path)
+        else:
+            edits += _EDITORS[type(operation)](text, root, *operation)
+    return (*edits, *remove_entries(text, root, removed))
 
 
 def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> dict[str, object]:
@@ -57,40 +54,35 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
     Raises KeyError or IndexError if an operation is about a field that is absent.
     """
     copy: dict[str, Any] = _unshared(value)
-    ordered_operations = sorted(_without_duplicates(operations), key=lambda operation: _ORDER.index(type(operation)))
-    # Owners are determined before anything changes: the paths are those of the object as it was.
-    owners = [_owners(copy, operation) for operation in ordered_operations]
-    items: list[tuple[list[Any], int]] = []
-    for operation, owner in zip(ordered_operations, owners, strict=True):
-        last: Any = operation.path[-1]
+    for operation in sorted(_without_duplicates(operations), key=_depth_first):
+        *steps, last = operation.path
+        owners: list[Any] = [copy]
+        for step in steps:
+            if isinstance(operation, Insert) and isinstance(owners[-1], dict) and owners[-1].get(step) is None:
+                owners[-1][step] = {}
+            owners.append(owners[-1][step])
         match operation:
-            case Rename():
-                owner[-1][operation.name] = owner[-1].pop(last)
-            case Set():
-                owner[-1][last] = _decoded(operation.value)
+            case Set() | Insert():
+                new = operation.value
+                owners[-1][last] = list(new) if isinstance(new, tuple) else new
             case Wrap():
-                owner[-1][last] = {operation.name: owner[-1][last]}
-            case Insert():
-                _insert(copy, operation)
+                owners[-1][last] = {operation.name: owners[-1][last]}
             case Nest():
-                owner[-1][last] = {name: owner[-1].pop(name) for name in operation.names}
-            case Remove() if isinstance(owner[-1], list):
-                items.append((owner[-1], last))
+                owners[-1][last] = {name: owners[-1].pop(name) for name in operation.names}
+            case Rename():
+                owners[-1][operation.name] = owners[-1].pop(last)
             case Remove():
-                _remove(owner, last)
-    for owned, index in sorted(items, key=lambda item: -item[1]):
-        del owned[index]
+                del owners[-1][last]
+                while steps and not owners.pop() and isinstance(owners[-1], dict):
+                    del owners[-1][steps.pop()]
     return copy
 
 
-def _unshared(value: T) -> T:
+def _unshared(value: Any) -> Any:
     """Return a copy in which aliases no longer share values, unlike in a copy by `copy.deepcopy`."""
-    copy: Any = value
     if isinstance(value, dict):
-        copy = {key: _unshared(item) for key, item in value.items()}
-    elif isinstance(value, list):
-        copy = [_unshared(item) for item in value]
-    return cast("T", copy)
+        return {key: _unshared(item) for key, item in value.items()}
+    return [_unshared(item) for item in value] if isinstance(value, list) else value
 
 
 def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
@@ -98,32 +90,7 @@ def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
     return {(type(operation), operation): operation for operation in operations}.values()
 
 
-def _owners(value: Any, operation: Operation) -> list[Any]:
-    """Return the values on the path of an operation; the last one contains what it changes."""
-    owners = [value]
-    for step in operation.path[:-1]:
-        if isinstance(operation, Insert) and isinstance(owners[-1], dict) and owners[-1].get(step) is None:
-            break
-        owners.append(owners[-1][step])
-    return owners
-
-
-def _insert(value: Any, operation: Insert) -> None:
-    for step in operation.path[:-1]:
-        if isinstance(value, dict) and value.get(step) is None:
-            value[step] = {}
-        value = value[step]
-    value[operation.path[-1]] = _decoded(operation.value)
-
-
-def _remove(owners: list[Any], last: Any) -> None:
-    """Remove a key, and the mappings that this leaves empty, as `removal.remove_entries` does."""
-    del owners[-1][last]
-    for outer, inner in zip(reversed(owners[:-1]), reversed(owners[1:]), strict=True):
-        if inner or not isinstance(outer, dict):
-            return
-        del outer[next(key for key, item in outer.items() if item is inner)]
-
-
-def _decoded(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+def _depth_first(operation: Operation) -> tuple[int, int, int]:
+    """Sort deeper values first, and list items from the last one: so the paths of later operations stay as they are."""
+    last = operation.path[-1]
+    return -len(operation.path), _ORDER.index(type(operation)), -last if isinstance(last, int) else 0

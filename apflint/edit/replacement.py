@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.edit.lookup import find_entry
+from apflint.edit.entries import find_entry, key_quote
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.fixes.yaml_values import value_start, write_literal, write_string
@@ -24,27 +24,26 @@ def replace_part(text: str, root: Node, path: Path, old: str, new: str) -> Edit:
     return _replace_part(text, _find_scalar(root, path), old, new)
 
 
-def rename_key(text: str, root: Node, path: Path, new: str) -> Edit:
+def rename_key(text: str, root: Node, path: Path, new: str) -> list[Edit]:
     """Rename the key of the entry at `path`."""
-    return _replace_part(text, find_entry(root, path)[0], str(path[-1]), new)
+    return [_replace_part(text, find_entry(root, path)[0], str(path[-1]), new)]
 
 
-def replace_scalar(text: str, root: Node, path: Path, new: object) -> Edit:
+def replace_scalar(text: str, root: Node, path: Path, new: object) -> list[Edit]:
     """Replace the scalar at `path`. If both the old and the new value are strings, the quotes stay."""
     scalar = _find_scalar(root, path)
     start = value_start(text, scalar)
     gap = " " if start == scalar.end and text[start - 1 : start] not in ("", " ", "\t", "\n") else ""
-    if not isinstance(new, str):
-        return Edit(start, scalar.end, gap + write_literal(new))
     quote = text[start : start + 1]
-    if quote == "'" and new.isprintable():
-        return Edit(start, scalar.end, "'" + new.replace("'", "''") + "'")
-    # Numbers and booleans may be in JSON, or next to strings whose quotes are intended.
-    is_plain_string = isinstance(scalar.value, str) and quote not in ('"', "'")
-    return Edit(start, scalar.end, gap + (write_string(new) if is_plain_string else write_literal(new)))
+    written = write_literal(new)
+    if isinstance(new, str) and quote == "'" and new.isprintable():
+        written = "'" + new.replace("'", "''") + "'"
+    elif isinstance(new, str) and isinstance(scalar.value, str) and quote not in ('"', "'"):
+        written = write_string(new)  # numbers and booleans may be in JSON, or next to strings whose quotes are intended
+    return [Edit(start, scalar.end, gap + written)]
 
 
-def wrap_scalar(text: str, root: Node, path: Path, name: str) -> Edit:
+def wrap_scalar(text: str, root: Node, path: Path, name: str) -> list[Edit]:
     """Make the string at `path`, if it is on one line, the only entry of a mapping in braces. Its quotes stay."""
     key, _ = find_entry(root, path)
     scalar = _find_scalar(root, path)
@@ -52,9 +51,9 @@ def wrap_scalar(text: str, root: Node, path: Path, name: str) -> Edit:
     old = text[start : scalar.end]
     if not isinstance(scalar.value, str) or "\n" in old or "\r" in old:
         raise CannotEditError("it is not a string on one line", scalar.start)
-    quote = '"' if text[value_start(text, key)] == '"' else ""
+    quote = key_quote(text, key)
     inner = old if old[:1] in ('"', "'") else write_string(scalar.value)
-    return Edit(start, scalar.end, f"{{{quote}{name}{quote}: {inner}}}")
+    return [Edit(start, scalar.end, f"{{{quote}{name}{quote}: {inner}}}")]
 
 
 def _replace_part(text: str, scalar: Scalar, old: str, new: str) -> Edit:

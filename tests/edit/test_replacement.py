@@ -24,7 +24,7 @@ from .trees import parse
 )
 def test_number_replaces_scalar(text: str, after: str) -> None:
     root = parse(text)
-    assert apply_edits(text, [replacement.replace_scalar(text, root, ("b",), 7)]) == after
+    assert apply_edits(text, replacement.replace_scalar(text, root, ("b",), 7)) == after
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_number_replaces_scalar(text: str, after: str) -> None:
 )
 def test_string_replaces_scalar(text: str, new: str, after: str) -> None:
     root = parse(text)
-    assert apply_edits(text, [replacement.replace_scalar(text, root, ("b",), new)]) == after
+    assert apply_edits(text, replacement.replace_scalar(text, root, ("b",), new)) == after
 
 
 def test_keys_and_strings_keep_their_quotes() -> None:
@@ -55,7 +55,7 @@ def test_keys_and_strings_keep_their_quotes() -> None:
     ):
         root = parse(text)
         edits = [
-            replacement.rename_key(text, root, ("b",), "c"),
+            *replacement.rename_key(text, root, ("b",), "c"),
             replacement.replace_part(text, root, ("b",), "v1x", "v1"),
         ]
         assert apply_edits(text, edits) == after
@@ -78,7 +78,7 @@ def test_keys_and_strings_keep_their_quotes() -> None:
 )
 def test_string_is_wrapped_in_a_mapping(text: str, after: str) -> None:
     root = parse(text)
-    assert apply_edits(text, [replacement.wrap_scalar(text, root, ("b",), "name")]) == after
+    assert apply_edits(text, replacement.wrap_scalar(text, root, ("b",), "name")) == after
 
 
 @pytest.mark.parametrize("text", ["b: 7", "b: |\n  x\n", "b: [x]", "b:", "c: x"])
