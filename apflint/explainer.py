@@ -17,7 +17,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.evaluate.classify import Resolution
-    from apflint.evaluate.explanation import Skipped, Verdict
+    from apflint.evaluate.explanation import Verdict
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.requestinfo import RequestInfo
@@ -48,7 +48,7 @@ class Explanation(NamedTuple):
     limits: Limits
     considered: tuple[Verdict, ...]
     """The FlowSchemas that the server tries, in matching order; none if they were not asked for."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[Verdict, ...]
     """FlowSchemas that the server skips because their priority level does not exist, in matching order."""
     unclassified: str | None
     """Why API Priority and Fairness does not classify the request, or None if it does."""

@@ -22,6 +22,7 @@ from apflint.evaluate.match import (
     rs_join,
 )
 from apflint.evaluate.resources import find_resources, get_resource
+from apflint.model import NonResourcePolicyRule
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -32,13 +33,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.match import RequestDigest, UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.location import Path
-    from apflint.model import (
-        FlowSchema,
-        NonResourcePolicyRule,
-        PolicyRulesWithSubjects,
-        ResourcePolicyRule,
-        Subject,
-    )
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 
 Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]
 MAX_LISTED_VALUES = 4
@@ -67,14 +62,6 @@ class Verdict(NamedTuple):
     """The field that decides."""
     mismatches: tuple[Mismatch, ...] = ()
     """All conditions that fail in the closest rule; `because` is the first. Empty if the FlowSchema matches."""
-
-
-class Skipped(NamedTuple):
-    """A FlowSchema that the server never tries."""
-
-    flow_schema: FlowSchema
-    because: str
-    path: Path
 
 
 def explain_resolution(
@@ -106,13 +93,14 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
     return Verdict(schema, False, mismatches[0].because, mismatches[0].path, mismatches)
 
 
-def explain_skipped(configuration: Configuration) -> Iterator[Skipped]:
+def explain_skipped(configuration: Configuration) -> Iterator[Verdict]:
     """Explain why the server skips FlowSchemas: what is wrong with the priority level of each dangling one."""
     for schema in configuration.dangling:
         name = schema.spec.priority_level_configuration
         reason = configuration.unusable.get(name)
         why = "does not exist" if reason is None else f"{reason}, so it counts as absent"
-        yield Skipped(schema, f'the priority level "{name}" {why}', ("spec", "priorityLevelConfiguration", "name"))
+        path = ("spec", "priorityLevelConfiguration", "name")
+        yield Verdict(schema, False, f'the priority level "{name}" {why}', path)
 
 
 def describe_fallback(resolution: Resolution) -> str | None:
@@ -151,8 +139,13 @@ def describe_subject(subject: Subject) -> str:
 
 def quote_list(values: Sequence[str]) -> str:
     """Return a list as YAML writes it, cut after a few values: `["get", "list"]`."""
-    shown = ", ".join(f'"{value}"' for value in values[:MAX_LISTED_VALUES])
-    return f"[{shown}, and {len(values) - MAX_LISTED_VALUES} more]" if len(values) > MAX_LISTED_VALUES else f"[{shown}]"
+    quoted = [f'"{value}"' for value in values]
+    return f"[{_join_some(quoted)}]"
+
+
+def _join_some(words: Sequence[str]) -> str:
+    more = len(words) - MAX_LISTED_VALUES
+    return ", ".join((*words[:MAX_LISTED_VALUES], *([f"and {more} more"] if more > 0 else [])))
 
 
 def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
@@ -179,54 +172,44 @@ def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
 def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
     """Return what fails in a rule that does not match, the subject first; never empty."""
     info, user = digest
-    field = "resourceRules" if info.is_resource_request else "nonResourceRules"
-    entries: list[list[Mismatch]] = []
+    conditions: tuple[Condition, ...] = ("verb", "path")
+    entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule] = rule.non_resource_rules
+    field, noun = "nonResourceRules", "non-resource"
     if info.is_resource_request:
-        for number, resource_rule in enumerate(rule.resource_rules):
-            entries.append(_find_resource_mismatches(info, resource_rule, (*path, field, number)))
-        conditions: tuple[Condition, ...] = ("verb", "resource", "group", "namespace")
-        because = "it has no resourceRules, and this is a resource request"
-    else:
-        for number, path_rule in enumerate(rule.non_resource_rules):
-            entries.append(_find_path_mismatches(info, path_rule, (*path, field, number)))
-        conditions = ("verb", "path")
-        because = "it has no nonResourceRules, and this is a non-resource request"
-    # Without entries no condition can be met, so all of them count.
+        conditions, entries = ("verb", "resource", "group", "namespace"), rule.resource_rules
+        field, noun = "resourceRules", "resource"
+    because = f"it has no {field}, and this is a {noun} request"
     mismatches = min(
-        entries, key=len, default=[Mismatch(condition, because, (*path, field)) for condition in conditions]
+        ([*_find_entry_mismatches(info, entry, (*path, field, number))] for number, entry in enumerate(entries)),
+        key=len,
+        # Without entries no condition can be met, so all of them count.
+        default=[Mismatch(condition, because, (*path, field)) for condition in conditions],
     )
     if not matches_a_subject(user, rule.subjects):
         mismatches.insert(0, _explain_subjects(user, rule.subjects, (*path, "subjects")))
     return tuple(mismatches)
 
 
-def _find_resource_mismatches(info: RequestInfo, entry: ResourcePolicyRule, path: Path) -> list[Mismatch]:
-    """Return what fails in an entry of `resourceRules`, in the order in which the server looks."""
-    mismatches = []
+def _find_entry_mismatches(
+    info: RequestInfo, entry: ResourcePolicyRule | NonResourcePolicyRule, path: Path
+) -> Iterator[Mismatch]:
+    """Yield what fails in an entry of a rule, in the order in which the server looks."""
     if not match_policy_rule_verb(entry.verbs, info.verb):
-        mismatches.append(Mismatch("verb", _explain_verb(info, entry.verbs), (*path, "verbs")))
+        yield Mismatch("verb", _explain_verb(info, entry.verbs), (*path, "verbs"))
+    if isinstance(entry, NonResourcePolicyRule):
+        if not match_policy_rule_non_resource_url(entry.non_resource_urls, info.path):
+            yield Mismatch("path", _explain_path(info.path, entry.non_resource_urls), (*path, "nonResourceURLs"))
+        return
     if not match_policy_rule_resource(entry.resources, info.resource, info.subresource):
-        mismatches.append(Mismatch("resource", _explain_resource(info, entry.resources), (*path, "resources")))
+        yield Mismatch("resource", _explain_resource(info, entry.resources), (*path, "resources"))
     if not match_policy_rule_api_group(entry.api_groups, info.api_group):
-        mismatches.append(Mismatch("group", _explain_api_group(info.api_group, entry.api_groups), (*path, "apiGroups")))
+        yield Mismatch("group", _explain_api_group(info.api_group, entry.api_groups), (*path, "apiGroups"))
     if not match_policy_rule_namespace(entry, info.namespace):
-        field = "namespaces" if info.namespace else "clusterScope"
-        because = (
-            _explain_namespace(info.namespace, entry.namespaces) if info.namespace else _explain_scope(info, entry)
-        )
-        mismatches.append(Mismatch("namespace", because, (*path, field)))
-    return mismatches
-
-
-def _find_path_mismatches(info: RequestInfo, entry: NonResourcePolicyRule, path: Path) -> list[Mismatch]:
-    """Return what fails in an entry of `nonResourceRules`, in the order in which the server looks."""
-    mismatches = []
-    if not match_policy_rule_verb(entry.verbs, info.verb):
-        mismatches.append(Mismatch("verb", _explain_verb(info, entry.verbs), (*path, "verbs")))
-    if not match_policy_rule_non_resource_url(entry.non_resource_urls, info.path):
-        because = _explain_path(info.path, entry.non_resource_urls)
-        mismatches.append(Mismatch("path", because, (*path, "nonResourceURLs")))
-    return mismatches
+        if info.namespace:
+            because, field = _explain_namespace(info.namespace, entry.namespaces), "namespaces"
+        else:
+            because, field = _explain_scope(info, entry), "clusterScope"
+        yield Mismatch("namespace", because, (*path, field))
 
 
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
@@ -235,21 +218,20 @@ def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -
         return Mismatch("subject", "the rule has no subjects", path)
     kinds = {subject.kind for subject in subjects}
     names = [(subject.group if subject.kind == "Group" else subject.user) or "" for subject in subjects]
+    is_single = len(subjects) == 1
     if kinds == {"Group"}:
-        single = f'the user is not in the group "{names[0]}"'
-        several = f"the user is in none of the groups {quote_list(names)}"
+        because = f'not in the group "{names[0]}"' if is_single else f"in none of the groups {quote_list(names)}"
     elif kinds == {"User"}:
-        single, several = f'the user is not "{names[0]}"', f"the user is not among {quote_list(names)}"
+        because = f'not "{names[0]}"' if is_single else f"not among {quote_list(names)}"
+    elif is_single:
+        because = f"not {describe_subject(subjects[0])}"
     else:
-        nouns = [describe_subject(subject) for subject in subjects[:MAX_LISTED_VALUES]]
-        more = len(subjects) - len(nouns)
-        single = f"the user is not {nouns[0]}"
-        several = f"the user is none of the {len(subjects)} subjects: {', '.join(nouns)}{f', and {more} more' if more else ''}"
-    because = single if len(subjects) == 1 else several
+        because = f"none of the {len(subjects)} subjects: {_join_some([*map(describe_subject, subjects)])}"
+    because = f"the user is {because}"
     for number, subject in enumerate(subjects):
         if hint := _explain_near_subject(user, subject):
             return Mismatch("subject", f"{because}; {hint}", (*path, number))
-    return Mismatch("subject", because, (*path, 0) if len(subjects) == 1 else path)
+    return Mismatch("subject", because, (*path, 0) if is_single else path)
 
 
 def _explain_near_subject(user: UserInfo, subject: Subject) -> str:

@@ -26,11 +26,11 @@ class Resource(NamedTuple):
         return f"{self.name}.{self.group}" if self.group else self.name
 
 
-def _read_table(name: str) -> tuple[Resource, ...]:
-    """Read resources.txt or removed_resources.txt, which describe their format."""
+def _read_table() -> tuple[Resource, ...]:
+    """Read resources.txt, which describes its format."""
     resources = []
     group = version = ""
-    with open(f"{dirname(__file__)}/{name}", encoding="utf-8") as file:  # pathlib takes longer to import
+    with open(f"{dirname(__file__)}/resources.txt", encoding="utf-8") as file:  # pathlib takes longer to import
         for line in file:
             fields = line.split()
             if line[0] == " ":
@@ -43,10 +43,8 @@ def _read_table(name: str) -> tuple[Resource, ...]:
     return tuple(resources)
 
 
-RESOURCES = _read_table("resources.txt")
+RESOURCES = _read_table()
 """Resources of current servers."""
-REMOVED = _read_table("removed_resources.txt")
-"""Resources that older servers served in groups that no longer exist; manifests still name them."""
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.evaluate.explanation import Skipped, Verdict, explain_match, explain_skipped
+from apflint.evaluate.explanation import explain_match, explain_skipped
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.configuration import Configuration
+    from apflint.evaluate.explanation import Verdict
     from apflint.evaluate.match import RequestDigest
     from apflint.location import Path
     from apflint.model import FlowSchema
@@ -110,7 +111,7 @@ def explain_unreachable(
             yield f'"{schema.name}" matches no request.'
 
 
-def _describe_skipped(skipped: Skipped) -> str:
+def _describe_skipped(skipped: Verdict) -> str:
     schema = skipped.flow_schema
     return f'The server skips "{schema.name}"{_position(schema, skipped.path)}: {skipped.because}.'
 

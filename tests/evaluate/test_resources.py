@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.evaluate.resources import REMOVED, RESOURCES, Resource, find_resources, get_resource
+from apflint.evaluate.resources import RESOURCES, Resource, find_resources, get_resource
 
 
 def test_resource_of_the_core_group() -> None:
@@ -33,12 +33,6 @@ def test_resource_is_found_by_names_of_kubectl() -> None:
     assert find_resources("") == find_resources("widgets") == ()
 
 
-def test_removed_resources_are_not_current_ones() -> None:
-    removed = {(each.name, each.group) for each in REMOVED}
-    assert {("podsecuritypolicies", "policy"), ("podsecuritypolicies", "extensions")} <= removed
-    assert get_resource("podsecuritypolicies", "policy") is None
-
-
 def test_table_is_read_with_groups_scopes_and_names() -> None:
     pods, nodes = get_resource("pods", ""), get_resource("nodes", "")
     assert pods == Resource(
@@ -64,12 +58,13 @@ def test_table_is_read_with_groups_scopes_and_names() -> None:
 
 def test_table_of_resources_is_consistent() -> None:
     assert len({(each.name, each.group) for each in RESOURCES}) == len(RESOURCES)
-    for each in (*RESOURCES, *REMOVED):
+    for each in RESOURCES:
         assert each.name == each.name.lower()
         assert each.singular == each.kind.lower()
         assert not {"deletecollection", "watch"} & set(each.subresources)
     assert get_resource("pods", "") is not None
     assert get_resource("pods", "apps") is None
+    assert get_resource("podsecuritypolicies", "policy") is None  # removed in 1.25
     # Only events are in two groups; every other name that kubectl takes means one resource.
     shared = {word for each in RESOURCES for word in (each.name, *each.short_names) if len(find_resources(word)) > 1}
     assert shared == {"events", "ev"}

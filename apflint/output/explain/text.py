@@ -9,7 +9,7 @@ from rich.text import Text
 
 from apflint import builtin
 from apflint.evaluate.configuration import matching_order
-from apflint.evaluate.explanation import Verdict, describe_fallback
+from apflint.evaluate.explanation import describe_fallback
 from apflint.evaluate.flows import describe_flow
 from apflint.evaluate.outcomes import describe_starvation, list_outcomes
 from apflint.evaluate.resources import get_resource
@@ -124,7 +124,7 @@ def _describe_seats(explanation: Explanation) -> str:
 
 def _tried(explanation: Explanation, style: Style, paint: Painter) -> str:
     """Render the FlowSchemas that the server tries or skips, in matching order."""
-    skipped = (Verdict(skip.flow_schema, False, f"skipped: {skip.because}", skip.path) for skip in explanation.skipped)
+    skipped = (skip._replace(because=f"skipped: {skip.because}") for skip in explanation.skipped)
     rows: list[list[str | Text]] = []
     for verdict in merge(explanation.considered, skipped, key=lambda verdict: matching_order(verdict.flow_schema)):
         schema, reason = verdict.flow_schema, verdict.because
