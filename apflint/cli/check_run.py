@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.cli.exit_codes import ExitCode, print_note
-from apflint.cli.progress import call_at_end, show_progress, track_reading
+from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.engine import check
 from apflint.finding import SEVERITIES
@@ -85,14 +85,14 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
     selection, options = run.selection, run.options
     skipped: list[Skipped] = []
     context = [file.content for file in read_context(selection, errors)] if selection.context else []
-    files: Iterable[InputFile] = read_selection(selection, errors, skipped, track_reading)
-    if named is not None:
-        files = collect_named(files, set(selection.paths), named)
     partial: tuple[InputFile, ...] = ()
-    if selection.is_partial:
-        files = partial = tuple(files)
-    with show_progress(lambda: "Analyzing") as start:
-        report = check((file.content for file in call_at_end(files, start)), options, context)
+    with show_progress("Reading") as progress:
+        files: Iterable[InputFile] = read_selection(selection, errors, skipped, progress.track)
+        if named is not None:
+            files = collect_named(files, set(selection.paths), named)
+        if selection.is_partial:
+            files = partial = tuple(files)
+        report = check((file.content for file in files), options, context)
         if partial and report.findings:
             from apflint.inputs.project_context import confirm_findings
 

@@ -6,7 +6,8 @@ Commands refer to them as `options.Kubernetes`, and define options of their own 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -14,15 +15,14 @@ from apflint import releases
 from apflint.cli import completers
 from apflint.errors import UserError
 from apflint.releases import NEWEST, RELEASES, Release
-from apflint.settings.patterns import Patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from typer.models import OptionInfo
 
-    from apflint.inputs.cluster import ClusterOptions
     from apflint.rule_selection import RuleSelector
+    from apflint.settings import Settings
 
 CLUSTER = "Cluster"
 FIXES = "Fixes"
@@ -35,28 +35,9 @@ MAX_SEATS = 2**31 - 1
 """Maximum seats of an API server: its flags are 32-bit integers."""
 
 
-def option(
-    panel: str,
-    text: str,
-    *names: str,
-    metavar: str | None = None,
-    default: str | bool = True,
-    parser: Callable[[str], object] | None = None,
-    complete: Callable[..., object] | None = None,
-    case_sensitive: bool = True,
-) -> OptionInfo:
-    """Return a typer option with a help text in a panel. `default` describes the default value if it is None."""
-    info = typer.Option(
-        *names,
-        help=text,
-        rich_help_panel=panel,
-        metavar=metavar,
-        show_default=default,
-        parser=parser,
-        autocompletion=complete,
-        case_sensitive=case_sensitive,
-    )
-    return cast("OptionInfo", info)
+def option(panel: str, text: str, *names: str, **settings: Any) -> OptionInfo:
+    """Return a typer option with a help text in a panel."""
+    return cast("OptionInfo", typer.Option(*names, help=text, rich_help_panel=panel, **settings))
 
 
 def parse_release(text: str) -> Release:
@@ -82,41 +63,34 @@ def parse_seats(text: str) -> int:
     return seats
 
 
-def parse_selectors(values: Iterable[str] | None) -> tuple[RuleSelector, ...] | None:
-    """Parse the rules of a repeatable option, which are separated by commas, too. Return None if the option is absent.
-
-    Raises UserError for an unknown rule.
-    """
-    if values is None:
-        return None
+def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:
+    """Parse the rules of a repeatable option, which are separated by commas, too. Raises UserError for an unknown rule."""
     from apflint.rule_selection import parse_selector
 
     words = (word.strip() for value in values for word in value.split(","))
     return tuple(parse_selector(word) for word in words if word)
 
 
-def parse_patterns(globs: list[str] | None) -> Patterns | None:
-    """Return the patterns of a repeatable option, or None if the option is absent."""
-    return Patterns(tuple(globs)) if globs else None
-
-
-def join_paths(paths: list[str] | None, filenames: list[str] | None) -> tuple[str, ...]:
+def join_paths(*paths: list[str] | None) -> tuple[str, ...]:
     """Return the paths of arguments and of -f, or the current directory."""
-    return (*(paths or ()), *(filenames or ())) or (".",)
+    return tuple(chain(*filter(None, paths))) or (".",)
 
 
-def join_cluster_options(
-    kubernetes: Release | None,
-    server_concurrency: int | None = None,
-    *,
-    no_defaults: bool = False,
-    config: str | None = None,
-    isolated: bool = False,
-) -> ClusterOptions:
-    """Return the options of a command that reads a cluster's configuration."""
-    from apflint.inputs.cluster import ClusterOptions  # `apflint shards` does without
+def join_settings(config: str | None, isolated: bool, **options: Any) -> Settings:
+    """Return the effective settings. `options` are named like fields of `Settings`; absent ones are None, false or empty.
 
-    return ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
+    Raises UserError as `resolve_settings` does.
+    """
+    from apflint.settings import resolve_settings
+    from apflint.settings.patterns import Patterns
+
+    parsers: dict[str, Callable[[Any], object]] = {
+        **dict.fromkeys(("select", "extend_select", "ignore"), parse_selectors),
+        "exclude": lambda globs: Patterns(tuple(globs)),
+        "context": tuple,
+    }
+    given = {name: parsers[name](value) if name in parsers else value for name, value in options.items() if value}
+    return resolve_settings(given, config, isolated=isolated)
 
 
 _PATHS_HELP = "Files, directories (the *.yaml, *.yml and *.json files below), or - for standard input."
@@ -140,12 +114,15 @@ ForceExclude = Annotated[bool, option(INPUT, "Apply --exclude to named files, to
 StdinFilename = Annotated[str | None, option(INPUT, "Name to show for standard input.", metavar="FILE")]
 Context = Annotated[list[str] | None, option(INPUT, _CONTEXT_HELP, metavar="PATH")]
 
-Select = Annotated[list[str] | None, option(RULES, _SELECT_HELP, metavar="RULES", complete=completers.complete_rules)]
+Select = Annotated[
+    list[str] | None, option(RULES, _SELECT_HELP, metavar="RULES", autocompletion=completers.complete_rules)
+]
 ExtendSelect = Annotated[
-    list[str] | None, option(RULES, _EXTEND_HELP, metavar="RULES", complete=completers.complete_rules)
+    list[str] | None, option(RULES, _EXTEND_HELP, metavar="RULES", autocompletion=completers.complete_rules)
 ]
 Ignore = Annotated[
-    list[str] | None, option(RULES, "Do not run these rules.", metavar="RULES", complete=completers.complete_rules)
+    list[str] | None,
+    option(RULES, "Do not run these rules.", metavar="RULES", autocompletion=completers.complete_rules),
 ]
 Baseline = Annotated[str | None, option(RULES, "Hide findings recorded in this file.", metavar="FILE")]
 
@@ -155,14 +132,14 @@ Kubernetes = Annotated[
         CLUSTER,
         _KUBERNETES_HELP,
         metavar="X.Y",
-        default="the newest",
+        show_default="the newest",
         parser=parse_release,
-        complete=completers.complete_releases,
+        autocompletion=completers.complete_releases,
     ),
 ]
 NoDefaults = Annotated[bool, option(CLUSTER, "Leave out the built-in objects of the release.", "--no-defaults")]
 ServerConcurrency = Annotated[
-    int | None, option(CLUSTER, _SEATS_HELP, metavar="N|N+N", default="400+200", parser=parse_seats)
+    int | None, option(CLUSTER, _SEATS_HELP, metavar="N|N+N", show_default="400+200", parser=parse_seats)
 ]
 
 UnsafeFixes = Annotated[bool, option(FIXES, "Include fixes that may change the meaning of objects.", "--unsafe-fixes")]

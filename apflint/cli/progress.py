@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from threading import Event
 
 T = TypeVar("T")
@@ -16,55 +16,46 @@ T = TypeVar("T")
 DELAY_SECONDS = 1.0
 
 
-@contextmanager
-def show_progress(label: Callable[[], str]) -> Iterator[Callable[[], None]]:
-    """Show what a run is doing, starting one second after the start of the work, if standard error is a terminal.
+class Progress:
+    """What a run is doing."""
 
-    Yields the function that starts the work; nothing is shown before. The line is erased at the end.
-    """
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def track(self, files: Sequence[T]) -> Iterator[T]:
+        """Yield the files while showing how many are read, then show that they are analyzed."""
+        for number, file in enumerate(files, 1):
+            self.label = f"Reading file {number} of {len(files)}"
+            yield file
+        self.label = "Analyzing"
+
+
+@contextmanager
+def show_progress(label: str) -> Iterator[Progress]:
+    """Show what a run is doing, starting after one second, if standard error is a terminal. Erase the line at the end."""
+    progress = Progress(label)
     if not (sys.stderr and sys.stderr.isatty()):
-        yield lambda: None
+        yield progress
         return
     from threading import Event, Thread
 
     done = Event()
-    thread = Thread(target=_show, args=(label, done), daemon=True)
-
-    def start() -> None:
-        if not thread.is_alive() and not done.is_set():
-            thread.start()
-
+    thread = Thread(target=_show, args=(progress, done), daemon=True)
+    thread.start()
     try:
-        yield start
+        yield progress
     finally:
         done.set()
-        if thread.is_alive():
-            thread.join()
+        thread.join()
 
 
-def _show(label: Callable[[], str], done: Event) -> None:
+def _show(progress: Progress, done: Event) -> None:
     """Write the label and the seconds, once a second, until the work is done."""
     started = time.monotonic()
-    shown = False
+    end = ""
     while not done.wait(DELAY_SECONDS):
-        sys.stderr.write(f"\r{label()} ({time.monotonic() - started:.0f} s) ...")
+        sys.stderr.write(f"\r\x1b[K{progress.label} ({time.monotonic() - started:.0f} s) ...")
         sys.stderr.flush()
-        shown = True
-    if shown:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
-
-
-def track_reading(files: Sequence[T]) -> Iterator[T]:
-    """Yield the files, and show how many are read."""
-    read = 0
-    with show_progress(lambda: f"Reading file {read + 1} of {len(files)}") as start:
-        start()
-        for read, file in enumerate(files):  # noqa: B007  # the label shows the number
-            yield file
-
-
-def call_at_end(items: Iterable[T], action: Callable[[], None]) -> Iterator[T]:
-    """Yield the items, then call `action`."""
-    yield from items
-    action()
+        end = "\r\x1b[K"
+    sys.stderr.write(end)
+    sys.stderr.flush()

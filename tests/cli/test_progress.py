@@ -26,50 +26,37 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
-    ("stream", "delay", "is_shown"), [(Terminal(), 0.0, True), (Terminal(), 60.0, False), (io.StringIO(), 0.0, False)]
-)
-def test_reading_is_shown_after_the_delay_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, delay: float, is_shown: bool
-) -> None:
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "DELAY_SECONDS", delay)
-    files = []
-    for file in progress.track_reading(range(5)):
-        files.append(file)
-        if file == 2:
-            wait(stream, seen=is_shown, text="Reading file 3 of 5")
-    assert files == [0, 1, 2, 3, 4]
-    assert ("Reading file 3 of 5" in stream.getvalue()) == is_shown
-
-
-def wait(stream: io.StringIO, *, seen: bool = True, text: str = "") -> None:
-    """Wait until a text is shown, however busy the machine is; or a moment if nothing is expected."""
-    end = time.monotonic() + (30 if seen else 0.1)
-    while not (seen and stream.getvalue() and text in stream.getvalue()) and time.monotonic() < end:
+def wait_for(stream: io.StringIO, text: str) -> None:
+    """Wait until a text is shown, however busy the machine is."""
+    end = time.monotonic() + 30
+    while text not in stream.getvalue() and time.monotonic() < end:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(
-    ("stream", "patience", "begun", "seen"),
-    [
-        (Terminal(), 0.01, True, True),
-        (Terminal(), 60.0, True, False),
-        (Terminal(), 0.01, False, False),
-        (io.StringIO(), 0.01, True, False),
-    ],
-)
-def test_work_is_shown_after_the_delay_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, patience: float, begun: bool, seen: bool
+def test_reading_and_analyzing_are_shown_after_the_delay_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
+    with progress.show_progress("Reading") as shown:
+        for file in shown.track(range(5)):
+            if file == 2:
+                wait_for(stream, "Reading file 3 of 5 (0 s) ...")
+        wait_for(stream, "Analyzing")
+    assert "\r\x1b[KReading file 3 of 5 (0 s) ..." in stream.getvalue()
+    assert "\r\x1b[KAnalyzing (" in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(("stream", "delay"), [(Terminal(), 60.0), (io.StringIO(), 0.01)])
+def test_nothing_is_shown_before_the_delay_and_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, delay: float
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "DELAY_SECONDS", patience)
-    with progress.show_progress(lambda: "Analyzing") as start:
-        if begun:
-            start()
-        wait(stream, seen=seen)
-    assert ("\rAnalyzing (0 s) ..." in stream.getvalue()) == seen
-    assert stream.getvalue().endswith("\r\x1b[K") == seen
+    monkeypatch.setattr(progress, "DELAY_SECONDS", delay)
+    with progress.show_progress("Analyzing") as shown:
+        assert list(shown.track("abc")) == ["a", "b", "c"]
+        time.sleep(0.1)
+    assert stream.getvalue() == ""
 
 
 def test_the_line_is_erased_if_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,9 +65,8 @@ def test_the_line_is_erased_if_the_work_fails(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
 
     def failing() -> None:
-        with progress.show_progress(lambda: "Analyzing") as start:
-            start()
-            wait(stream)
+        with progress.show_progress("Analyzing"):
+            wait_for(stream, "Analyzing")
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
@@ -95,14 +81,14 @@ def test_the_whole_set_analysis_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     def slow(inputs: Iterable[tuple[str, bytes]], *rest: Any) -> Report:
         report = real(list(inputs), *rest)
-        wait(stream)
+        wait_for(stream, "Analyzing")
         return report
 
     monkeypatch.setattr(check_run, "check", slow)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.05)
     assert app.run(["check", str(tmp_path)]) == 0
-    assert "\rAnalyzing (0 s) ..." in stream.getvalue()
+    assert "Analyzing (0 s) ..." in stream.getvalue()
 
 
 def test_the_number_of_explained_requests_is_shown(
@@ -123,4 +109,4 @@ def test_the_number_of_explained_requests_is_shown(
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.05)
     assert app.run(["explain", "--requests", "r"]) == 0
     assert capsys.readouterr().out.count("\n") == 3
-    assert "\rExplained 3 requests (0 s) ..." in stream.getvalue()
+    assert "Explained 3 requests (0 s) ..." in stream.getvalue()

@@ -13,7 +13,6 @@ from apflint.cli.report_files import check_report_files, parse_format, parse_rep
 from apflint.errors import UserError
 from apflint.inputs.selection import Selection
 from apflint.output.findings import FORMATS
-from apflint.settings import resolve_settings
 from apflint.wording import pluralize
 
 Threshold = Literal["error", "warning", "info", "never"]
@@ -69,9 +68,9 @@ def check(
             f"{', '.join(FORMATS)}.",
             "--format",
             metavar="FORMAT",
-            default="text",
+            show_default="text",
             parser=parse_format,
-            complete=completers.complete_formats,
+            autocompletion=completers.complete_formats,
         ),
     ] = None,
     report: Annotated[
@@ -80,12 +79,12 @@ def check(
             OUTPUT,
             "Write a report to a file, too; repeatable.",
             metavar="FORMAT=FILE",
-            complete=completers.complete_report,
+            autocompletion=completers.complete_report,
         ),
     ] = None,
     fail_on: Annotated[
         Threshold | None,
-        option(OUTPUT, "Exit with 1 if there are findings of this severity or higher.", default="error"),
+        option(OUTPUT, "Exit with 1 if there are findings of this severity or higher.", show_default="error"),
     ] = None,
     exit_zero: options.ExitZero = False,
     statistics: Annotated[
@@ -104,21 +103,19 @@ def check(
 
     Exits with 1 if there are findings at or above --fail-on.
     """
-    settings = resolve_settings(
-        {
-            "select": options.parse_selectors(select),
-            "extend_select": options.parse_selectors(extend_select),
-            "ignore": options.parse_selectors(ignore),
-            "fail_on": fail_on,
-            "kubernetes": kubernetes,
-            "exclude": options.parse_patterns(exclude),
-            "context": tuple(context) if context else None,
-            "complete": complete or None,
-            "server_concurrency": server_concurrency,
-            "format": output_format,
-        },
+    settings = options.join_settings(
         config,
-        isolated=isolated,
+        isolated,
+        select=select,
+        extend_select=extend_select,
+        ignore=ignore,
+        fail_on=fail_on,
+        kubernetes=kubernetes,
+        exclude=exclude,
+        context=context,
+        complete=complete,
+        server_concurrency=server_concurrency,
+        format=output_format,
     )
     selection = Selection(
         options.join_paths(paths, filename), settings.exclude, force_exclude, stdin_filename, settings.context, baseline

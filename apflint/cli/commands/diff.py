@@ -17,7 +17,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.inputs.cluster import read_configuration
+from apflint.inputs.cluster import ClusterOptions, read_configuration
 from apflint.output.diff import json, markdown
 from apflint.output.diff import text as text_format
 from apflint.output.diff.phrases import Sides
@@ -25,7 +25,6 @@ from apflint.output.json_text import to_json
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
-    from apflint.inputs.cluster import ClusterOptions
 
 
 @app.command(
@@ -66,12 +65,9 @@ def diff(
     """
     if old == new == "-":
         raise UserError("standard input cannot be both OLD and NEW")
-    cluster = options.join_cluster_options(
-        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
-    )
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
     before, after = (_read(name, cluster) for name in (old, new))
-    with show_progress(lambda: "Comparing") as start:
-        start()
+    with show_progress("Comparing"):
         found = compare_configurations(
             Side(before.configuration, before.limits), Side(after.configuration, after.limits)
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import nullcontext
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -13,12 +15,12 @@ from apflint.cli import completers, options
 from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
-from apflint.cli.progress import show_progress
+from apflint.cli.progress import Progress, show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.explainer import Explainer, find_name_by_uid
 from apflint.formats import check_dns_label
-from apflint.inputs.cluster import read_cluster
+from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.streams import read_pieces, split_lines
 from apflint.output.explain.json import explanation_json
@@ -32,15 +34,13 @@ from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from apflint.effective import Effective
     from apflint.output.console import Style
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
-MAX_CACHED_CHARACTERS = 16 * 1024 * 1024
-"""Characters of answers to keep: most events of an audit log are alike."""
 MAX_PRINTED_ERRORS = 10
 """Lines without a request that are named; further ones are counted."""
 
@@ -94,7 +94,7 @@ def explain(
     ] = False,
     method: Annotated[
         HttpMethod | None,
-        option(REQUEST, "HTTP method, with --path.", metavar="METHOD", case_sensitive=False, default="GET"),
+        option(REQUEST, "HTTP method, with --path.", metavar="METHOD", case_sensitive=False, show_default="GET"),
     ] = None,
     path: Annotated[str | None, option(REQUEST, "Path of an HTTP request, with its query.", metavar="URL")] = None,
     event: Annotated[
@@ -138,7 +138,7 @@ def explain(
         raise UserError(f"{given[0]} and {given[1]} cannot be combined: name one request")
     if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
-    paths = options.join_paths(None, filename)
+    paths = options.join_paths(filename)
     if "-" in paths and "-" in (event, requests):
         raise UserError("standard input cannot be both the manifests and the requests")
     if method is not None and path is None:
@@ -160,25 +160,23 @@ def explain(
         named_groups = tuple(groups or ())
         arguments = RequestArguments(user, tuple(words or ()), named_groups, namespace, all_namespaces, method, path)
         request = _note_path(arguments.to_request(), arguments.words)
-    cluster = options.join_cluster_options(
-        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
-    )
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
     known = read_cluster(paths, cluster, print_note)
+    is_json = output_format == "json"
     if uids != (None, None):
-        return _print_names(known, *uids, output_format)
+        return _print_names(known, *uids, is_json=is_json)
     explainer, how = Explainer(known), style(color)
     if request is not None:
         explanation = explainer.explain(request)
-        is_json = output_format == "json"
         text = to_json(explanation_json(explanation), 2) if is_json else render_explanation(explanation, how)
         sys.stdout.write(text)
         return ExitCode.OK
-    if requests is not None:
-        return _print_answers(explainer, requests, parse_record, reasons=verbose)
-    if event is not None and output_format == "json":
-        return _print_answers(explainer, event, parse_event, reasons=True)
-    if event is not None:
-        return _print_stories(explainer, event, how)
+    if event is not None and not is_json:
+        return _print_answers(event, _explain_events(explainer, event, how))
+    if (file := event or requests) is not None:
+        read = parse_record if event is None else parse_event
+        pieces = split_lines(read_pieces(file))
+        return _print_answers(file, explain_lines(explainer, read, pieces, reasons=verbose or event is not None))
     from apflint.cli.explain_prompt import Draft, converse
 
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
@@ -201,11 +199,11 @@ def _note_path(request: Request, words: tuple[str, ...]) -> Request:
 
 
 def _print_names(
-    known: Effective, flow_schema_uid: str | None, priority_level_uid: str | None, output_format: str
+    known: Effective, flow_schema_uid: str | None, priority_level_uid: str | None, *, is_json: bool
 ) -> int:
     schema = flow_schema_uid and find_name_by_uid(known, "FlowSchema", flow_schema_uid)
     level = priority_level_uid and find_name_by_uid(known, "PriorityLevelConfiguration", priority_level_uid)
-    if output_format == "json":
+    if is_json:
         sys.stdout.write(to_json({"flowSchema": schema, "priorityLevel": level}, 2))
     else:
         names = {"FlowSchema": schema, "priority level": level}
@@ -213,63 +211,47 @@ def _print_names(
     return ExitCode.OK
 
 
-def _print_stories(explainer: Explainer, path: str, how: Style) -> int:
-    """Print the answers to all audit events in a file as text."""
-    text = b"".join(read_pieces(path)).decode("utf-8-sig", "replace")
-    errors: list[tuple[int, str]] = []
-    error_count, cached_characters = 0, 0
-    cache: dict[Request, str] = {}
+def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Yield the answers to all audit events in a file as text, and lines without a request, each with the reason."""
+
+    @lru_cache(maxsize=256)  # most events of an audit log are alike
+    def answer(request: Request) -> str:
+        return render_explanation(explainer.explain(request), how)
+
     separator = ""
-    for line in read_json_values(text):
-        error = line.error
-        if error is None:
-            try:
-                request = parse_event(line.value)
-            except UserError as problem:
-                error = str(problem)
-            else:
-                answer = cache.get(request)
-                if answer is None:
-                    answer = render_explanation(explainer.explain(request), how)
-                    cached_characters += len(answer)
-                    if cached_characters > MAX_CACHED_CHARACTERS:
-                        cache.clear()
-                        cached_characters = len(answer)
-                    cache[request] = answer
-                sys.stdout.write(separator + answer)
-                separator = "\n"
-                continue
-        error_count += 1
-        if error_count <= MAX_PRINTED_ERRORS:
-            errors.append((line.line, error))
-    return _print_errors(path, errors, error_count)
+    for line in read_json_values(b"".join(read_pieces(path)).decode("utf-8-sig", "replace")):
+        if line.error is not None:
+            yield "", [(line.line, line.error)]
+            continue
+        try:
+            text = separator + answer(parse_event(line.value))
+        except UserError as error:
+            yield "", [(line.line, str(error))]
+        else:
+            yield text, []
+            separator = "\n"
 
 
-def _print_answers(explainer: Explainer, path: str, read: Callable[[object], Request], *, reasons: bool) -> int:
-    """Print a line of JSON for each request in a file, as they arrive."""
+def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]]) -> int:
+    """Print answers as they arrive, then the first lines without a request. Return the exit code."""
     errors: list[tuple[int, str]] = []
-    error_count, answered = 0, 0
+    error_count = answered = 0
     gc.disable()  # the caches are bounded and free of cycles; collecting them would take a fifth of the time
     try:
-        with show_progress(lambda: f"Explained {pluralize(answered, 'request')}") as start:
-            if not sys.stdout.isatty():  # on a terminal, the answers show the progress
-                start()
-            for text, new_errors in explain_lines(explainer, read, split_lines(read_pieces(path)), reasons=reasons):
+        # On a terminal, the answers show the progress.
+        with nullcontext(Progress("")) if sys.stdout.isatty() else show_progress("Explaining") as progress:
+            for text, new_errors in answers:
                 sys.stdout.write(text)
                 sys.stdout.flush()  # requests from a pipe are answered at once
-                answered += text.count("\n")
+                answered += text.count("\n") if text.startswith("{") else bool(text)  # lines of JSON, or one answer
+                progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: MAX_PRINTED_ERRORS - len(errors)]
                 error_count += len(new_errors)
     finally:
         gc.enable()
-    return _print_errors(path, errors, error_count)
-
-
-def _print_errors(path: str, errors: list[tuple[int, str]], count: int) -> int:
-    """Print the first errors of `count`, and return the exit code."""
     name = "<stdin>" if path == "-" else path
     for line, error in errors:
         print_note(f"{name}:{line}: {error}")
-    if count > len(errors):
-        print_note(f"{name}: {pluralize(count - len(errors), 'more line')} without a request")
-    return ExitCode.ERROR if count else ExitCode.OK
+    if error_count > len(errors):
+        print_note(f"{name}: {pluralize(error_count - len(errors), 'more line')} without a request")
+    return ExitCode.ERROR if error_count else ExitCode.OK

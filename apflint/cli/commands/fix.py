@@ -12,12 +12,11 @@ from apflint.cli.check_run import CheckRun, Output, exit_code_of, note_files_wit
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
-from apflint.cli.progress import show_progress, track_reading
+from apflint.cli.progress import show_progress
 from apflint.edit.fix_edits import identity
 from apflint.edit.fixing import apply_fixes
 from apflint.errors import UserError
 from apflint.inputs.selection import Selection, read_context, read_selection
-from apflint.settings import resolve_settings
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -65,17 +64,15 @@ def fix(
 
     Exits with 1 if a fix is refused, or if --diff shows edits.
     """
-    settings = resolve_settings(
-        {
-            "select": options.parse_selectors(select),
-            "extend_select": options.parse_selectors(extend_select),
-            "ignore": options.parse_selectors(ignore),
-            "kubernetes": kubernetes,
-            "exclude": options.parse_patterns(exclude),
-            "context": tuple(context) if context else None,
-        },
+    settings = options.join_settings(
         config,
-        isolated=isolated,
+        isolated,
+        select=select,
+        extend_select=extend_select,
+        ignore=ignore,
+        kubernetes=kubernetes,
+        exclude=exclude,
+        context=context,
     )
     selection = Selection(
         options.join_paths(paths, filename), settings.exclude, force_exclude, stdin_filename, settings.context, baseline
@@ -139,13 +136,12 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
     skipped: list[Skipped] = []
     context = [file.content for file in read_context(selection, errors)]
     files: dict[str, InputFile] = {}
-    for file in read_selection(selection, errors, skipped, track_reading):
-        if files.setdefault(file.name, file) is not file:
-            raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-    check = _checker(run, context, skipped)
-    before = dict(file.content for file in files.values())
-    with show_progress(lambda: "Fixing") as start:
-        start()
+    with show_progress("Fixing") as progress:
+        for file in read_selection(selection, errors, skipped, progress.track):
+            if files.setdefault(file.name, file) is not file:
+                raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
+        check = _checker(run, context, skipped)
+        before = dict(file.content for file in files.values())
         first = check(before)
         result = apply_fixes(before, check, unsafe=unsafe, first=first)
     contents = dict(result.inputs)

@@ -10,7 +10,7 @@ from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.graph.picture import build_picture, find_unreachable
-from apflint.inputs.cluster import read_cluster, read_configuration
+from apflint.inputs.cluster import ClusterOptions, read_cluster, read_configuration
 
 
 @app.command(
@@ -36,9 +36,7 @@ def graph(
 ) -> int:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
     named = options.join_paths(paths, filename)
-    cluster = options.join_cluster_options(
-        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
-    )
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
     if len(named) == 1:
         known = read_configuration(named[0], cluster, print_note)
     else:

@@ -8,7 +8,7 @@ from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.terminal import style
-from apflint.inputs.cluster import read_cluster
+from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.output.json_text import to_json
 from apflint.output.limits import limits_json, render_limits
 
@@ -37,9 +37,7 @@ def limits(
     Built-in objects of the Kubernetes release are included, unless the
     manifests define them or --no-defaults is given.
     """
-    cluster = options.join_cluster_options(
-        kubernetes, server_concurrency, no_defaults=no_defaults, config=config, isolated=isolated
-    )
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
     known = read_cluster(options.join_paths(paths, filename), cluster, print_note)
     if output_format == "json":
         text = to_json(limits_json(known.limits), 2)

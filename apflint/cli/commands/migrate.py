@@ -18,7 +18,6 @@ from apflint.inputs.patches import REASON, Patches
 from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
 from apflint.inputs.selection import describe_files_without_objects
 from apflint.load.source import Source
-from apflint.settings import resolve_settings
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ def migrate(
             CLUSTER,
             "API version, v1alpha1 to v1.",
             metavar="V",
-            complete=completers.complete_api_versions,
-            default="the newest that the releases serve",
+            autocompletion=completers.complete_api_versions,
+            show_default="the newest that the releases serve",
         ),
     ] = None,
     kubernetes: options.Kubernetes = None,
@@ -71,7 +70,7 @@ def migrate(
 
     Exits with 1 if an object is refused.
     """
-    settings = resolve_settings({"exclude": options.parse_patterns(exclude)}, config, isolated=isolated)
+    settings = options.join_settings(config, isolated, exclude=exclude)
     if kubernetes is not None and releases is not None:
         raise UserError("--kubernetes and --range cannot be combined")
     version = parse_api_version(to) if to is not None else None

@@ -43,7 +43,7 @@ def shards(
     hand_size: Annotated[int | None, option(TABLE, "Queues that a flow is dealt (its hand).", metavar="H")] = None,
     elephants: Annotated[
         str | None,
-        option(TABLE, "Numbers of flows that fill all queues of their hands.", metavar="N,N", default="1,4,16"),
+        option(TABLE, "Numbers of flows that fill all queues of their hands.", metavar="N,N", show_default="1,4,16"),
     ] = None,
     flow_schema: Annotated[str | None, option(HAND, "FlowSchema of the flow.", metavar="NAME")] = None,
     distinguisher: Annotated[str, option(HAND, "User or namespace of the flow.", metavar="TEXT")] = "",
@@ -52,7 +52,8 @@ def shards(
         option(RECOMMENDATION, "Find pairs with at most this probability that elephants block a mouse.", metavar="P"),
     ] = None,
     max_queues: Annotated[
-        int | None, option(RECOMMENDATION, "Maximum number of queues.", metavar="Q", default=str(DEFAULT_MAX_QUEUES))
+        int | None,
+        option(RECOMMENDATION, "Maximum number of queues.", metavar="Q", show_default=str(DEFAULT_MAX_QUEUES)),
     ] = None,
     filename: options.Filenames = None,
     kubernetes: options.Kubernetes = None,
@@ -84,8 +85,8 @@ def shards(
     is_json = output_format == "json"
     if flow_schema is not None:
         if reads_manifests:
-            cluster = options.join_cluster_options(kubernetes, config=config, isolated=isolated)
-            pair = _pair_of_flow_schema(flow_schema, distinguisher, options.join_paths(None, filename), cluster)
+            cluster = ClusterOptions(kubernetes, config=config, isolated=isolated)
+            pair = _pair_of_flow_schema(flow_schema, distinguisher, options.join_paths(filename), cluster)
         flow = flow_schema, distinguisher, *_complete(*pair)
         text = to_json(output.hand_json(*flow), 2) if is_json else output.render_hand(*flow, how)
     elif recommend is not None:

@@ -14,6 +14,7 @@ from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
+from apflint.inputs.cluster import ClusterOptions
 from apflint.output.policy import json, junit, text
 from apflint.policy.results import Run
 from apflint.policy.suite_files import run_suite_file
@@ -59,9 +60,8 @@ def test(
     if "-" in suites and "-" in manifests:
         raise UserError("standard input cannot be both the suite and the manifests")
     resolve_settings(config=config, isolated=isolated)  # reports a mistake in the settings once, not for each suite
-    cluster = options.join_cluster_options(kubernetes, server_concurrency, config=config, isolated=isolated)
-    with show_progress(lambda: "Testing") as start:
-        start()
+    cluster = ClusterOptions(kubernetes, server_concurrency, config=config, isolated=isolated)
+    with show_progress("Testing"):
         result = Run(tuple(run_suite_file(path, manifests, cluster, print_note) for path in suites))
     for file in result.files:
         sys.stderr.write(text.render_mistakes(file, style(color, sys.stderr)))
