@@ -11,6 +11,7 @@ import re
 
 from apflint.errors import UserError
 from apflint.record import NamedTuple
+from apflint.wording import join_words, quote, suggest
 
 # `1.36`, `v1.36`, `1.36.2`, and versions of vendors: `v1.36.2-gke.100`, `v1.36.2+k3s1`.
 _VERSION = re.compile(r"v?1\.(0|[1-9]\d{0,2})(?:\.\d+)?(?:[-+].*)?", re.ASCII)
@@ -235,6 +236,15 @@ RELEASES = tuple(_make_release(minor) for minor in range(OLDEST_MINOR, NEWEST_MI
 """The known releases, the oldest first."""
 NEWEST = RELEASES[-1]
 """The default target."""
+
+
+def parse_api_version(text: str) -> str:
+    """Return `v1` for `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError for an unknown version."""
+    version = text.removeprefix(f"{GROUP}/")
+    if api_version(version) is None:
+        names = [life.name for life in API_VERSIONS]
+        raise UserError(f"unknown API version {quote(text)}: use {join_words(names)}.{suggest(text, names)}")
+    return version
 
 
 def parse_release(text: str) -> Release:

@@ -32,13 +32,13 @@ class ExitCode(IntEnum):
     """Ctrl-C."""
 
 
-def run_and_report_errors(command: Callable[[], int]) -> int:
-    """Run a command and return its exit code. Exceptions become one line on standard error.
+def run_and_report_errors(command: Callable[[], int | None]) -> int:
+    """Run a command and return its exit code, which is 0 for None. Exceptions become one line on standard error.
 
     UserError is a mistake of the user; any other exception is a bug in apflint.
     """
     try:
-        exit_code = command()
+        exit_code = command() or ExitCode.OK
         sys.stdout.flush()
     except UserError as error:
         return print_error(str(error))
@@ -79,17 +79,9 @@ def _report_os_error(error: OSError) -> ExitCode:
     if error.errno in _OUTPUT_ERRORS:
         _discard_output()
         return print_error(f"cannot write to standard output: {reason}")
-    if error.errno == errno.ENOENT and not _has_current_directory():
+    if error.errno == errno.ENOENT:  # of os.getcwd: other calls name a file
         return print_error("the current directory no longer exists")
     return print_error(reason)
-
-
-def _has_current_directory() -> bool:
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _discard_output() -> None:

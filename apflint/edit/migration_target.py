@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.errors import UserError
-from apflint.releases import API_VERSIONS, GROUP, RELEASES, Release, api_version, parse_release
+from apflint.releases import API_VERSIONS, GROUP, RELEASES, Release, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,15 +38,6 @@ def choose_target(version: str | None = None, releases: Sequence[Release] = ()) 
         served = ", ".join(missing.served or missing.on_request)
         raise UserError(f"Kubernetes {missing.name} does not serve {version}. It serves {served}.")
     return Target(version, tuple(releases))
-
-
-def parse_api_version(text: str) -> str:
-    """Return `v1` for `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError for an unknown version."""
-    version = text.removeprefix(f"{GROUP}/")
-    if api_version(version) is None:
-        names = ", ".join(life.name for life in API_VERSIONS)
-        raise UserError(f'Unknown version "{text}" of {GROUP}. The versions are {names}.')
-    return version
 
 
 def parse_release_range(text: str) -> tuple[Release, ...]:

@@ -109,7 +109,7 @@ def test_no_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypa
     [
         (["--range", "1.25..1.36"], "v1beta2 for 1.25 to 1.28"),
         (["--range", "1.35..1.36", "--kubernetes", "1.36"], "--kubernetes and --range cannot be combined"),
-        (["--to", "v9"], "Unknown version"),
+        (["--to", "v9"], "unknown API version"),
         (["nowhere.yaml"], "No such file"),
     ],
 )

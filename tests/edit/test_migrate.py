@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from apflint.edit.migrate import Migration
 from apflint.edit.migrate import migrate as migrated
-from apflint.edit.migration_target import Target, choose_target, parse_api_version, parse_release_range, serves
+from apflint.edit.migration_target import Target, choose_target, parse_release_range, serves
 from apflint.edit.version_semantics import source_release, stored_spec
 from apflint.engine import Options, check
 from apflint.errors import UserError
 from apflint.load import load
 from apflint.load.source import Source
 from apflint.model import PRESERVE_ZERO, shares_field
-from apflint.releases import RELEASES, parse_release
+from apflint.releases import RELEASES, parse_api_version, parse_release
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -274,7 +274,7 @@ def test_targets() -> None:
     assert len(choose(None, None, "1.29..1.36").releases) == 8
     assert choose("v1beta3", None, "1.29..1.31").version == "v1beta3"
     for arguments, message in (
-        (("v2",), "Unknown version"),
+        (("v2",), "unknown API version"),
         (("v1", "1.28"), "Kubernetes 1.28 does not serve v1. It serves v1beta3, v1beta2."),
         ((None, None, "1.25..1.36"), "v1beta2 for 1.25 to 1.28, v1 for 1.29 to 1.36"),
         ((None, None, "1.20..1.37"), "v1beta1 for 1.20 to 1.25, v1beta3 for 1.26 to 1.31, v1 for 1.32 to 1.37"),

@@ -9,7 +9,6 @@ import typer
 from typer._completion_shared import get_completion_script
 
 from apflint.cli.app import COMPLETION_VARIABLE, app, examples
-from apflint.cli.exit_codes import ExitCode
 
 
 @app.command(
@@ -22,8 +21,7 @@ from apflint.cli.exit_codes import ExitCode
 )
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Shell to print the script for.")],
-) -> int:
+) -> None:
     """Print the completion script of a shell."""
     script = get_completion_script(prog_name="apflint", complete_var=COMPLETION_VARIABLE, shell=shell)
     sys.stdout.write(f"{script}\n")
-    return ExitCode.OK

@@ -9,7 +9,6 @@ from typing import Any
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import ExitCode
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.releases import Release
@@ -27,7 +26,7 @@ from apflint.settings.patterns import Patterns
 )
 def config(
     config: options.Config = None, isolated: options.Isolated = False, output_format: options.Format = "text"
-) -> int:
+) -> None:
     """Show the effective settings and their sources.
 
     Settings come from apflint.toml, .apflint.toml, or the table tool.apflint
@@ -40,11 +39,10 @@ def config(
     if output_format == "json":
         keys = {key: {"value": value, "origin": origins[key]} for key, value in values.items()}
         sys.stdout.write(to_json({"schema": 1, "file": settings.path, "settings": keys}, 2))
-        return ExitCode.OK
+        return
     lines = [f"# settings: {sanitize(settings.path) if settings.path else 'no file'}"]
     lines += [f"{key} = {_to_toml(value)}  # {sanitize(origins[key])}" for key, value in values.items()]
     sys.stdout.write(sanitize_json("\n".join(lines) + "\n"))  # TOML has the same escapes
-    return ExitCode.OK
 
 
 def _plain(value: Any) -> Any:

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_api_versions
-from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, OUTPUT, option
 from apflint.errors import UserError
 from apflint.output.defaults import render_defaults_json, render_defaults_yaml
-from apflint.releases import API_VERSIONS, GROUP, NEWEST
-from apflint.releases import api_version as find_api_version
-from apflint.wording import join_words, quote, suggest
+from apflint.releases import API_VERSIONS, GROUP, NEWEST, parse_api_version
 
 if TYPE_CHECKING:
     from apflint.releases import Release
@@ -41,7 +38,7 @@ def defaults(
         ),
     ] = None,
     output_format: Annotated[Literal["yaml", "json"], option(OUTPUT, "Output format.", "--format")] = "yaml",
-) -> int:
+) -> None:
     """Print the built-in objects that every API server of a release creates.
 
     Servers always have the mandatory objects, and do not let you change them.
@@ -51,20 +48,17 @@ def defaults(
     version = _choose_version(api_version, release)
     render = render_defaults_json if output_format == "json" else render_defaults_yaml
     sys.stdout.write(render(release, version))
-    return ExitCode.OK
 
 
 def _choose_version(text: str | None, release: Release) -> str:
     """Return an API version that the release has: by default the newest that it serves. Raises UserError for another."""
     if text is None:
         return release.newest_version
-    life = find_api_version(text.removeprefix(f"{GROUP}/"))
-    if life is None:
-        versions = [version.name for version in API_VERSIONS]
-        raise UserError(f"unknown API version {quote(text)}: use {join_words(versions)}.{suggest(text, versions)}")
-    if life.introduced > release.minor:
+    version = parse_api_version(text)
+    introduced = next(life.introduced for life in API_VERSIONS if life.name == version)
+    if introduced > release.minor:
         raise UserError(
-            f"Kubernetes {release.name} has no {GROUP}/{life.name}, which 1.{life.introduced} introduces; the newest that it"
-            f" has is {release.newest_version}"
+            f"Kubernetes {release.name} has no {GROUP}/{version}, which 1.{introduced} introduces; the newest that it has is"
+            f" {release.newest_version}"
         )
-    return life.name
+    return version

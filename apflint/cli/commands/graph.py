@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.exit_codes import print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.graph.picture import build_picture, find_unreachable
 from apflint.inputs.cluster import ClusterOptions, read_cluster, read_configuration
@@ -33,7 +33,7 @@ def graph(
     ] = "mermaid",
     config: options.Config = None,
     isolated: options.Isolated = False,
-) -> int:
+) -> None:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
     named = options.join_paths(paths, filename)
     cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
@@ -57,4 +57,3 @@ def graph(
                     "GitHub and others do not draw a Mermaid diagram of this size. Use --format html, svg or dot"
                 )
     sys.stdout.write(render(drawing))
-    return ExitCode.OK

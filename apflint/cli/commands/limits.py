@@ -6,7 +6,7 @@ import sys
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.exit_codes import print_note
 from apflint.cli.terminal import style
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.output.json_text import to_json
@@ -31,7 +31,7 @@ def limits(
     color: options.Color = "auto",
     config: options.Config = None,
     isolated: options.Isolated = False,
-) -> int:
+) -> None:
     """Show how many seats each priority level gets.
 
     Built-in objects of the Kubernetes release are included, unless the
@@ -44,4 +44,3 @@ def limits(
     else:
         text = render_limits(known.limits, style(color))
     sys.stdout.write(text)
-    return ExitCode.OK

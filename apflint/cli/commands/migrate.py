@@ -11,13 +11,14 @@ from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.files import decode
 from apflint.edit.migrate import migrate as migrate_source
-from apflint.edit.migration_target import choose_target, parse_api_version, parse_release_range
+from apflint.edit.migration_target import choose_target, parse_release_range
 from apflint.errors import UserError
 from apflint.inputs.discovery import FoundFile, discover_files
 from apflint.inputs.patches import REASON, Patches
 from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
 from apflint.inputs.selection import describe_files_without_objects
 from apflint.load.source import Source
+from apflint.releases import parse_api_version
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

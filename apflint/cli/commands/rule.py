@@ -11,7 +11,6 @@ from apflint import catalogue
 from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_rule
-from apflint.cli.exit_codes import ExitCode
 from apflint.cli.terminal import style
 from apflint.output.json_text import to_json
 from apflint.output.rule_page import render_rule, render_rules, rule_json
@@ -34,7 +33,7 @@ def rule(
     ] = None,
     output_format: options.Format = "text",
     color: options.Color = "auto",
-) -> int:
+) -> None:
     """Explain a rule: what it finds, why that matters, and how to fix it."""
     how, is_json = style(color), output_format == "json"
     if rule is None:
@@ -45,4 +44,3 @@ def rule(
         body = {"body": catalogue.explain_markers(page.body)}
         text = to_json({"schema": 1, **rule_json(page), **body}, 2) if is_json else render_rule(page, how)
     sys.stdout.write(text)
-    return ExitCode.OK

@@ -11,12 +11,9 @@ import typer
 
 from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_api_versions
-from apflint.cli.exit_codes import ExitCode
-from apflint.errors import UserError
 from apflint.package_data import find_data_directory
-from apflint.releases import API_VERSIONS
+from apflint.releases import parse_api_version
 from apflint.schema import load_schema
-from apflint.wording import join_words, quote, suggest
 
 Name = Literal[
     "FlowSchema",
@@ -47,17 +44,10 @@ def schema(
     api_version: Annotated[
         str, typer.Option(metavar="V", autocompletion=complete_api_versions, help="API version, v1alpha1 to v1.")
     ] = "v1",
-) -> int:
+) -> None:
     """Print a JSON Schema, for completion and validation in editors."""
     if name in FILES:
         with open(os.path.join(find_data_directory("schemas"), FILES[name]), encoding="utf-8") as file:
             sys.stdout.write(file.read())
-        return ExitCode.OK
-    version = api_version.rpartition("/")[2]
-    versions = [known.name for known in API_VERSIONS]
-    if version not in versions:
-        raise UserError(
-            f"unknown API version {quote(version)}: use {join_words(versions)}.{suggest(version, versions)}"
-        )
-    sys.stdout.write(json.dumps(load_schema(name, version), indent=2, ensure_ascii=False) + "\n")
-    return ExitCode.OK
+        return
+    sys.stdout.write(json.dumps(load_schema(name, parse_api_version(api_version)), indent=2, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.exit_codes import print_note
 from apflint.cli.options import option
 from apflint.cli.terminal import style
 from apflint.errors import UserError
@@ -61,7 +61,7 @@ def shards(
     color: options.Color = "auto",
     config: options.Config = None,
     isolated: options.Isolated = False,
-) -> int:
+) -> None:
     """Show how well shuffle sharding isolates flows.
 
     A flow that fills all queues of its hand (an elephant) also delays a small
@@ -106,7 +106,6 @@ def shards(
             rows = (compute_sharding(hand, all_queues, counts),)
         text = to_json(output.rows_json(rows), 2) if is_json else output.render_rows(rows, how)
     sys.stdout.write(text)
-    return ExitCode.OK
 
 
 def _complete(queues: int | None, hand_size: int | None) -> tuple[int, int]:
