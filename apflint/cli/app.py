@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from functools import partial
 from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from typer.main import get_command_from_info
 from apflint.cli import commands
 from apflint.cli.exit_codes import ExitCode, print_error, run_and_report_errors
 from apflint.cli.fast_path import print_version
+from apflint.errors import UserError
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, Parameter
@@ -28,10 +30,6 @@ PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
 """Panels of `--help`, in their order."""
 COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
 """Environment variable with which shells request completions. Source: typer."""
-_COMMANDS_WITH_FILES = ("check", "fix", "migrate", "diff", "test", "graph", "limits")
-"""Commands whose arguments are files, which a hook or `xargs` may append."""
-_MAY_BE_EMPTY = ("distinguisher",)
-"""Parameters with a meaning for "": an anonymous flow has an empty distinguisher."""
 
 
 class _Program(TyperGroup):
@@ -82,6 +80,7 @@ class _StrictCommand(TyperCommand):
         """Parse the arguments. Raises UsageError for an empty value, and for an option that is given twice."""
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
+        _reject_options_named_like_files(args)
         try:
             self._reject_repeated_options(ctx, [*args])
             rest = super().parse_args(ctx, args)
@@ -100,7 +99,7 @@ class _StrictCommand(TyperCommand):
         for parameter in self.params:
             value = ctx.params.get(parameter.name or "")
             is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
-            if is_empty and parameter.name not in _MAY_BE_EMPTY:
+            if is_empty and parameter.default != "":  # an anonymous flow has an empty distinguisher
                 name = parameter.opts[0] if parameter.param_type_name == "option" else "an argument"
                 ctx.fail(f"{name} is empty. Is a variable not set?")
 
@@ -109,6 +108,20 @@ class _StrictCommand(TyperCommand):
         for parameter, count in Counter(order).items():
             if count > 1 and _has_one_value(parameter):
                 ctx.fail(f"{parameter.opts[0]} is given {count} times, but accepts one value.")
+
+
+def _reject_options_named_like_files(arguments: list[str]) -> None:
+    """Raise UserError for an option before `--` that is also the name of an existing file.
+
+    pre-commit and `xargs` append the file names of a repository to a command. A file named `--config=x.yaml` would
+    change what is checked, and one named `--report=json=/x` would overwrite another file.
+    """
+    for argument in takewhile(lambda argument: argument != "--", arguments):
+        if len(argument) > 1 and argument[0] == "-" and "\0" not in argument and os.path.lexists(argument):
+            raise UserError(
+                f'"{argument}" is an option and also the name of a file here. For the file, write -- before all file'
+                f" names, or ./{argument}. For the option, run apflint in another directory."
+            )
 
 
 def _has_one_value(parameter: Parameter) -> bool:
@@ -155,15 +168,10 @@ def program(
 
 def run(arguments: list[str]) -> int:
     """Run one command line, and return the exit code."""
-    return run_and_report_errors(lambda: _run(arguments))
+    return run_and_report_errors(partial(_run, arguments))
 
 
 def _run(arguments: list[str]) -> int:
-    if ambiguous := find_option_named_like_file(arguments):
-        return print_error(
-            f'"{ambiguous}" is an option and also the name of a file here. For the file, write -- before all file'
-            f" names, or ./{ambiguous}. For the option, run apflint in another directory."
-        )
     is_plugin = os.path.basename(sys.argv[0]).startswith("kubectl-apflint")
     try:
         exit_code = app(
@@ -185,19 +193,3 @@ def _run(arguments: list[str]) -> int:
     if not arguments:
         return ExitCode.ERROR  # a script that runs `apflint` alone has a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK
-
-
-def find_option_named_like_file(arguments: list[str]) -> str | None:
-    """Return the first option that is also the name of an existing file, or None.
-
-    pre-commit and `xargs` append the file names of a repository to a command. A file named `--config=x.yaml` would
-    change what is checked, and one named `--report=json=/x` would overwrite another file.
-    """
-    if not arguments or arguments[0] not in _COMMANDS_WITH_FILES:
-        return None
-    for argument in arguments[1:]:
-        if argument == "--":
-            return None
-        if len(argument) > 1 and argument[0] == "-" and "\0" not in argument and os.path.lexists(argument):
-            return argument
-    return None

@@ -12,6 +12,7 @@ from apflint.inputs.discovery import discover_files, is_dangling
 from apflint.inputs.selection import collect_named, describe_files_without_objects, read_files
 from apflint.releases import parse_release
 from apflint.settings import resolve_settings
+from apflint.wording import pluralize
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -90,52 +91,33 @@ def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -
     findings = report(loaded, known, Options(rules=(*rules_of("validation"), _DUPLICATE), suppressions=False)).findings
     if any(finding.is_template for finding in findings):
         warn("templates among the manifests are not used: render them first")
-    too_large = [finding for finding in findings if finding.rule == "APF004" and not finding.apiserver]
     rejected: dict[object, Finding] = {}
     for finding in findings:
         if finding.is_rejected:
             rejected.setdefault((finding.file, finding.object or finding.span), finding)
-    duplicates = [finding for finding in findings if finding.rule == _DUPLICATE]
-    warnings = (_describe_too_large(too_large), _describe_rejected([*rejected.values()], known), _describe(duplicates))
-    for warning in filter(None, warnings):
-        warn(f"{warning}: see `apflint check`")
-
-
-def _describe_too_large(findings: list[Finding]) -> str:
-    if not findings:
-        return ""
-    more = f", and so are {len(findings) - 1:,} others" if len(findings) > 1 else ""
-    return f"{_place(findings[0])} is too large for apflint{more}, and is not used here"
-
-
-def _describe_rejected(findings: list[Finding], known: Effective) -> str:
-    """Describe the objects or documents that the API server rejects (one finding each), and whether they are used here."""
-    if not findings:
-        return ""
-    place = _place(findings[0])
     configuration = known.configuration
     documents = {schema.document for schema in (*configuration.order, *configuration.dangling)}
     documents |= {level.document for level in configuration.levels.values()}
-    used = sum(finding.document in documents for finding in findings)
-    if len(findings) == 1:
-        return f"{place} would be rejected by the API server, and is {'used here anyway' if used else 'not used here'}"
-    start = f"{len(findings)} objects or documents would be rejected by the API server, the first of them {place}"
-    if used in (0, len(findings)):
-        return f"{start}. They are {'used here anyway' if used else 'not used here'}"
-    return f"{start}. {used} of them {'is' if used == 1 else 'are'} used here anyway"
+    too_large = [finding for finding in findings if finding.rule == "APF004" and not finding.apiserver]
+    used = [finding for finding in rejected.values() if finding.document in documents]
+    unused = [finding for finding in rejected.values() if finding.document not in documents]
+    duplicates = [finding for finding in findings if finding.rule == _DUPLICATE]
+    for group, what in (
+        (too_large, "too large for apflint, and not used here"),
+        (used, "rejected by the API server, but used here"),
+        (unused, "rejected by the API server, and not used here"),
+        (duplicates, "already defined; using the last definition"),
+    ):
+        if group:
+            warn(f"{_describe(group)}: {what}; see `apflint check`")
 
 
-def _describe(duplicates: list[Finding]) -> str:
-    """Describe objects that are defined twice: the last definition is used, as if the files were applied in this order."""
-    if not duplicates:
-        return ""
-    first = duplicates[0].related[0]
-    others = len(duplicates) - 1
-    more = f", and {others:,} more {'object is' if others == 1 else 'objects are'} defined twice" if others else ""
-    place = f"{first.file}:{first.span.line}"
-    return f"{_place(duplicates[0])} is already defined at {place}{more}; using the last definition"
-
-
-def _place(finding: Finding) -> str:
-    what = f'{finding.object.kind} "{finding.object.name}"' if finding.object else "a document"
-    return f"{what} ({finding.file}:{finding.span.line})"
+def _describe(findings: list[Finding]) -> str:
+    """Name the object of the first finding with its places, and count the others."""
+    first, *others = findings
+    what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"
+    places = [f"{first.file}:{first.span.line}"]
+    if first.rule == _DUPLICATE:
+        places += (f"{place.file}:{place.span.line}" for place in first.related)
+    more = f" and {pluralize(len(others), 'other')}" if others else ""
+    return f"{what} ({', '.join(places)}){more}"

@@ -1,7 +1,4 @@
-"""Reads the bytes of input files: the only place that opens manifests.
-
-Nothing here raises for anything that a file system can do: what cannot be read is a value with the reason.
-"""
+"""Reads the bytes of input files and streams."""
 
 from __future__ import annotations
 
@@ -13,10 +10,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FILE_BYTES, MAX_SEARCHED_BYTES
+from apflint.errors import UserError
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator
 
     from apflint.inputs.discovery import FoundFile
 
@@ -71,18 +69,8 @@ def read_file(file: FoundFile) -> bytes | Unreadable:
     if file.problem:
         return Unreadable(file.problem)
     try:
-        if file.path == "-":
-            # Not descriptor 0: if standard input was closed, that number may belong to another file by now.
-            buffer = getattr(sys.stdin, "buffer", None)
-            # read1 returns what is there, so that Ctrl-C works between two chunks.
-            return (
-                _read_stream(buffer.read1)
-                if buffer
-                else Unreadable("Standard input is closed. Connect it to a pipe or a file.")
-            )
-        if is_stream(file.path):
-            with open(file.path, "rb", buffering=0) as stream:
-                return _read_stream(stream.read)
+        if file.path == "-" or is_stream(file.path):
+            return _read_stream(file.path)
         mode = os.stat(file.path).st_mode  # before opening, because opening some devices has effects
         if not stat.S_ISREG(mode):
             return _refuse_type(mode)
@@ -91,8 +79,50 @@ def read_file(file: FoundFile) -> bytes | Unreadable:
             return _read_regular(descriptor)
         finally:
             os.close(descriptor)
+    except UserError as error:  # standard input is closed
+        return Unreadable(str(error))
     except (OSError, ValueError) as error:
         return Unreadable(describe_failure(file.path, error))
+
+
+def read_pieces(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file, or of standard input for `-`, as they arrive.
+
+    Raises OSError if they cannot be read, and UserError if standard input is closed.
+    """
+    if path == "-":
+        # Not descriptor 0: if standard input was closed, that number may belong to another file by now.
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise UserError("Standard input is closed. Connect it to a pipe or a file.")
+        while piece := stream.read1(_CHUNK_BYTES):  # what is there, so that Ctrl-C works between two pieces
+            yield piece
+        return
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(_CHUNK_BYTES):
+            yield piece
+
+
+def split_lines(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield the whole lines of each piece, without their newlines.
+
+    Raises UserError for UTF-16, and for a line without end.
+    """
+    parts: list[bytes] = []  # of a line that has not ended yet
+    size = 0
+    for number, piece in enumerate(pieces):
+        if number == 0 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise UserError("the requests are in UTF-16; write them in UTF-8")
+        parts.append(piece.removeprefix(b"\xef\xbb\xbf") if number == 0 else piece)
+        size += len(piece)
+        if b"\n" in piece:
+            *lines, rest = b"".join(parts).split(b"\n")
+            parts, size = [rest], len(rest)
+            yield lines
+        if size > MAX_FILE_BYTES:
+            raise UserError(f"a line of the requests is longer than {MAX_FILE_BYTES >> 20} MiB")
+    if rest := b"".join(parts):
+        yield [rest]
 
 
 def is_stream(path: str) -> bool:
@@ -162,10 +192,10 @@ def _search(descriptor: int, size: int) -> bytes | Unreadable:
     return b""
 
 
-def _read_stream(read_some: Callable[[int], bytes | None]) -> bytes | Unreadable:
+def _read_stream(path: str) -> bytes | Unreadable:
     chunks: list[bytes] = []
     length = 0
-    while chunk := read_some(_CHUNK_BYTES):
+    for chunk in read_pieces(path):
         chunks.append(chunk)
         length += len(chunk)
         if length > MAX_FILE_BYTES:

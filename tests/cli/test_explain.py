@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from apflint.cli.app import run
 from apflint.errors import UserError
 from apflint.explainer import Explainer
-from apflint.inputs import streams
+from apflint.inputs import reading
 from apflint.inputs.cluster import ClusterOptions, read_cluster
-from apflint.inputs.streams import split_lines
+from apflint.inputs.reading import split_lines
 from apflint.output.console import Style, count_cells
 from apflint.output.explain import lines
 from apflint.output.explain.json import explanation_json
@@ -476,45 +476,46 @@ spec: {type: Limited, limited: {nominalConcurrencyShares: "50", limitResponse: {
 """
 
 
-TWO_REJECTED = (
-    '2 objects or documents would be rejected by the API server, the first of them PriorityLevelConfiguration "renamed"'
-    " (apf.yaml:48)."
-)
-
-
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "warnings"),
     [
         # A server that had this level would leave it out: it cannot deal 9 of 8 queues.
         (
             {"apf": CLUSTER.replace("handSize: 2", "handSize: 9")},
-            'PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server, and is not used here',
+            ['PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, and not used here'],
         ),
         (
             {"apf": CLUSTER.replace("handSize: 2", "handSize: 2, queueLengthLimit: 0")},
-            'PriorityLevelConfiguration "tenants" (apf.yaml:13) would be rejected by the API server, and is used here anyway',
+            ['PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, but used here'],
         ),
         (
             {"apf": CLUSTER + TWO_MORE},
-            f"{TWO_REJECTED} 1 of them is used here anyway",
+            [
+                'PriorityLevelConfiguration "renamed" (apf.yaml:48): rejected by the API server, but used here',
+                'PriorityLevelConfiguration "undecodable" (apf.yaml:53): rejected by the API server, and not used here',
+            ],
         ),
         (
             {"apf": CLUSTER + TWO_MORE.replace("assured", "asured").replace('"50"', "-1")},
-            f"{TWO_REJECTED} They are used here anyway",
+            [
+                'PriorityLevelConfiguration "renamed" (apf.yaml:48) and 1 other: rejected by the API server, but used here'
+            ],
         ),
         (
             {"apf": CLUSTER + "---\nkind: FlowSchema\nspec: " + "[" * 300 + "]" * 300},
-            "a document (apf.yaml:46) is too large for apflint, and is not used here",
+            ["a document (apf.yaml:46): too large for apflint, and not used here"],
         ),
         (
             {"apf": CLUSTER, "bpf": CLUSTER},
-            'PriorityLevelConfiguration "tenants" (bpf.yaml:7) is already defined at apf.yaml:7, and 3 more objects are defined twice; using the last definition',
+            [
+                'PriorityLevelConfiguration "tenants" (bpf.yaml:7, apf.yaml:7) and 3 others: already defined; using the last definition'
+            ],
         ),
     ],
 )
-def test_what_no_server_would_take_is_told(
+def test_manifests_that_no_cluster_can_have_are_warned_about(
     files: dict[str, str],
-    told: str,
+    warnings: list[str],
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -523,7 +524,7 @@ def test_what_no_server_would_take_is_told(
     for name, text in files.items():
         (tmp_path / f"{name}.yaml").write_text(text)
     assert run(["explain", "list", "pods", "--as", "alice"]) == 0
-    assert capsys.readouterr().err == f"apflint: {told}: see `apflint check`\n"
+    assert capsys.readouterr().err == "".join(f"apflint: {warning}; see `apflint check`\n" for warning in warnings)
 
 
 GET = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "pods", "namespace": "x"}
@@ -606,7 +607,7 @@ def test_requests_in_utf_16_are_refused(data: bytes) -> None:
 
 
 def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "MAX_FILE_BYTES", 3 << 20)
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3 << 20)
     with pytest.raises(UserError, match="a line of the requests is longer than 3 MiB"):
         replies(*[b"x" * (1 << 20)] * 4)
 
@@ -621,7 +622,7 @@ def test_requests_from_standard_input(capsys: pytest.CaptureFixture[str], monkey
     assert capsys.readouterr().out.count('"flowSchema": "global-default"') == 3
     monkeypatch.setattr(sys, "stdin", None)
     assert run(["explain", "--requests", "-"]) == 2
-    assert capsys.readouterr() == ("", "apflint: standard input is closed: connect it to a pipe or a file\n")
+    assert capsys.readouterr() == ("", "apflint: Standard input is closed. Connect it to a pipe or a file.\n")
 
 
 def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from apflint.explainer import Explainer, find_name_by_uid
 from apflint.formats import check_dns_label
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.inputs.discovery import SUFFIXES
-from apflint.inputs.streams import read_pieces, split_lines
+from apflint.inputs.reading import read_pieces, split_lines
 from apflint.output.explain.json import explanation_json
 from apflint.output.explain.lines import explain_lines
 from apflint.output.explain.text import render_explanation
