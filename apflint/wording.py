@@ -75,6 +75,20 @@ def measure_similarity(word: str, other: str) -> float:
     return SequenceMatcher(None, word, other).ratio()
 
 
+def measure_distance(word: str, other: str) -> int:
+    """Return how many letters to insert, remove, replace or swap with their neighbor (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(word, 1):
+        before, last, row = row, before, [i]
+        for j, wanted in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
 def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | None:
     """Return `did you mean "x" or "y"?`, or None if no known word resembles `word`."""
     similar = [quote(other) for other in find_similar(word, known, maximum) if other != word]

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
     from apflint.load import Loaded, LoadProblem
     from apflint.load.document import Document
-    from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.model import (
+        LimitedPriorityLevelConfiguration,
+        NonResourcePolicyRule,
+        PolicyRulesWithSubjects,
+        QueuingConfiguration,
+        ResourcePolicyRule,
+        Subject,
+    )
     from apflint.releases import Release
 
 T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
@@ -51,6 +58,10 @@ class Workspace(NamedTuple):
             priority_levels=_typed(PriorityLevelConfiguration, kept),
         )
 
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents of all manifests, including those that cannot be decoded, in the order of the input."""
+        return (manifest.document for manifest in self.manifests)
+
     def objects(self) -> Iterator[FlowSchema | PriorityLevelConfiguration]:
         """Yield all typed objects in the order of the input."""
         return (manifest.object for manifest in self.manifests if manifest.object is not None)
@@ -58,8 +69,7 @@ class Workspace(NamedTuple):
     def rules(self) -> Iterator[tuple[Place, PolicyRulesWithSubjects]]:
         """Yield the rules of all FlowSchemas and their places."""
         for schema in self.flow_schemas:
-            for index, rule in enumerate(schema.spec.rules):
-                yield Place(schema.document, ("spec", "rules", index)), rule
+            yield from rules_of(schema)
 
     def subjects(self) -> Iterator[tuple[Place, Subject]]:
         """Yield the subjects of all FlowSchemas and their places."""
@@ -69,9 +79,9 @@ class Workspace(NamedTuple):
 
     def resource_rules(self) -> Iterator[tuple[Place, ResourcePolicyRule]]:
         """Yield the resource rules of all FlowSchemas and their places."""
-        for place, rule in self.rules():
-            for index, resource_rule in enumerate(rule.resource_rules):
-                yield place / "resourceRules" / index, resource_rule
+        for schema in self.flow_schemas:
+            for place, _, resource_rule in resource_rules_of(schema):
+                yield place, resource_rule
 
     def non_resource_rules(self) -> Iterator[tuple[Place, NonResourcePolicyRule]]:
         """Yield the non-resource rules of all FlowSchemas and their places."""
@@ -89,6 +99,32 @@ class Workspace(NamedTuple):
         for place, other in self.non_resource_rules():
             yield place, "verbs", other.verbs
             yield place, "nonResourceURLs", other.non_resource_urls
+
+    def limited(self) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
+        """Yield `spec.limited` of the priority levels of type Limited and its place. The server ignores that of others."""
+        for level in self.priority_levels:
+            if level.spec.type == "Limited" and level.spec.limited is not None:
+                yield Place(level.document, ("spec", "limited")), level.spec.limited
+
+    def queuing(self) -> Iterator[tuple[Place, QueuingConfiguration]]:
+        """Yield `queuing` of the priority levels that let requests wait, and its place. The server ignores that of others."""
+        for place, limited in self.limited():
+            response = limited.limit_response
+            if response.type == "Queue" and response.queuing is not None:
+                yield place / "limitResponse" / "queuing", response.queuing
+
+
+def rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubjects]]:
+    """Yield the rules of a FlowSchema and their places."""
+    for index, rule in enumerate(schema.spec.rules):
+        yield Place(schema.document, ("spec", "rules", index)), rule
+
+
+def resource_rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubjects, ResourcePolicyRule]]:
+    """Yield the resource rules of a FlowSchema, their places, and the rules that contain them."""
+    for place, rule in rules_of(schema):
+        for index, resource_rule in enumerate(rule.resource_rules):
+            yield place / "resourceRules" / index, rule, resource_rule
 
 
 def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterable[Loaded] = ()) -> Workspace:

@@ -9,27 +9,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from apflint.checks import (
-    api_discovery,
     capacity,
     decoding,
     distinguisher,
     exemption,
-    flow_schema,
     impossible_matches,
     metadata,
     missed_requests,
     objects,
     precedence,
     priority_level,
-    queuing,
     reachability,
     redundancy,
     references,
     requests,
     subjects,
-    syntax,
     system_traffic,
-    unknown_subjects,
     versions,
 )
 from apflint.record import NamedTuple
@@ -87,22 +82,27 @@ def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Chec
     return Check(find, "analysis", frozenset(tags))
 
 
+def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
+    """Return nothing: APF901 to APF903 are about the findings of other rules, so `apflint.suppressions` finds them."""
+    return ()
+
+
 CHECKS: dict[str, Check] = {
-    "APF001": validation(syntax.syntax_error),
+    "APF001": validation(decoding.syntax_error),
     "APF002": validation(decoding.duplicate_key, DECODING),
-    "APF003": validation(syntax.unrendered_template),
-    "APF004": validation(syntax.unsafe_document),
-    "APF005": validation(syntax.not_an_apf_object),
+    "APF003": validation(decoding.unrendered_template),
+    "APF004": validation(decoding.unsafe_document),
+    "APF005": validation(decoding.not_an_apf_object),
     "APF101": validation(decoding.unknown_field, DECODING),
     "APF102": validation(decoding.wrong_type, DECODING),
     "APF103": validation(metadata.invalid_metadata),
     "APF104": validation(metadata.namespace_on_cluster_scoped),
     "APF105": validation(metadata.server_populated_field, UNNECESSARY),
     "APF106": validation(metadata.duplicate_list_entry, UNNECESSARY),
-    "APF201": validation(flow_schema.precedence_out_of_range),
-    "APF202": validation(flow_schema.reserved_precedence),
-    "APF203": validation(flow_schema.unknown_distinguisher),
-    "APF204": validation(flow_schema.invalid_level_reference),
+    "APF201": validation(precedence.precedence_out_of_range),
+    "APF202": validation(precedence.reserved_precedence),
+    "APF203": validation(distinguisher.unknown_distinguisher),
+    "APF204": validation(references.invalid_level_reference),
     "APF205": validation(subjects.rule_without_subjects),
     "APF206": validation(requests.rule_without_requests),
     "APF207": validation(subjects.mismatched_subject, SELECTS_FIELDS),
@@ -118,11 +118,11 @@ CHECKS: dict[str, Check] = {
     "APF302": validation(priority_level.mismatched_level_type, SELECTS_FIELDS),
     "APF303": validation(priority_level.mismatched_limit_response, SELECTS_FIELDS),
     "APF304": validation(priority_level.shares_out_of_range),
-    "APF305": validation(queuing.hand_larger_than_deck),
-    "APF306": validation(queuing.shuffle_entropy_too_high),
-    "APF307": validation(queuing.queue_count_out_of_range),
-    "APF308": validation(queuing.queue_length_out_of_range),
-    "APF309": validation(queuing.hand_size_out_of_range),
+    "APF305": validation(priority_level.hand_larger_than_deck),
+    "APF306": validation(priority_level.shuffle_entropy_too_high),
+    "APF307": validation(priority_level.queue_count_out_of_range),
+    "APF308": validation(priority_level.queue_length_out_of_range),
+    "APF309": validation(priority_level.hand_size_out_of_range),
     "APF310": validation(priority_level.percent_out_of_range),
     "APF311": validation(objects.mandatory_level_changed),
     "APF312": validation(priority_level.forbidden_annotation),
@@ -144,10 +144,10 @@ CHECKS: dict[str, Check] = {
     "APF509": analysis(precedence.implicit_precedence, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
     "APF510": analysis(distinguisher.single_flow, ABOUT_CAPTURED_REQUESTS),
     "APF511": analysis(distinguisher.idle_distinguisher, ABOUT_CAPTURED_REQUESTS, UNNECESSARY),
-    "APF512": analysis(unknown_subjects.unlisted_subject, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
+    "APF512": analysis(subjects.unlisted_subject, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
     "APF513": analysis(missed_requests.namespaced_requests_missed, ABOUT_CAPTURED_REQUESTS),
     "APF514": analysis(redundancy.captured_method, ABOUT_CAPTURED_REQUESTS),
-    "APF515": analysis(api_discovery.discovery_captured, ABOUT_CAPTURED_REQUESTS),
+    "APF515": analysis(system_traffic.discovery_captured, ABOUT_CAPTURED_REQUESTS),
     "APF516": analysis(redundancy.redundant_flow_schema, ABOUT_CAPTURED_REQUESTS, UNNECESSARY),
     "APF517": analysis(system_traffic.built_in_flow_schema_narrowed, ABOUT_CAPTURED_REQUESTS),
     "APF601": analysis(exemption.broad_exemption, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
@@ -162,9 +162,9 @@ CHECKS: dict[str, Check] = {
     "APF703": validation(decoding.renamed_field, DECODING, DEPRECATED),
     "APF704": consistency(versions.share_default_differs),
     "APF705": consistency(versions.default_object_gone),
-    "APF901": consistency(syntax.about_suppressions, DEPENDS_ON_OTHERS, UNNECESSARY),
-    "APF902": consistency(syntax.about_suppressions),
-    "APF903": consistency(syntax.about_suppressions, OFF),
+    "APF901": consistency(_found_by_suppressions, DEPENDS_ON_OTHERS, UNNECESSARY),
+    "APF902": consistency(_found_by_suppressions),
+    "APF903": consistency(_found_by_suppressions, OFF),
 }
 
 

@@ -1,11 +1,15 @@
-"""APF002, APF101, APF102, APF703: what the API server cannot decode. It answers 400 and validates nothing else."""
+"""APF001 to APF005, APF101, APF102, APF703: text that apflint cannot read, and objects that the API server cannot decode.
+
+The server answers 400 to an object that it cannot decode, and validates nothing else.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from apflint.finding import Elsewhere, Problem, bad_request
+from apflint.finding import Cause, Elsewhere, Problem, bad_request
+from apflint.fix import Edit, Fix
 from apflint.fixes.unknown_field import (
     RBAC_ROLE_FIELDS,
     RBAC_SUBJECT_FIELDS,
@@ -21,14 +25,14 @@ from apflint.fixes.wrong_type import describe_not_finite, describe_wrong_type, f
 from apflint.fixes.yaml_values import scalar_text
 from apflint.location import Path, Place, TextRange, field_path
 from apflint.model import SUBJECT_FIELDS, shares_field
-from apflint.releases import BORROWING_MINOR, EXEMPT_FIELD_MINOR
+from apflint.releases import BORROWING_MINOR, EXEMPT_FIELD_MINOR, api_version
 from apflint.schema import find_field_paths
 from apflint.wording import did_you_mean, join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.fix import Fix
+    from apflint.load import LoadProblem
     from apflint.load.document import Document
     from apflint.releases import Release
     from apflint.schema import Violation
@@ -39,109 +43,130 @@ _FIELD_SINCE = {
     "lendablePercent": BORROWING_MINOR,
     "borrowingLimitPercent": BORROWING_MINOR,
 }
-_SHARES = ("assuredConcurrencyShares", "nominalConcurrencyShares")
+_RENAMED = {("spec", "limited", f"{kind}ConcurrencyShares") for kind in ("assured", "nominal")}
+_DOCUMENT_NOT_CHECKED = "The document is not checked."
 MAX_NAMED_PLACES = 3
+
+
+def syntax_error(workspace: Workspace) -> Iterator[Problem]:
+    """APF001."""
+    return _unreadable(workspace, "syntax", _DOCUMENT_NOT_CHECKED)
+
+
+def unrendered_template(workspace: Workspace) -> Iterator[Problem]:
+    """APF003."""
+    return _unreadable(workspace, "template")
+
+
+def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
+    """APF004."""
+    return _unreadable(workspace, "unsafe", _DOCUMENT_NOT_CHECKED)
+
+
+def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
+    """APF005."""
+    return _unreadable(workspace, "not-apf", "The object is not checked.")
+
+
+def _unreadable(workspace: Workspace, kind: str, *notes: str) -> Iterator[Problem]:
+    for problem in workspace.problems:
+        if problem.kind == kind:
+            yield Problem(
+                problem.place,
+                problem.message,
+                Cause("BadRequest", "") if problem.is_rejected else None,
+                notes=notes,
+                help=problem.help,
+                fix=_correct(problem),
+                is_template=kind == "template",
+            )
+
+
+def _correct(problem: LoadProblem) -> Fix | None:
+    """Return a fix that writes what was probably intended. Unsafe: it turns what may be another object into an APF object."""
+    if problem.correction is None:
+        return None
+    old, new = problem.correction
+    at = problem.place.source.text.rfind(old, *problem.place.offsets)
+    if at < 0 or (api_version(new.rpartition("/")[2]) is None and "/" in new):
+        return None
+    return Fix(f"change {quote(old)} to {quote(new)}", safe=False, edits=(Edit(at, at + len(old), new),))
 
 
 def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
     """APF002."""
     release = workspace.release
+    reader = "kubectl" if release.strict_decoding else f"Kubernetes {release.name}"
     for manifest in workspace.manifests:
-        document = manifest.document
-        for duplicate in document.duplicates:
-            key = quote(duplicate.path[-1])
-            message, notes = f"duplicate key {key}", tuple[str, ...]()
-            if duplicate.merged:
-                message = f"duplicate key {key}, merged by <<"
-                notes = ("The API server treats the override of a merged key as a duplicate.",)
-            reader = "kubectl" if release.strict_decoding else f"Kubernetes {release.name}"
-            yield _reject_if_strict(
-                Place(document, duplicate.path, key=True, known_offsets=(duplicate.key.start, duplicate.key.end)),
-                release,
-                message,
-                field=field_path(duplicate.path),
+        for duplicate in manifest.document.duplicates:
+            key, first = duplicate.key, duplicate.first
+            notes = ("The API server treats the override of a merged key as a duplicate.",) if duplicate.merged else ()
+            problem = bad_request(
+                Place(manifest.document, duplicate.path, key=True, known_offsets=(key.start, key.end)),
+                f"duplicate key {quote(duplicate.path[-1])}{', merged by <<' if duplicate.merged else ''}",
                 notes=(*notes, f"{reader} silently keeps the last value."),
                 help="remove one of them",
-                related=(
-                    Elsewhere(TextRange(document.source, duplicate.first.start, duplicate.first.end), "the first one"),
-                ),
+                related=(Elsewhere(TextRange(manifest.document.source, first.start, first.end), "the first one"),),
             )
+            yield _unless_lenient(problem, release)
 
 
-def _reject_if_strict(
-    place: Place,
-    release: Release,
-    message: str,
-    *,
-    field: str,
-    notes: tuple[str, ...] = (),
-    help: str | None = None,  # noqa: A002
-    fix: Fix | None = None,
-    related: tuple[Elsewhere, ...] = (),
-) -> Problem:
-    """Return a problem for which servers from 1.25 on reject the object. Earlier servers accept it silently."""
-    if release.strict_decoding:
-        return bad_request(place, message, field=field, notes=notes, help=help, fix=fix, related=related)
-    return Problem(place, message, related=related, fix=fix, severity="warning", notes=notes, help=help)
+def _unless_lenient(problem: Problem, release: Release) -> Problem:
+    """Return the problem as a warning for servers before 1.25, which accept the object silently."""
+    return problem if release.strict_decoding else problem._replace(apiserver=None, severity="warning")
 
 
 def unknown_field(workspace: Workspace) -> Iterator[Problem]:
     """APF101."""
     release = workspace.release
-    for document, violation in _unknown_fields(workspace):
-        if not _is_renamed(violation):
-            notes, suggestion = _explain(document, violation, release)
-            if not release.strict_decoding:
-                notes = (*notes, f"Kubernetes {release.name} silently drops the field. kubectl rejects the manifest.")
-            place = field_path(violation.path[:-1]) or document.kind
-            message = f"unknown field {quote(violation.path[-1])} in {place}"
-            fix = fix_unknown_field(document, violation, release)
-            yield _reject_field(document, violation, release, message, notes, suggestion, fix)
+    for document, violation in _unknown_fields(workspace, renamed=False):
+        notes, suggestion = _explain(document, violation, release)
+        if not release.strict_decoding:
+            notes += (f"Kubernetes {release.name} silently drops the field. kubectl rejects the manifest.",)
+        problem = _reject_field(
+            document,
+            violation,
+            f"unknown field {quote(violation.path[-1])} in {field_path(violation.path[:-1]) or document.kind}",
+            notes=notes,
+            help=suggestion,
+            fix=fix_unknown_field(document, violation, release),
+        )
+        yield _unless_lenient(problem, release)
 
 
 def renamed_field(workspace: Workspace) -> Iterator[Problem]:
     """APF703."""
     release = workspace.release
-    for document, violation in _unknown_fields(workspace):
-        if _is_renamed(violation):
-            name = shares_field(document.version)
-            message = f"field {quote(violation.path[-1])} is named {quote(name)} in {document.version}"
-            if release.strict_decoding:
-                effect = (
-                    "For clients without strict validation, the server drops the field and the level gets 30 shares."
-                )
-            else:
-                effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
+    effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
+    if release.strict_decoding:
+        effect = "For clients without strict validation, the server drops the field and the level gets 30 shares."
+    for document, violation in _unknown_fields(workspace, renamed=True):
+        name = shares_field(document.version)
+        problem = _reject_field(
+            document,
+            violation,
+            f"field {quote(violation.path[-1])} is named {quote(name)} in {document.version}",
+            notes=(effect,),
+            help=f"rename it to {quote(name)}",
             # 0 is 30 shares under the old name and none under the new one: only the author knows the intention.
-            fix = rename_field(document, violation.path, name, safe=violation.got != 0)
-            yield _reject_field(document, violation, release, message, (effect,), f"rename it to {quote(name)}", fix)
+            fix=rename_field(document, violation.path, name, safe=violation.got != 0),
+        )
+        yield _unless_lenient(problem, release)
 
 
-def _unknown_fields(workspace: Workspace) -> Iterator[tuple[Document, Violation]]:
+def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
+    """Yield unknown fields: those that have another name in other API versions, or all others."""
     for manifest in workspace.manifests:
         for violation in manifest.violations:
-            if violation.what == "unknown":
+            if violation.what == "unknown" and (violation.path in _RENAMED) == renamed:
                 yield manifest.document, violation
 
 
-def _is_renamed(violation: Violation) -> bool:
-    return violation.path[:2] == ("spec", "limited") and len(violation.path) == 3 and violation.path[-1] in _SHARES
-
-
-def _reject_field(
-    document: Document,
-    violation: Violation,
-    release: Release,
-    message: str,
-    notes: tuple[str, ...],
-    suggestion: str | None,
-    fix: Fix | None,
-) -> Problem:
+def _reject_field(document: Document, violation: Violation, message: str, **details: Any) -> Problem:
     # The server puts a dot before an unknown field, whatever its characters.
     parent, name = field_path(violation.path[:-1]), violation.path[-1]
     field = f"{parent}.{name}" if parent else str(name)
-    place = Place(document, violation.path, key=True)
-    return _reject_if_strict(place, release, message, field=field, notes=notes, help=suggestion, fix=fix)
+    return bad_request(Place(document, violation.path, key=True), message, field=field, **details)
 
 
 def _explain(document: Document, violation: Violation, release: Release) -> tuple[tuple[str, ...], str | None]:
@@ -200,21 +225,20 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
     """APF102."""
     for manifest in workspace.manifests:
         document = manifest.document
-        seen: set[Path] = set()
-        for violation in manifest.violations:
-            if violation.what != "unknown":
-                path = violation.path
-                seen.add(path)
-                fix = fix_wrong_type(document, violation)
-                # The server reports the map of labels or annotations, not the key.
-                is_in_map = path[:2] in (("metadata", "labels"), ("metadata", "annotations"))
-                yield bad_request(
-                    Place(document, path),
-                    describe_wrong_type(document, violation),
-                    field=field_path(path[:2] if is_in_map else path),
-                    help=fix.title if fix else suggest_type(document, violation),
-                    fix=fix,
-                )
+        violations = [violation for violation in manifest.violations if violation.what != "unknown"]
+        for violation in violations:
+            path = violation.path
+            fix = fix_wrong_type(document, violation)
+            # The server reports the map of labels or annotations, not the key.
+            is_in_map = path[:2] in (("metadata", "labels"), ("metadata", "annotations"))
+            yield bad_request(
+                Place(document, path),
+                describe_wrong_type(document, violation),
+                field=field_path(path[:2] if is_in_map else path),
+                help=fix.title if fix else suggest_type(document, violation),
+                fix=fix,
+            )
+        reported = {violation.path for violation in violations}
         for path in document.not_finite:
-            if path not in seen:
+            if path not in reported:
                 yield bad_request(Place(document, path), describe_not_finite(document.text(path)))

@@ -1,13 +1,16 @@
-"""APF510, APF511: FlowSchemas whose distinguisherMethod is absent or has no effect."""
+"""APF203, APF510, APF511: the distinguisherMethod of FlowSchemas: rejected, absent, or without effect."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.finding import Problem
+from apflint.evaluate.flows import matched_namespaces, matched_users
+from apflint.evaluate.match import ALL
+from apflint.finding import Problem, not_supported
 from apflint.fix import Fix, Remove
+from apflint.fixes.suggestions import correct_spelling
 from apflint.location import Place
-from apflint.wording import quote
+from apflint.wording import did_you_mean, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,17 +18,33 @@ if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.location import Path
     from apflint.model import FlowSchema, PriorityLevelConfiguration, QueuingConfiguration
+    from apflint.workspace import Workspace
 
+DISTINGUISHERS = ("ByUser", "ByNamespace")
 _METHOD: Path = ("spec", "distinguisherMethod")
 # Not safe: the level may get queues, or have queues in another cluster.
-_REMOVE = Fix("remove distinguisherMethod", safe=False, operations=(Remove(_METHOD),))
+_REMOVE: Fix | None = Fix("remove distinguisherMethod", safe=False, operations=(Remove(_METHOD),))
+
+
+def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
+    """APF203."""
+    for schema in workspace.flow_schemas:
+        method = schema.spec.distinguisher_method
+        if method is not None and method not in DISTINGUISHERS:
+            place = Place(schema.document, (*_METHOD, "type"))
+            yield not_supported(
+                place,
+                f"unknown distinguisherMethod type {quote(method)}" if method else "distinguisherMethod has no type",
+                notes=("Service accounts are users.",) if "account" in method.lower() else (),
+                help=did_you_mean(method, DISTINGUISHERS) or "use ByUser or ByNamespace, or remove distinguisherMethod",
+                fix=correct_spelling(place.path, method, DISTINGUISHERS),
+            )
 
 
 def single_flow(effective: Effective) -> Iterator[Problem]:
     """APF510."""
     for schema in effective.own_flow_schemas:
-        level_name = schema.spec.priority_level_configuration
-        level = effective.configuration.levels.get(level_name)
+        level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
         queuing = queuing_of(level) if level is not None else None
         if queuing is None or queuing.queues < 2 or schema.spec.distinguisher_method is not None:
             continue
@@ -34,7 +53,7 @@ def single_flow(effective: Effective) -> Iterator[Problem]:
                 Place(schema.document, _METHOD),
                 "all requests of this FlowSchema are one flow, because distinguisherMethod is absent",
                 notes=(
-                    f"The flow has {queuing.hand_size} of the {queuing.queues} queues of {quote(level_name)}.",
+                    f"The flow has {queuing.hand_size} of the {queuing.queues} queues of its priority level.",
                     "If one client fills them, all others wait.",
                 ),
                 help="use ByUser or ByNamespace to separate the clients",
@@ -48,17 +67,17 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
         level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
         if method is None or level is None:
             continue
-        name = f"priority level {quote(level.name)}"
+        name, fix = f"priority level {quote(level.name)}", _REMOVE
         advice: str | None = "remove distinguisherMethod"
-        fix: Fix | None = _REMOVE
+        queuing, namespaces = queuing_of(level), matched_namespaces(schema)
         if level.spec.type == "Exempt":
-            reason = f"no request waits at the exempt {name}"
-        elif (queuing := queuing_of(level)) is None:
+            reason = f"requests never wait at the exempt {name}"
+        elif queuing is None:
             reason = f"the {name} rejects requests instead of queuing them"
         elif queuing.queues == 1:
             reason = f"the {name} has a single queue"
-        elif method == "ByNamespace" and (namespace := _only_namespace(schema)) is not None:
-            several = _has_several_users(schema)
+        elif method == "ByNamespace" and len(namespaces) == 1 and ALL not in namespaces:
+            (namespace,), several = namespaces, _has_several_users(schema)
             if namespace and not several:
                 continue  # a single client is a single flow by any method
             reason = (
@@ -79,23 +98,5 @@ def queuing_of(level: PriorityLevelConfiguration) -> QueuingConfiguration | None
 
 def _has_several_users(schema: FlowSchema) -> bool:
     """Return whether the FlowSchema certainly matches several users: a group, a wildcard, or several subjects."""
-    subjects = {subject for rule in schema.spec.rules for subject in rule.subjects}
-    return len(subjects) > 1 or any(
-        subject.kind == "Group"
-        or subject.user == "*"
-        or (subject.service_account is not None and subject.service_account.name == "*")
-        for subject in subjects
-    )
-
-
-def _only_namespace(schema: FlowSchema) -> str | None:
-    """Return the namespace of all requests, "" if they have none, or None if it may differ.
-
-    The distinguisher is the namespace of the request, and empty for a request without one (`computeFlowDistinguisher` in
-    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go).
-    """
-    parts = [part for rule in schema.spec.rules for part in rule.resource_rules]
-    namespaces = {namespace for part in parts for namespace in part.namespaces}
-    if any(part.cluster_scope for part in parts) or any(rule.non_resource_rules for rule in schema.spec.rules):
-        namespaces.add("")
-    return namespaces.pop() if len(namespaces) == 1 and "*" not in namespaces else None
+    users = matched_users(schema)
+    return None in users or len(users) > 1

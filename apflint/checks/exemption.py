@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import NODES, SERVICE_ACCOUNTS
-from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.authentication import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.configuration import EXEMPT
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.finding import Elsewhere, Problem
-from apflint.location import Place
 from apflint.wording import quote
+from apflint.workspace import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective import Effective
-    from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
+    from apflint.model import FlowSchema, ResourcePolicyRule, Subject
 
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version")
-_BROAD_GROUPS = ("system:authenticated", "system:unauthenticated", SERVICE_ACCOUNTS, "*")
+_BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
 _PLATFORM_PREFIXES = ("kube-", "openshift-")
 """Prefixes of namespaces of the platform, whose components are exempt on purpose."""
 _ALL_NODES = "all nodes"
@@ -26,64 +27,55 @@ _ALL_NODES = "all nodes"
 def broad_exemption(effective: Effective) -> Iterator[Problem]:
     """APF601."""
     for schema in effective.own_flow_schemas:
-        if schema.spec.priority_level_configuration == "exempt":
+        if schema.spec.priority_level_configuration == EXEMPT:
             yield from _broad_subjects(schema)
             yield from _cluster_wide_lists(schema)
 
 
 def _broad_subjects(schema: FlowSchema) -> Iterator[Problem]:
-    for i, rule in enumerate(schema.spec.rules):
-        if not rule.resource_rules and _matches_only_health_checks(rule):
-            continue
-        for j, subject in enumerate(rule.subjects):
-            if clients := _describe_broad_subject(subject):
-                yield Problem(
-                    Place(schema.document, ("spec", "rules", i, "subjects", j)),
-                    f"FlowSchema exempts {clients} from all limits",
-                    notes=("In an overload the server executes all of these requests at once.",),
-                    help="name the few clients that need the exemption, or use a limited priority level",
-                )
-
-
-def _matches_only_health_checks(rule: PolicyRulesWithSubjects) -> bool:
-    urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
-    return all(any(url == path or url.startswith(f"{path}/") for path in _HEALTH) for url in urls)
-
-
-def _describe_broad_subject(subject: Subject) -> str | None:
-    """Return nearly all users that the subject matches, or None if it matches fewer."""
-    if subject.kind == "Group" and subject.group in _BROAD_GROUPS:
-        return "all users" if subject.group == "*" else f"the group {quote(subject.group)}"
-    return "all users" if subject.kind == "User" and subject.user == "*" else None
+    """Yield the subjects that nearly all users are, except for health checks."""
+    for place, rule in rules_of(schema):
+        urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
+        is_health_check = all(any(url == path or url.startswith(f"{path}/") for path in _HEALTH) for url in urls)
+        if rule.resource_rules or not is_health_check:
+            for index, subject in enumerate(rule.subjects):
+                name = {"User": subject.user, "Group": subject.group}.get(subject.kind)
+                if name == ALL or (subject.kind == "Group" and name in _BROAD_GROUPS):
+                    clients = "all users" if name == ALL else f"the group {quote(name)}"
+                    yield Problem(
+                        place / "subjects" / index,
+                        f"FlowSchema exempts {clients} from all limits",
+                        notes=("In an overload the server executes all of these requests at once.",),
+                        help="name the few clients that need the exemption, or use a limited priority level",
+                    )
 
 
 def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
     """Yield one problem for all nodes and service accounts that may list every resource of every namespace."""
     clients = [
-        (Place(schema.document, ("spec", "rules", i, "subjects", j)), client)
-        for i, rule in enumerate(schema.spec.rules)
+        (place / "subjects" / index, client)
+        for place, rule in rules_of(schema)
         if any(map(_lists_cluster, rule.resource_rules))
-        for j, subject in enumerate(rule.subjects)
+        for index, subject in enumerate(rule.subjects)
         if (client := _describe_machine(subject)) is not None
     ]
-    if not clients:
-        return
-    (place, client), *others = clients
-    level = "system" if client == _ALL_NODES else "workload-high"
-    yield Problem(
-        place,
-        f"FlowSchema exempts lists of all resources in all namespaces by {client}",
-        related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
-        severity="info",
-        notes=("Each list needs memory for every object that it returns, and no limit applies in an overload.",),
-        help=f'use the priority level "{level}", or a separate limited one',
-    )
+    if clients:
+        (place, client), *others = clients
+        level = "system" if client == _ALL_NODES else "workload-high"
+        yield Problem(
+            place,
+            f"FlowSchema exempts lists of all resources in all namespaces by {client}",
+            related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
+            severity="info",
+            notes=("Each list needs memory for every object that it returns, and no limit applies in an overload.",),
+            help=f'use the priority level "{level}", or a separate limited one',
+        )
 
 
 def _lists_cluster(rule: ResourcePolicyRule) -> bool:
     """Return whether the rule matches lists of every resource across all namespaces, at least of the core group."""
-    everything = "*" in rule.resources and not {"", "*"}.isdisjoint(rule.api_groups)
-    return rule.cluster_scope and everything and not {"list", "watch", "*"}.isdisjoint(rule.verbs)
+    everything = ALL in rule.resources and not {"", ALL}.isdisjoint(rule.api_groups)
+    return rule.cluster_scope and everything and not {"list", "watch", ALL}.isdisjoint(rule.verbs)
 
 
 def _describe_machine(subject: Subject) -> str | None:
@@ -100,6 +92,6 @@ def _describe_machine(subject: Subject) -> str | None:
         return None
     if namespace.startswith(_PLATFORM_PREFIXES):
         return None
-    if name == "*":
+    if name == ALL:
         return f"the service accounts of namespace {quote(namespace)}"
     return f"service account {quote(name)} of namespace {quote(namespace)}"

@@ -7,17 +7,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from apflint.evaluate import resources
+from apflint.evaluate.match import ALL
 from apflint.finding import Problem
 from apflint.fixes.suggestions import remove_items, replace_item, set_field
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.effective import Effective
     from apflint.evaluate.resources import Resource
-    from apflint.fix import Fix
     from apflint.location import Place
     from apflint.model import ResourcePolicyRule
 
@@ -47,44 +47,33 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
         diagnose = partial(_diagnose_resource, groups=frozenset(rule.api_groups))
         yield from _impossible_values(place / "resources", "resource", rule.resources, diagnose)
     for place, paths in effective.own.non_resource_rules():
-        if "*" not in paths.verbs:
-            has_get = "get" in paths.verbs
-            for index, verb in enumerate(paths.verbs):
-                if verb not in _METHOD_VERBS:
-                    yield _impossible_verb(place / "verbs", paths.verbs, index, has_get=has_get)
+        verbs, at = paths.verbs, place / "verbs"
+        has_get = "get" in verbs
+        for index, verb in enumerate(verbs if ALL not in verbs else ()):
+            if verb not in _METHOD_VERBS:
+                is_read = has_get and verb in ("list", "watch")  # reading a path is always GET
+                yield Problem(
+                    at / index,
+                    f"verb {quote(verb)} matches no non-resource request",
+                    fix=remove_items(at.path, verbs, [index], 'beside "get"', safe=False) if is_read else None,
+                    notes=("The verb of a non-resource request is its HTTP method in lower case.",),
+                    help='use get, delete or patch, or ["*"] for all methods',
+                )
 
 
 def _impossible_values(
     place: Place, kind: str, values: Sequence[str], diagnose: Callable[[str], _Mistake | None]
 ) -> Iterator[Problem]:
-    if "*" in values:
-        return
     present = frozenset(values)
-    for index, value in enumerate(values):
-        mistake = diagnose(value)
-        if mistake is not None:
-            item = place / index
+    for index, value in enumerate(values if ALL not in present else ()):
+        if (mistake := diagnose(value)) is not None:
+            at, intended = place / index, mistake.intended
             yield Problem(
-                item,
+                at,
                 f"{kind} {quote(value)} matches no request: {mistake.reason}",
-                fix=None
-                if mistake.intended is None
-                else replace_item(item.path, value, mistake.intended, present, safe=False),
+                fix=None if intended is None else replace_item(at.path, value, intended, present, safe=False),
                 help=mistake.help,
             )
-
-
-def _impossible_verb(place: Place, verbs: Sequence[str], index: int, *, has_get: bool) -> Problem:
-    fix: Fix | None = None
-    if verbs[index] in ("list", "watch") and has_get:  # reading a path is always GET
-        fix = remove_items(place.path, verbs, [index], 'beside "get"', safe=False)
-    return Problem(
-        place / index,
-        f"verb {quote(verbs[index])} matches no non-resource request",
-        fix=fix,
-        notes=("The verb of a non-resource request is its HTTP method in lower case.",),
-        help='use get, delete or patch, or ["*"] for all methods',
-    )
 
 
 def _diagnose_group(group: str) -> _Mistake | None:
@@ -108,9 +97,11 @@ def _diagnose_resource(name: str, groups: frozenset[str]) -> _Mistake | None:
     known = resources.find_resources(resource)
     if subresource == "*":
         names = sorted({f"{resource}/{each}" for entry in known for each in entry.subresources})
-        return _Mistake('"*" is not a pattern', f"list {join_words(names, 'and') if names else 'each subresource'}")
+        return _Mistake(
+            "patterns are not supported", f"list {join_words(names, 'and') if names else 'each subresource'}"
+        )
     if resource == "*" and slash:
-        return _Mistake('"*" is not a pattern', f"list each resource, such as deployments/{subresource}")
+        return _Mistake("patterns are not supported", f"list each resource, such as deployments/{subresource}")
     if any(entry.name == resource and entry.group in groups for entry in known):
         return None
     served = {entry.name for entry in known if "*" in groups or entry.group in groups}
@@ -133,9 +124,7 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
         if not known:
             continue
         names = join_some([quote(name) for name in rule.resources], _MAX_NAMED)
-        # The server treats a request for one namespace as a request in that namespace.
-        clustered = all(not resource.namespaced and not is_namespaces(resource) for resource in known)
-        if clustered and rule.namespaces and not rule.cluster_scope:
+        if are_cluster_scoped(known) and rule.namespaces and not rule.cluster_scope:
             path = (*place.path, "clusterScope")
             yield Problem(
                 place / "namespaces",
@@ -145,13 +134,13 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
             )
         creates = "create" in rule.verbs  # a request to create a namespace has no namespace
         namespaced = all(resource.namespaced or (is_namespaces(resource) and not creates) for resource in known)
-        single = COLLECTION_VERBS.isdisjoint(rule.verbs) and "*" not in rule.verbs
+        single = COLLECTION_VERBS.isdisjoint(rule.verbs) and ALL not in rule.verbs
         if namespaced and single and rule.cluster_scope and not rule.namespaces:
             path = (*place.path, "namespaces")
             yield Problem(
                 (place / "clusterScope").at_key(),
                 f"rule matches no request: requests to {join_words(rule.verbs)} {names} have a namespace",
-                fix=set_field(place.document, path, ("*",), 'write namespaces: ["*"]', safe=False),
+                fix=set_field(place.document, path, (ALL,), 'write namespaces: ["*"]', safe=False),
                 help='add namespaces: ["*"]',
             )
 
@@ -165,12 +154,17 @@ def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
         served = [
             entry
             for entry in resources.find_resources(resource)
-            if entry.name == resource and ("*" in groups or entry.group in groups)
+            if entry.name == resource and (ALL in groups or entry.group in groups)
         ]
         if not served:
             return None
         known += served
     return known
+
+
+def are_cluster_scoped(known: Iterable[Resource]) -> bool:
+    """Return whether no request for these resources has a namespace. Requests for a Namespace object are in that namespace."""
+    return all(not resource.namespaced and not is_namespaces(resource) for resource in known)
 
 
 def is_namespaces(resource: Resource) -> bool:

@@ -16,14 +16,14 @@ from apflint.fixes.suggestions import remove_field
 from apflint.formats import check_dns_subdomain, check_label_value, check_qualified_name
 from apflint.load.templates import suggest_rendering
 from apflint.location import Place
-from apflint.wording import join_some, join_words, quote, write_sentence
+from apflint.wording import join_some, join_words, pluralize, quote, write_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.model import FlowSchema, PriorityLevelConfiguration
+    from apflint.model import ObjectMeta, OwnerReference
     from apflint.workspace import Workspace
 
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -58,15 +58,17 @@ def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
     """APF103."""
     for item in workspace.objects():
         place = Place(item.document, ("metadata",))
-        yield from _invalid_name(place, item)
-        yield from _invalid_labels(place, item)
-        yield from _invalid_annotations(place, item)
-        yield from _invalid_owners(place, item)
-        yield from _invalid_finalizers(place, item)
+        yield from _invalid_name(place, item.metadata)
+        yield from _invalid_labels(place / "labels", item.metadata.labels)
+        yield from _invalid_annotations(place / "annotations", item.metadata.annotations)
+        for index, owner in enumerate(item.metadata.owner_references):
+            yield from _invalid_owner(place / "ownerReferences" / index, owner)
+        yield from _several_controllers(place / "ownerReferences", item.metadata.owner_references)
+        yield from _invalid_finalizers(place / "finalizers", item.metadata.finalizers)
 
 
-def _invalid_name(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
-    name, prefix, kind = item.metadata.name, item.metadata.generate_name, item.document.kind
+def _invalid_name(place: Place, metadata: ObjectMeta) -> Iterator[Problem]:
+    name, prefix, kind = metadata.name, metadata.generate_name, place.document.kind
     if prefix:
         # A name made from a prefix may end in `-`: maskTrailingDash.
         masked = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
@@ -84,99 +86,76 @@ def _invalid_name(place: Place, item: FlowSchema | PriorityLevelConfiguration) -
         yield required(place / "name", f"{kind} has no name", help="add metadata.name")
 
 
-def _invalid_labels(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
-    for key, value in item.metadata.labels.items():
+def _invalid_labels(place: Place, labels: Mapping[str, str]) -> Iterator[Problem]:
+    for key, value in labels.items():
         if wrong := check_qualified_name(key):
-            label = (place / "labels" / key).at_key()
-            yield reject_name(label, "label key", key, wrong, field="metadata.labels")
+            yield reject_name((place / key).at_key(), "label key", key, wrong, field=place.field)
         if wrong := check_label_value(value):
-            label, noun = place / "labels" / key, f"value of the label {quote(key)}"
-            suggestion = "move it to an annotation, which may have any value"
-            yield reject_name(label, noun, value, wrong, field="metadata.labels", suggestion=suggestion)
+            noun, suggestion = f"value of the label {quote(key)}", "move it to an annotation, which may have any value"
+            yield reject_name(place / key, noun, value, wrong, field=place.field, suggestion=suggestion)
 
 
-def _invalid_annotations(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
-    annotations = item.metadata.annotations
+def _invalid_annotations(place: Place, annotations: Mapping[str, str]) -> Iterator[Problem]:
     for key in annotations:
         if wrong := check_qualified_name(key.lower()):
-            annotation = (place / "annotations" / key).at_key()
-            yield reject_name(annotation, "annotation key", key, wrong, field="metadata.annotations")
+            yield reject_name((place / key).at_key(), "annotation key", key, wrong, field=place.field)
     size = sum(len(f"{key}{value}".encode("utf-8", "surrogatepass")) for key, value in annotations.items())
     if size > MAX_ANNOTATION_BYTES:
-        yield too_long(
-            (place / "annotations").at_key(),
-            f"annotations have {size:,} bytes, more than the maximum of {MAX_ANNOTATION_BYTES:,}",
-            help="shorten or remove annotations",
+        message = f"annotations have {size:,} bytes, more than the maximum of {MAX_ANNOTATION_BYTES:,}"
+        yield too_long(place.at_key(), message, help="shorten or remove annotations")
+
+
+def _invalid_owner(place: Place, owner: OwnerReference) -> Iterator[Problem]:
+    field, version = "metadata.ownerReferences", owner.api_version
+    if version.count("/") > 1 or not version.rpartition("/")[2]:  # schema.ParseGroupVersion
+        yield invalid(
+            place / "apiVersion",
+            f"{quote(version)} is not a valid apiVersion of an owner",
+            field=f"{field}.apiVersion",
+            help="write group and version, as in apps/v1",
         )
+    for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
+        if not value:
+            suggestion = f"add the {name}, or remove the reference"
+            yield invalid(place / name, f"owner reference has no {name}", field=f"{field}.{name}", help=suggestion)
+    if (version, owner.kind) == ("v1", "Event"):
+        yield invalid(place, "an Event cannot own another object", field=field, help="remove the owner reference")
 
 
-def _invalid_owners(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
-    if not item.metadata.owner_references:
-        return
-    owners = place / "ownerReferences"
-    controllers: list[Place] = []
-    for index, owner in enumerate(item.metadata.owner_references):
-        version = owner.api_version
-        if version.count("/") > 1 or not version.rpartition("/")[2]:  # schema.ParseGroupVersion
-            yield invalid(
-                owners / index / "apiVersion",
-                f"{quote(version)} is not a valid apiVersion of an owner",
-                field=f"{owners.field}.apiVersion",
-                help="write group and version, as in apps/v1",
-            )
-        for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
-            if not value:
-                yield invalid(
-                    owners / index / name,
-                    f"owner reference has no {name}",
-                    field=f"{owners.field}.{name}",
-                    help=f"add the {name}, or remove the reference",
-                )
-        if (version, owner.kind) == ("v1", "Event"):
-            message = "an Event cannot own another object"
-            yield invalid(owners / index, message, field=owners.field, help="remove the owner reference")
-        if owner.controller:
-            controllers.append(owners / index / "controller")
+def _several_controllers(place: Place, owners: Sequence[OwnerReference]) -> Iterator[Problem]:
+    controllers = [place / index / "controller" for index, owner in enumerate(owners) if owner.controller]
     if len(controllers) > 1:
         yield invalid(
             controllers[1],
             "more than one owner reference has controller: true",
-            field=owners.field,
+            field=place.field,
             help="keep controller: true in one owner reference",
             related=(Elsewhere(controllers[0], "the first one"),),
         )
 
 
-def _invalid_finalizers(place: Place, item: FlowSchema | PriorityLevelConfiguration) -> Iterator[Problem]:
-    if not item.metadata.finalizers:
-        return
-    finalizers, names = place / "finalizers", item.metadata.finalizers
+def _invalid_finalizers(place: Place, names: Sequence[str]) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if wrong := check_qualified_name(name):
-            yield reject_name(finalizers / index, "finalizer", name, wrong, field=finalizers.field)
+            yield reject_name(place / index, "finalizer", name, wrong, field=place.field)
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             yield invalid(
-                finalizers / index,
+                place / index,
                 f"finalizer {quote(name)} has no domain",
                 notes=("Only the finalizers of Kubernetes itself have none.",),
                 help="add a domain, as in example.com/name",
             )
     if {"orphan", "foregroundDeletion"} <= set(names):
-        yield invalid(
-            finalizers / names.index("orphan"),
-            "finalizers orphan and foregroundDeletion exclude each other",
-            field=finalizers.field,
-            help="remove one of them",
-        )
+        message = "finalizers orphan and foregroundDeletion exclude each other"
+        yield invalid(place / names.index("orphan"), message, field=place.field, help="remove one of them")
 
 
 def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
     """APF104."""
+    path = ("metadata", "namespace")
     for item in workspace.objects():
         document = item.document
-        namespace = document.has_other_fields and document.at("metadata", "namespace")
-        if namespace:
-            path = ("metadata", "namespace")
+        if namespace := document.has_other_fields and document.at(*path):
             yield Problem(
                 Place(document, path, key=True),
                 f"namespace {quote(namespace)} has no effect: {document.kind} objects are cluster-scoped",
@@ -213,27 +192,25 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     changed: set[Hashable] = set()
     for item in workspace.objects():
         document = item.document
-        if not document.has_other_fields or not (paths := _populated_paths(document)):
-            continue
-        if document.prefix and is_exported(document):
+        paths = _populated_paths(document) if document.has_other_fields else []
+        if paths and document.prefix and is_exported(document):
             export: Hashable = (document.source, document.start, document.prefix[:-1])
             exports.setdefault(export, []).append((document, paths))
             if not builtin.is_copy(item, workspace.release):
                 changed.add(export)
-        else:
+        elif paths:
             names = [str(path[-1]) for path in paths]
-            effects = [effect for name, effect in _HARMFUL.items() if name in names]
-            is_single = len(names) == 1
+            effects = tuple(effect for name, effect in _HARMFUL.items() if name in names)
             yield Problem(
                 Place(document, paths[0], key=True),
-                f"{join_some(list(map(quote, names)), MAX_NAMED_FIELDS)} {'is' if is_single else 'are'} set by the API server",
-                notes=("The API server drops the status of a manifest.",) if names == ["status"] else tuple(effects),
-                help=f"remove {'it' if is_single else 'them'}",
+                f"{_join_fields(names)} {'is' if len(names) == 1 else 'are'} set by the API server",
+                notes=("The API server drops the status of a manifest.",) if names == ["status"] else effects,
+                help=f"remove {'it' if len(names) == 1 else 'them'}",
                 fix=_remove_fields(paths),
                 severity="warning" if effects else None,
             )
-    for export, members in exports.items():
-        if export in changed:
+    for source, members in exports.items():
+        if source in changed:
             yield from _report_export(members)
 
 
@@ -247,15 +224,13 @@ def _populated_paths(document: Document) -> list[Path]:
 def _report_export(members: list[tuple[Document, list[Path]]]) -> Iterator[Problem]:
     """Yield a problem for all objects of a list, and for `fix` a covered one for each object but the first."""
     names = dict.fromkeys(str(path[-1]) for _, paths in members for path in paths)
-    harmful = [name for name in _HARMFUL if name in names]
     notes = [f"The fields are {join_words(names, 'and')}."]
-    if harmful:
+    if harmful := [name for name in _HARMFUL if name in names]:
         notes.append(f"Requests to create or apply the objects can fail because of {join_words(harmful, 'and')}.")
-    count = f"{len(members):,} objects" if len(members) > 1 else "1 object"
     for index, (document, paths) in enumerate(members):
         yield Problem(
             Place(document, paths[0], key=True),
-            f"list exported from a cluster has {count} with fields that the API server sets",
+            f"list exported from a cluster has {pluralize(len(members), 'object')} with fields that the API server sets",
             notes=tuple(notes),
             help="before you use the list as a source, remove the fields: apflint fix",
             fix=_remove_fields(paths),
@@ -264,9 +239,12 @@ def _report_export(members: list[tuple[Document, list[Path]]]) -> Iterator[Probl
         )
 
 
+def _join_fields(names: Iterable[str | int]) -> str:
+    return join_some([quote(name) for name in names], MAX_NAMED_FIELDS)
+
+
 def _remove_fields(paths: list[Path]) -> Fix:
-    names = [quote(path[-1]) for path in paths]
-    return Fix(f"remove {join_some(names, MAX_NAMED_FIELDS)}", True, tuple(Remove(path) for path in paths))
+    return Fix(f"remove {_join_fields(path[-1] for path in paths)}", True, tuple(Remove(path) for path in paths))
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
@@ -283,7 +261,7 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
             if first.setdefault(entry, duplicate) is not duplicate:
                 yield Problem(
                     duplicate,
-                    f"{quote(entry)} is already in this list",
+                    f"duplicate entry {quote(entry)} in {name}",
                     related=(Elsewhere(first[entry], "the first one"),),
                     notes=("A plain create accepts duplicates, but server-side apply fails.",),
                     help="remove one of the two",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_MISSED_RULES, MAX_MISSED_SUBJECTS, MAX_MISSED_TRIALS, MAX_MISSED_VALUES
-from apflint.checks.impossible_matches import COLLECTION_VERBS, is_namespaces, known_resources
+from apflint.checks.impossible_matches import COLLECTION_VERBS, are_cluster_scoped, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
 from apflint.evaluate import resources
 from apflint.evaluate.match import (
@@ -28,18 +28,19 @@ from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple
 from apflint.wording import join_words, quote
+from apflint.workspace import resource_rules_of, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.effective import Effective
     from apflint.evaluate.classify import Resolution
-    from apflint.fix import Fix
+    from apflint.fix import Value
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
     from apflint.proofs.candidates import Unmentioned
     from apflint.proofs.request_space import Point
 
-    _AnyRule = ResourcePolicyRule | NonResourcePolicyRule
+    _Find = Callable[[FlowSchema, Unmentioned], Iterator["_Candidate"]]
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
@@ -50,13 +51,14 @@ _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
 
 
 class _Candidate(NamedTuple):
-    """A resource rule that may miss requests."""
+    """A rule that may miss requests."""
 
     place: Place
+    """The place to report."""
     rule: PolicyRulesWithSubjects
     missed: str
     """The requests, in words."""
-    probes: Iterable[_AnyRule]
+    probes: Iterable[PolicyRulesWithSubjects]
     """Rules of single values that would match the missed requests."""
 
 
@@ -69,32 +71,16 @@ class _Example(NamedTuple):
 
 def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
     """APF505."""
-    for schema in effective.own_flow_schemas:
-        missed = _confirm(effective, schema, _misses_cluster_scope)
-        if missed and schema.document not in documents_to_widen(effective):
-            places = [candidate.place for candidate, _ in missed]
-            yield _problem(
-                [place / "namespaces" for place in places],
-                *missed[0],
-                note='namespaces: ["*"] matches requests to a single namespace only.',
-                help="add clusterScope: true",
-                fix=set_fields(places, "clusterScope", True, "set clusterScope: true"),
-            )
+    note = 'namespaces: ["*"] matches requests to a single namespace only.'
+    for problem in _report_scopes(effective, _misses_cluster_scope, note, "clusterScope", True, "clusterScope: true"):
+        if problem.place.document not in documents_to_widen(effective):
+            yield problem
 
 
 def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
     """APF513."""
-    for schema in effective.own_flow_schemas:
-        missed = _confirm(effective, schema, _misses_namespaces)
-        if missed:
-            places = [candidate.place for candidate, _ in missed]
-            yield _problem(
-                [(place / "clusterScope").at_key() for place in places],
-                *missed[0],
-                note="clusterScope: true without namespaces matches no request in a namespace.",
-                help='add namespaces: ["*"]',
-                fix=set_fields(places, "namespaces", _ALL, 'set namespaces: ["*"]'),
-            )
+    note = "clusterScope: true without namespaces matches no request in a namespace."
+    yield from _report_scopes(effective, _misses_namespaces, note, "namespaces", _ALL, 'namespaces: ["*"]')
 
 
 def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
@@ -103,8 +89,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
             continue  # an exemption should not be wider than needed
-        missed = _confirm(effective, schema, _misses_paths)
-        if missed:
+        if missed := _confirm(effective, schema, _misses_paths):
             (first, example), *others = missed
             yield Problem(
                 first.place,
@@ -116,30 +101,26 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
             )
 
 
-def _problem(
-    places: Sequence[Place],
-    first: _Candidate,
-    example: _Example,
-    *,
-    note: str,
-    help: str,  # noqa: A002  # as the field is called
-    fix: Fix,
-) -> Problem:
-    """Return one problem for all resource rules of a FlowSchema with the same mistake."""
-    return Problem(
-        places[0],
-        f"{'rule does' if len(places) == 1 else f'{len(places)} rules do'} not match {first.missed}",
-        related=tuple(Elsewhere(place, "the same mistake") for place in places[1:]),
-        fix=fix,
-        notes=(note, example.note),
-        help=help,
-        example=example.command,
-    )
+def _report_scopes(
+    effective: Effective, find: _Find, note: str, field: str, value: Value, written: str
+) -> Iterator[Problem]:
+    """Yield one problem for all resource rules of a FlowSchema that lack a field."""
+    for schema in effective.own_flow_schemas:
+        if missed := _confirm(effective, schema, find):
+            (first, example), *others = missed
+            rules = [Place(schema.document, candidate.place.path[:-1]) for candidate, _ in missed]
+            yield Problem(
+                first.place,
+                f"{f'{len(missed)} rules do' if others else 'rule does'} not match {first.missed}",
+                related=tuple(Elsewhere(other.place, "the same mistake") for other, _ in others),
+                fix=set_fields(rules, field, value, f"set {written}"),
+                notes=(note, example.note),
+                help=f"add {written}",
+                example=example.command,
+            )
 
 
-def _confirm(
-    effective: Effective, schema: FlowSchema, find: Callable[[FlowSchema, Unmentioned], Iterator[_Candidate]]
-) -> list[tuple[_Candidate, _Example]]:
+def _confirm(effective: Effective, schema: FlowSchema, find: _Find) -> list[tuple[_Candidate, _Example]]:
     """Return the candidates that miss a request which goes to another priority level."""
     return [
         (candidate, example)
@@ -148,46 +129,34 @@ def _confirm(
     ]
 
 
-def _resource_rules(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubjects, ResourcePolicyRule]]:
-    for i, rule in enumerate(schema.spec.rules):
-        for j, part in enumerate(rule.resource_rules):
-            yield Place(schema.document, ("spec", "rules", i, "resourceRules", j)), rule, part
-
-
 def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield the resource rules for all namespaces that seem to be intended for requests without a namespace, too."""
-    for place, rule, part in _resource_rules(schema):
-        if part.cluster_scope or part.namespaces != _ALL:
-            continue
+    for place, rule, part in resource_rules_of(schema):
         known = known_resources(part)
-        if known and all(not resource.namespaced and not is_namespaces(resource) for resource in known):
-            continue  # APF506 reports it
-        verbs = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL)
-        if verbs:
-            missed = f"{join_words(verbs, 'and')} across all namespaces"
-        else:
+        if part.cluster_scope or part.namespaces != _ALL or (known and are_cluster_scoped(known)):
+            continue  # APF506 reports rules for cluster-scoped resources
+        verbs, names = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL), part.resources
+        missed = f"{join_words(verbs, 'and')} across all namespaces"
+        if not verbs:
             # A request for a Namespace object is in that namespace, except to create it.
-            clustered = tuple(
+            names = tuple(
                 resource.name
                 for resource in known or ()
                 if not resource.namespaced and (not is_namespaces(resource) or "create" in part.verbs)
             )
-            if not clustered:
-                continue
-            missed = f"requests for the cluster-scoped {join_words(map(quote, dict.fromkeys(clustered)), 'and')}"
-            verbs = ("create",) if set(clustered) == {"namespaces"} else part.verbs
-            part = part._replace(resources=clustered)  # noqa: PLW2901  # only these are missed
-        yield _Candidate(place, rule, missed, _probes(verbs, _list_resources(part, unmentioned), cluster_scope=True))
+            missed = f"requests for the cluster-scoped {join_words(map(quote, dict.fromkeys(names)), 'and')}"
+            verbs = ("create",) if set(names) == {"namespaces"} else part.verbs
+        if names:
+            pairs = _list_resources(part._replace(resources=names), unmentioned)
+            yield _Candidate(place / "namespaces", rule, missed, _probes(rule, verbs, pairs, cluster_scope=True))
 
 
 def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield the resource rules without namespaces that seem to be intended for requests in namespaces, too."""
-    for place, rule, part in _resource_rules(schema):
-        if not part.cluster_scope or part.namespaces:
-            continue
+    for place, rule, part in resource_rules_of(schema):
         # A rule only for list and watch may be intended for all namespaces at once.
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
-        if not verbs:
+        if not part.cluster_scope or part.namespaces or not verbs:
             continue
         if part.resources == _ALL:
             pairs = _list_namespaced_resources(part, unmentioned)
@@ -198,26 +167,30 @@ def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator
             if part.verbs != _ALL and COLLECTION_VERBS.isdisjoint(part.verbs):
                 continue  # APF506 reports it
             pairs = _list_resources(part, unmentioned)
-        yield _Candidate(place, rule, "requests in a namespace", _probes(sorted(verbs), pairs, cluster_scope=False))
+        probes = _probes(rule, sorted(verbs), pairs, cluster_scope=False)
+        yield _Candidate((place / "clusterScope").at_key(), rule, "requests in a namespace", probes)
 
 
 def _misses_paths(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield the rules for all resource requests that have no nonResourceRules."""
-    for index, rule in enumerate(schema.spec.rules[:MAX_MISSED_RULES]):
+    for place, rule in islice(rules_of(schema), MAX_MISSED_RULES):
         if not rule.non_resource_rules and any(
             part.verbs == part.api_groups == part.resources == part.namespaces == _ALL for part in rule.resource_rules
         ):
-            place = Place(schema.document, ("spec", "rules", index, "resourceRules"), key=True)
-            probes = [NonResourcePolicyRule(("get",), (path,)) for path in (*_PATHS, unmentioned.path)]
-            yield _Candidate(place, rule, "non-resource requests such as /apis and /metrics", probes)
+            probes = (
+                rule._replace(resource_rules=(), non_resource_rules=(NonResourcePolicyRule(("get",), (path,)),))
+                for path in (*_PATHS, unmentioned.path)
+            )
+            missed = "non-resource requests such as /apis and /metrics"
+            yield _Candidate((place / "resourceRules").at_key(), rule, missed, probes)
 
 
 def _probes(
-    verbs: Sequence[str], pairs: Sequence[tuple[str, str]], *, cluster_scope: bool
-) -> Iterator[ResourcePolicyRule]:
-    namespaces = () if cluster_scope else _ALL
+    rule: PolicyRulesWithSubjects, verbs: Sequence[str], pairs: Sequence[tuple[str, str]], *, cluster_scope: bool
+) -> Iterator[PolicyRulesWithSubjects]:
     for verb, (group, name) in product(verbs[:MAX_MISSED_VALUES], pairs):
-        yield ResourcePolicyRule((verb,), (group,), (name,), cluster_scope, namespaces)
+        part = ResourcePolicyRule((verb,), (group,), (name,), cluster_scope, () if cluster_scope else _ALL)
+        yield rule._replace(resource_rules=(part,), non_resource_rules=())
 
 
 def _list_namespaced_resources(part: ResourcePolicyRule, unmentioned: Unmentioned) -> list[tuple[str, str]]:
@@ -245,7 +218,7 @@ def _list_resources(part: ResourcePolicyRule, unmentioned: Unmentioned) -> list[
         return [(group, first.get(group, unmentioned.resource)) for group in groups]
     served = {name: [resource.group for resource in resources.find_resources(name.partition("/")[0])] for name in names}
     if part.api_groups == _ALL:
-        return [(next(iter(served[name]), "") or unmentioned.api_group, name) for name in names]
+        return [(next(iter(served[name]), unmentioned.api_group), name) for name in names]
     return [
         *dict.fromkeys((group, name) for name in names for group in served[name] if group in part.api_groups),
         *((group, name) for group in groups for name in names if not served[name]),
@@ -256,37 +229,27 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
     """Return a request by a subject of the rule that goes to another priority level, or None if no request tried does."""
     from apflint.proofs.witness import make_witness
 
-    proofs = effective.proofs
+    proofs, level = effective.proofs, schema.spec.priority_level_configuration
     position = proofs.find_position(schema)
     if position is None:
         return None
-    rule = candidate.rule._replace(subjects=_requesters(candidate.rule.subjects))
-    points = (
-        point
-        for probe in candidate.probes
-        for point in proofs.candidates(
-            [
-                rule._replace(resource_rules=(probe,), non_resource_rules=())
-                if isinstance(probe, ResourcePolicyRule)
-                else rule._replace(resource_rules=(), non_resource_rules=(probe,))
-            ],
-            ends=(0,),
-        )
-    )
+    subjects = _requesters(candidate.rule.subjects)
+    probes = (probe._replace(subjects=subjects) for probe in candidate.probes)
+    points = (point for probe in probes for point in proofs.candidates([probe], ends=(0,)))
     for point in islice(points, MAX_MISSED_TRIALS):
         destination = proofs.resolve(point)
+        other_level, other = destination.priority_level.name, destination.flow_schema
         if (
             destination.position > position
-            and destination.priority_level.name != schema.spec.priority_level_configuration
+            and other_level != level
             and not _is_left_to_another(destination, candidate.rule, point)
             and not _is_limited_to_namespaces(schema, point)
         ):
-            other = destination.flow_schema
             origin = "built-in FlowSchema" if builtin.is_built_in(other.document) else "FlowSchema"
             return _Example(
                 make_witness(point).command,
-                f"The request of the example goes to the priority level {quote(destination.priority_level.name)}"
-                f" through the {origin} {quote(other.name)}.",
+                f"The request of the example goes to the priority level {quote(other_level)} through the {origin}"
+                f" {quote(other.name)}.",
             )
     return None
 
@@ -309,7 +272,7 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
         and match_policy_rule_verb(part.verbs, point.verb)
         and match_policy_rule_api_group(part.api_groups, point.api_group)
         and contains_string(point.resource, part.resources, ALL)
-        for _, rule, part in _resource_rules(schema)
+        for _, rule, part in resource_rules_of(schema)
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NAME: Path = ("metadata", "name")
 _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
 # strconv.ParseBool, with which the server parses the annotation.
-_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
 MAX_NAMED_DIFFERENCES = 3
 
 
@@ -34,36 +34,35 @@ def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
     """APF215."""
     for schema in workspace.flow_schemas:
         if schema.name in builtin.MANDATORY:
-            fixed = builtin.load_objects(workspace.release).flow_schemas
-            required = next(other.spec for other in fixed if other.name == schema.name)
+            built_in = builtin.load_objects(workspace.release).flow_schemas
+            required = next(other.spec for other in built_in if other.name == schema.name)
             if schema.spec != required:
-                yield _reject_changes(schema.document, schema.spec, required, "write a FlowSchema with another name")
+                suggestion = "restore the spec, or write a FlowSchema with another name"
+                yield _reject_changes(schema.document, schema.spec, required, suggestion)
 
 
 def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
     """APF311."""
     for level in workspace.priority_levels:
         if level.name in builtin.MANDATORY:
-            fixed = builtin.load_objects(workspace.release).priority_levels
-            spec, required = level.spec, next(other.spec for other in fixed if other.name == level.name)
+            built_in = builtin.load_objects(workspace.release).priority_levels
+            spec, required = level.spec, next(other.spec for other in built_in if other.name == level.name)
             notes: tuple[str, ...] = ()
             if level.name == "exempt":
                 # Only the fields of spec.exempt may differ: ValidateIfMandatoryPriorityLevelConfigurationObject.
                 spec, required = spec._replace(exempt=None), required._replace(exempt=None)
                 notes = ("Only the fields of spec.exempt may differ.",) if workspace.release.has_exempt_field else ()
             if spec != required:
-                yield _reject_changes(level.document, spec, required, "remove the object", notes)
+                yield _reject_changes(level.document, spec, required, "restore the spec, or remove the object", *notes)
 
 
-def _reject_changes(
-    document: Document, spec: object, required: object, alternative: str, notes: tuple[str, ...] = ()
-) -> Problem:
+def _reject_changes(document: Document, spec: object, required: object, suggestion: str, *notes: str) -> Problem:
     differences = join_some(list(find_differences(spec, required, document.version)), MAX_NAMED_DIFFERENCES)
     return invalid(
         Place(document, ("spec",), key=True),
-        f"mandatory {document.kind} {quote(document.name)} differs in {differences}",
+        f"mandatory {document.kind} {quote(document.name)} differs from the built-in one in {differences}",
         notes=(*notes, "The API server creates this object itself. Labels and annotations may differ."),
-        help=f"restore the spec, or {alternative}",
+        help=suggestion,
     )
 
 
@@ -95,12 +94,9 @@ def find_differences(value: object, required: object, version: str, path: str = 
 def duplicate_object(effective: Effective) -> Iterator[Problem]:
     """APF402."""
     first: dict[tuple[str, str], Document] = {}
-    for manifest in effective.workspace.manifests:
-        document = manifest.document
-        if not document.name:
-            continue
+    for document in effective.workspace.documents():
         earlier = first.setdefault((document.kind, document.name), document)
-        if earlier is not document:
+        if document.name and earlier is not document:
             yield Problem(
                 Place(document, _NAME),
                 f"{document.kind} {quote(document.name)} is already defined",
@@ -116,24 +112,20 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
 def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
     """APF404."""
     release = effective.release
-    if not release.maintains_objects:
-        return
-    for item in effective.workspace.objects():
-        document = item.document
-        if item.name not in builtin.list_suggested_names(release, document.kind):
-            continue
-        value = item.metadata.annotations.get(builtin.AUTOUPDATE)
+    for item in effective.workspace.objects() if release.maintains_objects else ():
+        document, value = item.document, item.metadata.annotations.get(builtin.AUTOUPDATE)
         # With any value but a true one, the server keeps the changed spec (shouldUpdateSpec). Without the annotation,
         # `kubectl apply` keeps the stored one, which is "true".
-        if (value is not None and value not in _TRUE) or document not in effective.own_documents:
-            continue
-        yield Problem(
-            Place(document, _ANNOTATION if value is not None else _NAME),
-            f"changes of the suggested {document.kind} {quote(item.name)} do not last",
-            notes=("The API server restores its spec within a minute of kubectl apply.",),
-            help=f'set the annotation {builtin.AUTOUPDATE}: "false" to keep this spec',
-            fix=_set_annotation(document),
-        )
+        is_restored = value is None or value in _TRUE
+        is_suggested = item.name in builtin.list_suggested_names(release, document.kind)
+        if is_suggested and is_restored and document in effective.own_documents:
+            yield Problem(
+                Place(document, _ANNOTATION if value is not None else _NAME),
+                f"the API server overwrites the spec of the suggested {document.kind} {quote(item.name)}",
+                notes=("It restores the spec of its release within a minute of kubectl apply.",),
+                help=f'set the annotation {builtin.AUTOUPDATE}: "false" to keep this spec',
+                fix=_set_annotation(document, safe=True),
+            )
 
 
 def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
@@ -143,20 +135,19 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
         document = item.document
         if not is_deleted_by_server(release, document):
             continue
+        note, suggestion = f"Kubernetes {release.name} has no", 'set the annotation to "false", or remove it'
         lifetime = builtin.find_lifetime(document.kind, item.name)
-        notes = [
-            f"The annotation {builtin.AUTOUPDATE} marks objects that the server maintains.",
-            f"Kubernetes {release.name} has no built-in object of this name.",
-        ]
-        suggestion = 'set the annotation to "false", or remove it'
         if lifetime is not None and builtin.is_retired(release, document.kind, item.name):
-            notes[1] = f"The last release with a built-in object of this name is {lifetime[1].name}."
+            note = f"Kubernetes {lifetime[1].name} is the last release with a"
             # Only the user knows whether the object should stay.
             suggestion = 'remove the object, or set the annotation to "false" to keep it'
         yield Problem(
             Place(document, _ANNOTATION),
             f"Kubernetes {release.name} deletes the {document.kind} {quote(item.name)}",
-            notes=tuple(notes),
+            notes=(
+                f"The annotation {builtin.AUTOUPDATE} marks objects that the server maintains.",
+                f"{note} built-in object of this name.",
+            ),
             help=suggestion,
             fix=_set_annotation(document, safe=lifetime is None),
         )
@@ -164,17 +155,14 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
 
 def is_deleted_by_server(release: Release, document: Document) -> bool:
     """Whether the server treats an object as one that it created and that is outdated."""
-    value = document.at(*_ANNOTATION)
     return (
         release.maintains_objects
-        and isinstance(value, str)
-        and value in _TRUE
+        and document.at(*_ANNOTATION) in _TRUE
         and bool(document.name)
         and document.name not in builtin.list_names(release, document.kind)
     )
 
 
-def _set_annotation(document: Document, *, safe: bool = True) -> Fix:
+def _set_annotation(document: Document, *, safe: bool) -> Fix:
     """Make the server leave the object alone."""
-    title = f'set the annotation {builtin.AUTOUPDATE}: "false"'
-    return set_field(document, _ANNOTATION, "false", title, safe=safe)
+    return set_field(document, _ANNOTATION, "false", f'set the annotation {builtin.AUTOUPDATE}: "false"', safe=safe)

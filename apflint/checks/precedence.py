@@ -1,4 +1,4 @@
-"""APF503, APF509: FlowSchemas whose order depends on their names, or on the default of matchingPrecedence."""
+"""APF201, APF202, APF503, APF509: the matchingPrecedence of FlowSchemas: rejected values, ties, and the default."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from apflint import builtin
 from apflint.budgets import MAX_COMPARED_PAIRS, MAX_TIE_PROOFS
 from apflint.checks.descriptions import note_assumed_levels, object_keys
 from apflint.checks.reachability import is_treated_alike
-from apflint.finding import Elsewhere, Problem
+from apflint.finding import Elsewhere, Problem, invalid
 from apflint.fixes.suggestions import set_field
 from apflint.location import Place
-from apflint.wording import join_words, quote
+from apflint.wording import join_words, pluralize, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -22,52 +22,70 @@ if TYPE_CHECKING:
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.proofs.ties import Budget
+    from apflint.workspace import Workspace
 
 _PRECEDENCE: Path = ("spec", "matchingPrecedence")
+MAX_PRECEDENCE = 10_000
+"""`FlowSchemaMaxMatchingPrecedence`."""
+_CHANGE = f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}"
 _MAX_NAMED = 4
 """Maximum number of FlowSchemas that a message names."""
 _MAX_RELATED = 12
 """Maximum number of other FlowSchemas that a finding points at."""
 
 
+def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF201."""
+    for schema in workspace.flow_schemas:
+        precedence = schema.spec.matching_precedence
+        if not 1 <= precedence <= MAX_PRECEDENCE:
+            yield invalid(
+                Place(schema.document, _PRECEDENCE),
+                f"matchingPrecedence {precedence} is not between 1 and {MAX_PRECEDENCE}",
+                notes=("The FlowSchema with the lowest matchingPrecedence is tried first.",),
+                help=_CHANGE,
+            )
+
+
+def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
+    """APF202."""
+    for schema in workspace.flow_schemas:
+        if schema.spec.matching_precedence == 1 and schema.name != "exempt":
+            message = 'matchingPrecedence 1 is reserved for the built-in FlowSchema "exempt"'
+            yield invalid(Place(schema.document, _PRECEDENCE), message, help=_CHANGE)
+
+
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
     """APF503. One finding for each precedence, small groups first, so that a large one does not use up the budget."""
-    groups = _groups(effective)
-    if not groups:
-        return
-    from apflint.proofs.ties import Budget
+    # Most configurations have no such groups, so they need no proofs of what is unreachable.
+    groups = _groups(effective, ()) and _groups(effective, effective.unreachable_documents)
+    if groups:
+        from apflint.proofs.ties import Budget
 
-    budget = Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(effective.assumed.order)))
-    for group in sorted(groups, key=len):
-        problem = _tie(effective, group, budget)
-        if problem is not None:
-            yield problem
+        budget = Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(effective.assumed.order)))
+        for group in sorted(groups, key=len):
+            yield from _tie(effective, group, budget)
 
 
-def _groups(effective: Effective) -> list[list[FlowSchema]]:
+def _groups(effective: Effective, unreachable: Collection[Document]) -> list[list[FlowSchema]]:
     """Return the reachable FlowSchemas of each precedence with at least two, some of them the user's."""
     own = effective.own_documents
-
-    def groups(unreachable: Collection[Document]) -> list[list[FlowSchema]]:
-        order = (schema for schema in effective.assumed.order if schema.document not in unreachable)
-        found = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]
-        return [group for group in found if len(group) > 1 and any(schema.document in own for schema in group)]
-
-    # Most configurations have no such groups, so they need no proofs of what is unreachable.
-    return groups(effective.unreachable_documents) if groups(()) else []
+    order = (schema for schema in effective.assumed.order if schema.document not in unreachable)
+    groups = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]
+    return [group for group in groups if len(group) > 1 and any(schema.document in own for schema in group)]
 
 
-def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Problem | None:
-    """Return the problem of a group: its harmful ties, or else its harmless ones, or else that some are unknown."""
+def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Iterator[Problem]:
+    """Yield a problem of a group: its harmful ties, or else its harmless ones, or else that some are unknown."""
     from apflint.proofs.ties import find_ties
 
     own = effective.own_documents
 
     def is_harmful(first: FlowSchema, second: FlowSchema) -> bool:
-        return (first.document in own or second.document in own) and not is_treated_alike(first, second)
+        return not own.isdisjoint((first.document, second.document)) and not is_treated_alike(first, second)
 
     def is_harmless(first: FlowSchema, second: FlowSchema) -> bool:
-        if not (first.document in own or second.document in own) or not is_treated_alike(first, second):
+        if own.isdisjoint((first.document, second.document)) or not is_treated_alike(first, second):
             return False
         return _unordered(first.spec.rules) != _unordered(second.spec.rules)  # a copy is redundant, not tied (APF516)
 
@@ -76,29 +94,30 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> P
     if harmful is None and not ties.not_compared:
         ties = find_ties(effective.proofs, group, is_harmless, budget)
     if ties.example is None and not ties.not_compared:
-        return None
+        return
     notes: list[str] = []
     schemas = ties.tied if ties.example is not None else group
+    # The user's FlowSchemas in matching order, then built-in ones, then those of the context.
+    own_first = sorted(schemas, key=lambda schema: schema.document not in own)
+    first_own, *others = [schema for schema in own_first if not builtin.is_built_in(schema.document)]
+    built_in = [schema for schema in schemas if builtin.is_built_in(schema.document)]
     advice: str | None = None
     if harmful is not None:
         first, second, _ = harmful
-        is_built_in = any(builtin.is_built_in(schema.document) for schema in schemas)
-        advice = "use another matchingPrecedence" if is_built_in else "give each FlowSchema its own matchingPrecedence"
+        advice = "use another matchingPrecedence" if built_in else "give each FlowSchema its own matchingPrecedence"
         notes.append(
-            f"The server orders them by name, so {quote(first.name)} captures requests that {quote(second.name)} matches, too."
+            f"The server orders them by name: {quote(first.name)} captures requests that {quote(second.name)} matches, too."
         )
     elif ties.example is not None:
         notes.append("They have the same priority level and distinguisherMethod, so the order hardly matters.")
     if ties.not_compared:
         pairs = len(group) * (len(group) - 1) // 2
-        unknown = ", so it is unknown whether any request matches two of them" if ties.example is None else ""
-        notes.append(f"{ties.not_compared:,} of {pairs:,} pairs were not compared{unknown}.")
-    # Point at the first of the user's FlowSchemas in matching order.
-    first_own, *others = [schema for schema in schemas if schema.document in own]
-    others += [schema for schema in schemas if schema.document not in own and not builtin.is_built_in(schema.document)]
-    return Problem(
+        notes.append(f"{ties.not_compared:,} of {pairs:,} pairs were not compared.")
+    yield Problem(
         Place(first_own.document, _PRECEDENCE),
-        _describe_shared(schemas, own) + (" and match some of the same requests" if ties.example is not None else ""),
+        f"{_describe_tied(first_own, built_in, others)} match some of the same requests"
+        if ties.example is not None
+        else f"{_describe_tied(first_own, built_in, others)} may match the same requests",
         related=tuple(
             Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence")
             for schema in others[:_MAX_RELATED]
@@ -119,37 +138,28 @@ def _unordered(value: object) -> object:
     return tuple(items) if hasattr(value, "_fields") else frozenset(items)
 
 
-def _describe_shared(schemas: Sequence[FlowSchema], own: Collection[Document]) -> str:
-    """Return `FlowSchemas "a", the built-in "b" and "c" share matchingPrecedence 9000`: the user's first one first."""
-    first = next(schema for schema in schemas if schema.document in own)
-    built_in = [schema for schema in schemas if builtin.is_built_in(schema.document)]
-    others = [schema for schema in schemas if schema is not first and not builtin.is_built_in(schema.document)]
-    names = [
-        quote(first.name),
-        *(f"the built-in {quote(schema.name)}" for schema in built_in),
-        *(quote(schema.name) for schema in others),
-    ]
-    if len(names) > _MAX_NAMED:
-        del names[1 + len(built_in) :]
-        names.append(f"{len(others):,} other{'s' if len(others) > 1 else ''}")
-    return f"FlowSchemas {join_words(names, 'and')} share matchingPrecedence {first.spec.matching_precedence}"
+def _describe_tied(first: FlowSchema, built_in: Sequence[FlowSchema], others: Sequence[FlowSchema]) -> str:
+    """Return `FlowSchemas "a", the built-in "b" and "c" with matchingPrecedence 9000`."""
+    names = [quote(first.name), *(f"the built-in {quote(schema.name)}" for schema in built_in)]
+    if len(names) + len(others) > _MAX_NAMED:
+        names.append(pluralize(len(others), "other"))
+    else:
+        names += (quote(schema.name) for schema in others)
+    return f"FlowSchemas {join_words(names, 'and')} with matchingPrecedence {first.spec.matching_precedence}"
 
 
 def implicit_precedence(effective: Effective) -> Iterator[Problem]:
     """APF509."""
     for schema in effective.own_flow_schemas:
-        place = Place(schema.document, _PRECEDENCE)
         value = schema.document.at(*_PRECEDENCE)
-        if schema.spec.matching_precedence != 1000 or value:
-            continue
-        state = "0 counts as absent" if value == 0 else "is absent"
-        yield Problem(
-            place,
-            f"matchingPrecedence {state}, so the API server sets it to 1000",
-            fix=set_field(schema.document, _PRECEDENCE, 1000, "write matchingPrecedence: 1000", safe=True),
-            notes=(
-                "1000 is before the built-in service-accounts (9000), global-default (9900) and catch-all (10000).",
-                "All other built-in FlowSchemas come first.",
-            ),
-            help="set matchingPrecedence explicitly",
-        )
+        if schema.spec.matching_precedence == 1000 and not value:
+            yield Problem(
+                Place(schema.document, _PRECEDENCE),
+                f"matchingPrecedence {'0 counts as absent' if value == 0 else 'is absent'}, so the API server sets it to 1000",
+                fix=set_field(schema.document, _PRECEDENCE, 1000, "write matchingPrecedence: 1000", safe=True),
+                notes=(
+                    "1000 is before the built-in service-accounts (9000), global-default (9900) and catch-all (10000).",
+                    "All other built-in FlowSchemas come first.",
+                ),
+                help="set matchingPrecedence explicitly",
+            )

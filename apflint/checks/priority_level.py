@@ -1,9 +1,10 @@
-"""APF301 to APF304, APF310, APF312: the spec of a priority level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
+"""APF301 to APF310, APF312: the spec of a priority level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
 from apflint.finding import forbidden, invalid, not_supported, required
 from apflint.fix import Fix, Insert
 from apflint.fixes.suggestions import correct_spelling, find_intended, remove_field, replace_value, set_field
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Problem
-    from apflint.model import (
-        ExemptPriorityLevelConfiguration,
-        LimitedPriorityLevelConfiguration,
-        PriorityLevelConfiguration,
-    )
+    from apflint.model import ExemptPriorityLevelConfiguration, PriorityLevelConfiguration
     from apflint.workspace import Workspace
 
 _TYPES = ("Limited", "Exempt")
@@ -29,16 +26,14 @@ _RESPONSES = ("Queue", "Reject")
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
     """APF301."""
     for level in workspace.priority_levels:
-        if (level.name == "exempt") == (level.spec.type == "Exempt"):
-            continue
-        place = Place(level.document, ("spec", "type"))
-        if level.name == "exempt":
+        place, type_ = Place(level.document, ("spec", "type")), level.spec.type
+        if level.name == "exempt" and type_ != "Exempt":
             yield invalid(
                 place,
-                f'priority level "exempt" has {f"type {quote(level.spec.type)}" if level.spec.type else "no type"}',
+                f'priority level "exempt" has {f"type {quote(type_)}" if type_ else "no type"}',
                 help="use type Exempt, and remove limited",
             )
-        else:
+        elif level.name != "exempt" and type_ == "Exempt":
             yield invalid(
                 place,
                 f'type Exempt is allowed only for the priority level "exempt", not for {quote(level.name)}',
@@ -57,35 +52,29 @@ def _limited_instead(place: Place, level: PriorityLevelConfiguration) -> Fix | N
 def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
     """APF302."""
     for level in workspace.priority_levels:
-        spec, place = level.spec, Place(level.document, ("spec",))
+        spec, place, is_exempt = level.spec, Place(level.document, ("spec",)), level.name == "exempt"
         if spec.type not in _TYPES:
             yield not_supported(
                 place / "type",
                 f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
                 help='use type Exempt, as required for "exempt"'
-                if level.name == "exempt"
+                if is_exempt
                 else 'use type Limited; Exempt is allowed only for the priority level "exempt"',
                 fix=_fix_type(place / "type", level),
             )
         elif spec.type == "Limited":
             if spec.exempt is not None:
-                yield forbidden(
-                    (place / "exempt").at_key(),
-                    'field "exempt" is not allowed in a priority level of type Limited',
-                    help='remove "exempt"',
-                    fix=remove_field((*place.path, "exempt"), safe=False) if spec.limited is not None else None,
-                )
+                fix = remove_field((*place.path, "exempt"), safe=False) if spec.limited is not None else None
+                message = 'field "exempt" is not allowed in a priority level of type Limited'
+                yield forbidden((place / "exempt").at_key(), message, help='remove "exempt"', fix=fix)
             if spec.limited is None:
-                yield required(
-                    place / "limited",
-                    'priority level of type Limited has no field "limited"',
-                    help="add limited with shares and limitResponse",
-                )
+                message = 'priority level of type Limited has no field "limited"'
+                yield required(place / "limited", message, help="add limited with shares and limitResponse")
         elif spec.limited is not None:
             yield forbidden(
                 (place / "limited").at_key(),
                 'field "limited" is not allowed in a priority level of type Exempt',
-                help='remove "limited"' if level.name == "exempt" else "change the type to Limited",
+                help='remove "limited"' if is_exempt else "change the type to Limited",
                 fix=_limited_instead(place / "type", level) or remove_field((*place.path, "limited"), safe=False),
             )
 
@@ -102,8 +91,8 @@ def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
 
 def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
     """APF303."""
-    for place, limited in _limited(workspace):
-        response, place = limited.limit_response, place / "limitResponse"  # noqa: PLW2901
+    for limited_place, limited in workspace.limited():
+        response, place = limited.limit_response, limited_place / "limitResponse"
         if response.type not in _RESPONSES:
             fix = correct_spelling((*place.path, "type"), response.type, _RESPONSES)
             if not response.type and response.queuing is not None:
@@ -133,60 +122,109 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             )
 
 
-def _limited(workspace: Workspace) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
-    """Yield `spec.limited` of the levels in which the API server validates it."""
-    for level in workspace.priority_levels:
-        if level.spec.type == "Limited" and level.spec.limited is not None:
-            yield Place(level.document, ("spec", "limited")), level.spec.limited
-
-
 def _exempt(workspace: Workspace) -> Iterator[tuple[Place, ExemptPriorityLevelConfiguration]]:
-    """Yield `spec.exempt` of the levels in which the API server validates it."""
+    """Yield `spec.exempt` of the levels of type Exempt and its place. The server ignores that of others."""
     for level in workspace.priority_levels:
         if level.spec.type == "Exempt" and level.spec.exempt is not None:
             yield Place(level.document, ("spec", "exempt")), level.spec.exempt
 
 
+def _reject_outside(
+    place: Place, value: int, minimum: int, maximum: int | None = None, *, suggestion: str, notes: tuple[str, ...] = ()
+) -> Iterator[Problem]:
+    """Yield a problem for a number that is less than `minimum` or greater than `maximum`."""
+    if value < minimum or (maximum is not None and value > maximum):
+        bounds = f"less than {minimum}" if maximum is None else f"not between {minimum} and {maximum:,}"
+        yield invalid(place, f"{place.path[-1]} {value:,} is {bounds}", notes=notes, help=suggestion)
+
+
 def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF304."""
-    release = workspace.release
-    minimum = 0 if release.allows_zero_shares else 1
-    for place, limited in _limited(workspace):
-        if limited.shares < minimum:
-            name = shares_field(place.document.version)
-            yield invalid(
-                place / name,
-                f"{name} {limited.shares} is less than {minimum}",
-                notes=("A priority level may have 0 shares from Kubernetes 1.30 on.",) if limited.shares == 0 else (),
-                help=f"set {name} to {minimum} or more; the default is 30",
-            )
+    minimum = 0 if workspace.release.allows_zero_shares else 1
+    for place, limited in workspace.limited():
+        name = shares_field(place.document.version)
+        suggestion = f"set {name} to {minimum} or more; the default is 30"
+        notes = () if limited.shares else ("A priority level may have 0 shares from Kubernetes 1.30 on.",)
+        yield from _reject_outside(place / name, limited.shares, minimum, suggestion=suggestion, notes=notes)
     for place, exempt in _exempt(workspace):
-        if exempt.shares < 0:
-            yield invalid(
-                place / "nominalConcurrencyShares",
-                f"nominalConcurrencyShares {exempt.shares} is less than 0",
-                help="set nominalConcurrencyShares to 0 or more",
-            )
+        shares = place / "nominalConcurrencyShares"
+        yield from _reject_outside(shares, exempt.shares, 0, suggestion="set nominalConcurrencyShares to 0 or more")
 
 
 def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF310."""
-    lendable = [(place, limited.lendable_percent) for place, limited in _limited(workspace)]
+    lendable = [(place, limited.lendable_percent) for place, limited in workspace.limited()]
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
-        if not 0 <= percent <= 100:
+        suggestion = "set lendablePercent to the percentage of its seats that the level lends"
+        yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion)
+    for place, limited in workspace.limited():
+        suggestion = "set borrowingLimitPercent to 0 or more; remove it for no limit"
+        percent = limited.borrowing_limit_percent or 0
+        yield from _reject_outside(place / "borrowingLimitPercent", percent, 0, suggestion=suggestion)
+
+
+def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
+    """APF305."""
+    for place, queuing in workspace.queuing():
+        if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             yield invalid(
-                place / "lendablePercent",
-                f"lendablePercent {percent} is not between 0 and 100",
-                help="set lendablePercent to the percentage of its seats that the level lends",
+                place / "handSize",
+                f"{_with_default(place / 'handSize', queuing.hand_size)} is greater than"
+                f" {_with_default(place / 'queues', queuing.queues)}",
+                help=f"set handSize to {largest_hand(queuing.queues)} or less, or increase queues"
+                if queuing.queues > 0
+                else "set queues to 1 or more",
             )
-    for place, limited in _limited(workspace):
-        if limited.borrowing_limit_percent is not None and limited.borrowing_limit_percent < 0:
+
+
+def _with_default(place: Place, value: int) -> str:
+    """Return `queues 64`, or `queues 64 (default)` if the manifest does not contain the value."""
+    default = "" if place.document.at(*place.path) else " (default)"
+    return f"{place.path[-1]} {value:,}{default}"
+
+
+def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
+    """APF306."""
+    for place, queuing in workspace.queuing():
+        queues, hand_size = queuing.queues, queuing.hand_size
+        if queues < 1 or not 0 < hand_size <= queues:
+            continue
+        bits = required_entropy_bits(queues, hand_size)
+        if bits > MAX_ENTROPY_BITS:
+            maximum_hand, maximum_queues = largest_hand(queues), largest_deck(hand_size)
+            fits = [f"handSize to {maximum_hand} or less"] if maximum_hand else []
+            fits += [f"queues to {maximum_queues:,} or less"] if maximum_queues else []
             yield invalid(
-                place / "borrowingLimitPercent",
-                f"borrowingLimitPercent {limited.borrowing_limit_percent} is less than 0",
-                help="set borrowingLimitPercent to 0 or more; remove it for no limit",
+                place / "handSize",
+                f"{_with_default(place / 'handSize', hand_size)} with {_with_default(place / 'queues', queues)} requires {bits} bits of"
+                f" entropy, more than the maximum of {MAX_ENTROPY_BITS}",
+                notes=("The server chooses the queues of a flow by a 64-bit hash.",),
+                help=f"set {', or '.join(fits)}",
             )
+
+
+def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF307."""
+    for place, queuing in workspace.queuing():
+        suggestion = f"set queues to {MAX_QUEUES:,} or less"
+        if queuing.queues < 1:
+            suggestion = "set queues to 1 or more; for no queues use type Reject"
+        yield from _reject_outside(place / "queues", queuing.queues, 1, MAX_QUEUES, suggestion=suggestion)
+
+
+def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF308."""
+    for place, queuing in workspace.queuing():
+        suggestion = "set queueLengthLimit to 1 or more; the default is 50"
+        yield from _reject_outside(place / "queueLengthLimit", queuing.queue_length_limit, 1, suggestion=suggestion)
+
+
+def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
+    """APF309."""
+    for place, queuing in workspace.queuing():
+        suggestion = "set handSize to 1 or more; the default is 8"
+        yield from _reject_outside(place / "handSize", queuing.hand_size, 1, suggestion=suggestion)
 
 
 def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Problem
-    from apflint.fix import Fix
-    from apflint.location import Path
+    from apflint.location import Place
     from apflint.workspace import Workspace
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
@@ -32,7 +31,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
             yield required(
                 place,
                 "rule has no resourceRules and no nonResourceRules",
-                notes=("A rule without them does not match all requests.",),
+                notes=("Absent lists do not mean all requests.",),
                 help="add resourceRules for requests for resources, or nonResourceRules for other paths",
             )
 
@@ -42,22 +41,21 @@ def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
     for place, name, items in workspace.string_lists():
         if not items and name != "namespaces":
             core = 'for the core group (pods, services, nodes) use [""], ' if name == "apiGroups" else ""
-            message = f"{name} is missing or empty"
-            yield required(place / name, message, help=f'{core}for all {name} use ["*"]')
+            yield required(place / name, f"{name} is missing or empty", help=f'{core}for all {name} use ["*"]')
 
 
 def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
     """APF210."""
     for place, name, items in workspace.string_lists():
         if len(items) > 1 and "*" in items:
-            star, strings = items.index("*"), place / name
+            star, strings, is_repeated = items.index("*"), place / name, set(items) == {"*"}
             others = [index for index in range(len(items)) if index != star]
             yield invalid(
                 strings / star,
-                f'"*" is not the only item of {name}',
+                f'{name} contains "*" {"more than once" if is_repeated else "and other items"}',
                 field=strings.field,
                 notes=('"*" already matches every value.',),
-                help='list "*" once' if set(items) == {"*"} else 'remove the other items, or "*"',
+                help='list "*" once' if is_repeated else 'remove the other items, or "*"',
                 fix=remove_items(strings.path, items, others, 'beside "*"', safe=True),
             )
 
@@ -68,36 +66,37 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
     Verbs that can be fixed are a separate finding, so that their fix does not depend on the others.
     """
     for place, name, items in workspace.string_lists():
-        if name != "verbs" or "*" in items or all(verb in VERBS for verb in items):
-            continue
-        verbs, is_resource = place / name, "resourceRules" in place.path
-        for indices, fix in _verbs_by_fix(verbs.path, items, is_resource=is_resource):
-            unknown = join_some([quote(items[index]) for index in indices], MAX_NAMED_VERBS)
-            notes, suggestion = _explain_verb(items[indices[0]], is_resource=is_resource)
+        if name == "verbs" and "*" not in items:
+            yield from _reject_verbs(place / name, items, is_resource="resourceRules" in place.path)
+
+
+def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) -> Iterator[Problem]:
+    wrong = {index: verb for index, verb in enumerate(verbs) if verb not in VERBS}
+    # The server maps these methods to verbs; GET and HEAD can also be list and watch (RequestInfoFactory).
+    methods = {
+        index: _METHODS[verb.lower()]
+        for index, verb in wrong.items()
+        if is_resource and verb.lower() in ("post", "put")
+    }
+    near = {index: find_intended(verb, VERBS) for index, verb in wrong.items() if index not in methods}
+    misspelled = {index: verb for index, verb in near.items() if verb is not None}
+    others = [index for index, verb in near.items() if verb is None]
+    for indices, fix in (
+        ([*misspelled], replace_items(place.path, verbs, misspelled, safe=True)),
+        ([*methods], replace_items(place.path, verbs, methods, safe=False)),
+        (others, None),
+    ):
+        if indices:
+            unknown = join_some([quote(verbs[index]) for index in indices], MAX_NAMED_VERBS)
+            notes, suggestion = _explain_verb(verbs[indices[0]], is_resource=is_resource)
             yield not_supported(
-                verbs / indices[0],
+                place / indices[0],
                 f"unknown {'verb' if len(indices) == 1 else 'verbs'} {unknown}",
-                field=verbs.field,
+                field=place.field,
                 notes=notes,
                 help=suggestion,
                 fix=fix,
             )
-
-
-def _verbs_by_fix(path: Path, items: tuple[str, ...], *, is_resource: bool) -> Iterator[tuple[list[int], Fix | None]]:
-    """Yield the indices of unknown verbs by their fix: misspelled verbs, HTTP methods, and verbs without a fix."""
-    wrong = {index: verb for index, verb in enumerate(items) if verb not in VERBS}
-    methods: dict[int, str] = {}
-    if is_resource:
-        # The server maps these methods to verbs; GET and HEAD can also be list and watch (RequestInfoFactory).
-        methods = {index: _METHODS[verb.lower()] for index, verb in wrong.items() if verb.lower() in ("post", "put")}
-    near = {index: find_intended(verb, VERBS) for index, verb in wrong.items() if index not in methods}
-    misspelled = {index: verb for index, verb in near.items() if verb is not None}
-    for corrections, safe in ((misspelled, True), (methods, False)):
-        if corrections:
-            yield list(corrections), replace_items(path, items, corrections, safe=safe)
-    if others := [index for index, verb in near.items() if verb is None]:
-        yield others, None
 
 
 def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str]:
@@ -108,17 +107,14 @@ def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str
         return (), question
     if verb.lower() == "all":
         return (), 'for all verbs use ["*"]'
-    known = f"use {join_words(VERBS)}"
-    if verb in _RBAC_VERBS:
-        return (f"{quote(verb)} is a verb of RBAC only.",), known
     method = _METHODS.get(verb.lower())
-    if method is None:
-        return (), known
-    if not is_resource:
+    if method is not None and not is_resource:
         return ('HEAD, POST, PUT and OPTIONS requests match only the verbs ["*"].',), 'use ["*"]'
-    if method == "*":
-        return (), known
-    return (f"The verb of {verb.upper()} requests for resources is {quote(method)}.",), f"did you mean {quote(method)}?"
+    if method not in (None, "*"):
+        note = f"The verb of {verb.upper()} requests for resources is {quote(method)}."
+        return (note,), f"did you mean {quote(method)}?"
+    notes = (f"{quote(verb)} is a verb of RBAC only.",) if verb in _RBAC_VERBS else ()
+    return notes, f"use {join_words(VERBS)}"
 
 
 def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
@@ -127,7 +123,7 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
         if not rule.namespaces and not rule.cluster_scope:
             yield required(
                 place / "namespaces",
-                "rule has neither namespaces nor clusterScope: true, so it matches no request",
+                "rule has neither namespaces nor clusterScope: true",
                 notes=(
                     'namespaces: ["*"] matches requests to a single namespace only.',
                     "clusterScope: true matches requests for nodes and the like, and list and watch across all namespaces.",
@@ -161,19 +157,16 @@ def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
     """APF214."""
     for place, rule in workspace.non_resource_rules():
         urls = rule.non_resource_urls
-        if "*" in urls:
-            continue
         known = frozenset(urls)
-        for index, url in enumerate(urls):
-            if not (wrong := _check_url(url)):
-                continue
-            item, fix = place / "nonResourceURLs" / index, None
-            suggestion = "write the path without the host" if "://" in url else None if url else "remove the item"
-            if url and _check_url(f"/{url}") is None:
-                suggestion = f"did you mean {quote(f'/{url}')}?"
-                fix = replace_item(item.path, url, f"/{url}", known, safe=False)
-            message = f"{quote(url)} is not a valid path: {wrong}" if url else "path is empty"
-            yield invalid(item, message, help=suggestion, fix=fix)
+        for index, url in enumerate(urls if "*" not in known else ()):
+            if wrong := _check_url(url):
+                item, fix = place / "nonResourceURLs" / index, None
+                suggestion = "write the path without the host" if "://" in url else None if url else "remove the item"
+                if url and _check_url(f"/{url}") is None:
+                    suggestion = f"did you mean {quote(f'/{url}')}?"
+                    fix = replace_item(item.path, url, f"/{url}", known, safe=False)
+                message = f"{quote(url)} is not a valid path: {wrong}" if url else "path is empty"
+                yield invalid(item, message, help=suggestion, fix=fix)
 
 
 def _check_url(url: str) -> str | None:
@@ -186,6 +179,5 @@ def _check_url(url: str) -> str | None:
         return "it contains a space"
     if "//" in url:
         return 'it contains "//"'
-    if url.count("*") > 1 or ("*" in url and not url.endswith("/*")):
-        return '"*" is allowed only as the last segment, as in "/healthz/*"'
-    return None
+    is_valid = "*" not in url or (url.count("*") == 1 and url.endswith("/*"))
+    return None if is_valid else '"*" is allowed only as the last segment, as in "/healthz/*"'

@@ -1,27 +1,46 @@
-"""APF205, APF207, APF208: the subjects of a FlowSchema (`ValidateFlowSchemaSubject`)."""
+"""APF205, APF207, APF208, APF512: the subjects of FlowSchemas, rejected (`ValidateFlowSchemaSubject`) or probably without clients.
+
+Names of Kubernetes: staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap tokens add groups that start
+with `system:bootstrappers:` (`BootstrapGroupPattern` in staging/src/k8s.io/cluster-bootstrap/token/api/types.go).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import reject_name
-from apflint.finding import forbidden, not_supported, required
-from apflint.fix import Fix
+from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
+from apflint.finding import Problem, forbidden, not_supported, required
+from apflint.fix import Fix, Operation, Remove, Rename, Set
 from apflint.fixes.suggestions import correct_spelling, replace_value, set_field
 from apflint.formats import check_dns_label, check_dns_subdomain
 from apflint.model import SUBJECT_FIELDS
-from apflint.wording import did_you_mean, join_words, quote
+from apflint.wording import did_you_mean, join_words, measure_distance, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from apflint.finding import Problem
+    from apflint.effective import Effective
     from apflint.location import Place
     from apflint.model import ServiceAccountSubject, Subject
     from apflint.workspace import Workspace
 
 _KINDS = {member: kind for kind, member in SUBJECT_FIELDS.items()}
-_USER_PREFIX = "system:serviceaccount:"
+_ACCOUNTS, _NODE, _NODES = "system:serviceaccounts:", "system:node:", "system:nodes:"
+_GROUPS = (
+    "system:authenticated",
+    "system:unauthenticated",
+    "system:masters",
+    "system:nodes",
+    "system:serviceaccounts",
+    "system:bootstrappers",
+    "system:monitoring",
+)
+_USERS = ("system:kube-controller-manager", "system:kube-scheduler", "system:apiserver", "system:anonymous")
+_OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
+"""Users in certificates of distributions whose names resemble those above."""
+_SHORT_WORD = 8
+"""Length below which two different letters make another word instead of a misspelling."""
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
@@ -33,7 +52,7 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
             yield required(
                 place / "subjects",
                 "rule has no subjects",
-                notes=("A rule without subjects does not match everybody.",),
+                notes=("Absent subjects do not mean everybody.",),
                 help='is the "-" before this rule a mistake? the previous rule has subjects but no requests'
                 if is_split
                 else "to match everybody, list the groups system:authenticated and system:unauthenticated",
@@ -46,29 +65,30 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
     for place, subject in workspace.subjects():
         members = {"user": subject.user, "group": subject.group, "serviceAccount": subject.service_account}
         present = [member for member, value in members.items() if value is not None]
-        if subject.kind not in SUBJECT_FIELDS:
+        expected = SUBJECT_FIELDS.get(subject.kind)
+        if expected is None:
+            fix = correct_spelling((*place.path, "kind"), subject.kind, SUBJECT_FIELDS)
+            if not subject.kind and len(present) == 1:
+                kind = _KINDS[present[0]]
+                fix = set_field(place.document, (*place.path, "kind"), kind, f"write kind: {kind}", safe=True)
             yield not_supported(
                 place / "kind",
                 f"unknown subject kind {quote(subject.kind)}" if subject.kind else "subject has no kind",
                 help=did_you_mean(subject.kind, SUBJECT_FIELDS) or f"use {join_words(SUBJECT_FIELDS)}",
-                fix=_fix_kind(place / "kind", subject.kind, present),
-            )
-            continue
-        expected = SUBJECT_FIELDS[subject.kind]
-        others = [member for member in present if member != expected]
-        # Unsafe, because the kind may be right, and the member wrong.
-        fix = (
-            replace_value((*place.path, "kind"), subject.kind, _KINDS[others[0]], safe=False)
-            if present == others and len(others) == 1
-            else None
-        )
-        if expected not in present:
-            yield required(
-                place / expected,
-                f"subject of kind {subject.kind} has no field {quote(expected)}",
-                help=_suggest_member(subject, expected, others),
                 fix=fix,
             )
+            continue
+        others = [member for member in present if member != expected]
+        fix = None
+        if expected not in present:
+            suggestion = f"add {expected}: {_suggest_value(subject, expected)}"
+            if len(others) == 1:
+                kind = _KINDS[others[0]]
+                suggestion += f", or change kind to {kind}"
+                # Unsafe, because the kind may be right, and the member wrong.
+                fix = replace_value((*place.path, "kind"), subject.kind, kind, safe=False)
+            message = f"subject of kind {subject.kind} has no field {quote(expected)}"
+            yield required(place / expected, message, help=suggestion, fix=fix)
         for member in others:
             yield forbidden(
                 (place / member).at_key(),
@@ -79,23 +99,13 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             )
 
 
-def _fix_kind(place: Place, kind: str, present: list[str]) -> Fix | None:
-    """Correct the spelling of the kind. If it is absent, take the kind of the member."""
-    if kind:
-        return correct_spelling(place.path, kind, SUBJECT_FIELDS)
-    if len(present) != 1:
-        return None
-    kind = _KINDS[present[0]]
-    return set_field(place.document, place.path, kind, f"write kind: {kind}", safe=True)
-
-
-def _suggest_member(subject: Subject, expected: str, others: list[str]) -> str:
-    value = "{namespace: ..., name: ...}" if expected == "serviceAccount" else "{name: ...}"
-    namespace, _, name = (subject.user or "").removeprefix(_USER_PREFIX).partition(":")
-    if expected == "serviceAccount" and (subject.user or "").startswith(_USER_PREFIX) and name:
-        value = f"{{namespace: {namespace}, name: {name}}}"
-    suggestion = f"add {expected}: {value}"
-    return f"{suggestion}, or change kind to {_KINDS[others[0]]}" if len(others) == 1 else suggestion
+def _suggest_value(subject: Subject, member: str) -> str:
+    """Return the value that a subject should have, with the name of the service account if it is written as a user."""
+    if member != "serviceAccount":
+        return "{name: ...}"
+    namespace, _, name = (subject.user or "").removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
+    is_account = name and str(subject.user).startswith(SERVICE_ACCOUNT_PREFIX)
+    return f"{{namespace: {namespace}, name: {name}}}" if is_account else "{namespace: ..., name: ...}"
 
 
 def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
@@ -105,26 +115,21 @@ def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
             yield from _invalid_service_account(place / "serviceAccount", subject.service_account)
         for kind, name in (("User", subject.user), ("Group", subject.group)):
             if subject.kind == kind and name == "":
-                member = SUBJECT_FIELDS[kind]
-                yield required(
-                    place / member / "name", f"{member} has no name", help='add a name; "*" matches everybody'
-                )
+                at = place / SUBJECT_FIELDS[kind] / "name"
+                yield required(at, f"{kind.lower()} has no name", help='add a name; "*" matches everybody')
 
 
 def _invalid_service_account(place: Place, account: ServiceAccountSubject) -> Iterator[Problem]:
     namespace, name = account
     if not name:
-        yield required(
-            place / "name",
-            "service account has no name",
-            help='add a name; "*" matches all service accounts of the namespace',
-        )
+        suggestion = 'add a name; "*" matches all service accounts of the namespace'
+        yield required(place / "name", "service account has no name", help=suggestion)
     elif name != "*" and (wrong := check_dns_subdomain(name)):
-        suggestion = 'list each service account; only "*" on its own is a wildcard' if "*" in name else None
-        if name.startswith(_USER_PREFIX):
-            suggestion = "write namespace and name separately, or use this name with kind User"
+        advice = 'list each service account; only "*" on its own is a wildcard' if "*" in name else None
+        if name.startswith(SERVICE_ACCOUNT_PREFIX):
+            advice = "write namespace and name separately, or use this name with kind User"
         fix = _split_user_name(place, account)
-        yield reject_name(place / "name", "service account name", name, wrong, suggestion=suggestion, fix=fix)
+        yield reject_name(place / "name", "service account name", name, wrong, suggestion=advice, fix=fix)
     if not namespace:
         yield required(
             place / "namespace",
@@ -133,14 +138,14 @@ def _invalid_service_account(place: Place, account: ServiceAccountSubject) -> It
             help="add the namespace",
         )
     elif wrong := check_dns_label(namespace):
-        suggestion = "to match all service accounts, use the group system:serviceaccounts" if namespace == "*" else None
-        yield reject_name(place / "namespace", "namespace", namespace, wrong, suggestion=suggestion)
+        advice = "to match all service accounts, use the group system:serviceaccounts" if namespace == "*" else None
+        yield reject_name(place / "namespace", "namespace", namespace, wrong, suggestion=advice)
 
 
 def _split_user_name(place: Place, account: ServiceAccountSubject) -> Fix | None:
     """Split the user name of a service account into namespace and name, unless another namespace is present."""
-    namespace, _, name = account.name.removeprefix(_USER_PREFIX).partition(":")
-    if not account.name.startswith(_USER_PREFIX) or account.namespace not in ("", namespace):
+    namespace, _, name = account.name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
+    if not account.name.startswith(SERVICE_ACCOUNT_PREFIX) or account.namespace not in ("", namespace):
         return None
     if check_dns_label(namespace) or check_dns_subdomain(name):
         return None
@@ -150,3 +155,84 @@ def _split_user_name(place: Place, account: ServiceAccountSubject) -> Fix | None
     path = (*place.path, "namespace")
     more = set_field(place.document, path, namespace, f"write namespace: {namespace}", safe=False)
     return Fix(f"{fix.title} and {more.title}", safe=False, operations=(*fix.operations, *more.operations))
+
+
+def unlisted_subject(effective: Effective) -> Iterator[Problem]:
+    """APF512."""
+    for place, subject in effective.own.subjects():
+        intended = None
+        if subject.kind == "User" and subject.user is not None:
+            name, intended = subject.user, _find_intended_for_user(subject.user)
+        elif subject.kind == "Group" and subject.group is not None:
+            name, intended = subject.group, _find_intended_for_group(subject.group)
+        elif subject.kind == "ServiceAccount" and subject.service_account is not None:
+            namespace, name = subject.service_account
+            if namespace == "kube-system" and f"system:{name}" in _USERS:
+                intended = "User", f"system:{name}"
+        if intended is not None:
+            yield _unlisted(place, subject.kind, name, *intended)
+
+
+def _unlisted(place: Place, kind: str, name: str, right_kind: str, right_name: str) -> Problem:
+    """Return the problem of a subject for which one of another kind or name was probably intended."""
+    member, right_member, right = SUBJECT_FIELDS[kind], SUBJECT_FIELDS[right_kind], quote(right_name)
+    note, title = "This subject probably matches no client.", f"make this subject the {right_member} {right}"
+    if kind == "ServiceAccount":
+        message = f"{quote(name)} is usually not a service account, but the user {right}"
+        note, advice = "It authenticates with a certificate.", f"use kind: User with user: {{name: {right_name}}}"
+    elif kind == right_kind:
+        message, advice = f"Kubernetes has no {member} {quote(name)}", f"did you mean {right}?"
+        title = f"change {quote(name)} to {right}"
+    else:
+        message, advice = f"{quote(name)} is a {right_member}, not a {member}", f"use kind: {right_kind}"
+    operations: list[Operation] = []
+    if kind != right_kind:
+        operations += (Set((*place.path, "kind"), right_kind), Rename((*place.path, member), right_member))
+    if name != right_name:
+        operations.append(Set((*place.path, member, "name"), right_name))
+    if kind == "ServiceAccount":
+        operations.append(Remove((*place.path, member, "namespace")))
+    fix = Fix(title, safe=False, operations=tuple(operations))
+    return Problem(place / member / "name", message, fix=fix, notes=(note,), help=advice)
+
+
+def _find_intended_for_group(group: str) -> tuple[str, str] | None:
+    """Return kind and name of the subject that was probably intended instead of a group, or None."""
+    if group in _USERS:
+        return "User", group
+    if group in _GROUPS or group.startswith(_ACCOUNTS):
+        return None
+    if group.startswith(SERVICE_ACCOUNT_PREFIX):
+        namespace, _, name = group.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
+        if name:
+            return "User", group
+        return ("Group", _ACCOUNTS + namespace) if namespace else None
+    similar = _find_misspelled(group, _GROUPS)
+    return ("Group", similar) if similar else None
+
+
+def _find_intended_for_user(user: str) -> tuple[str, str] | None:
+    """Return kind and name of the subject that was probably intended instead of a user, or None."""
+    if user in _GROUPS:
+        return "Group", user
+    if user.startswith(_ACCOUNTS):
+        namespace, _, name = user.removeprefix(_ACCOUNTS).partition(":")
+        if name:
+            return "User", f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+        return ("Group", user) if namespace else None
+    if user.startswith(_NODES) and user != _NODES:
+        return "User", _NODE + user.removeprefix(_NODES)
+    similar = None if user in _OTHER_USERS else _find_misspelled(user, (*_USERS, "system:kube-proxy"))
+    return ("User", similar) if similar else None
+
+
+def _find_misspelled(name: str, known: Sequence[str]) -> str | None:
+    """Return the known name that `name` is a misspelling of, or None if it is a known name itself or unlike all of them.
+
+    A misspelling has another case, or one wrong, missing, additional or swapped letter; two in a long name.
+    """
+    for word in () if name in known else known:
+        maximum = 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2
+        if abs(len(word) - len(name)) <= 2 and measure_distance(name.lower(), word) <= maximum:
+            return word
+    return None

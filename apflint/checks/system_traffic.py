@@ -1,8 +1,9 @@
-"""APF507, APF517: requests of built-in FlowSchemas that go elsewhere because of the user's FlowSchemas.
+"""APF507, APF515, APF517: requests of the system and API discovery that go elsewhere because of the user's FlowSchemas.
 
 APF507: a FlowSchema of the user captures requests that the system sends, and that otherwise go to a protected FlowSchema of
 the release. All pairs of such FlowSchemas are found: typical requests and candidates prove most of them, and the solver
-finds the others or proves that there are none. APF517: a redefined built-in FlowSchema no longer matches its requests.
+finds the others or proves that there are none. APF515: one captures API discovery of nearly all clients into a small level
+without queues. APF517: a redefined built-in FlowSchema no longer matches its requests.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from apflint.checks.system_users import (
     typical_requests,
 )
 from apflint.effective import once
+from apflint.evaluate.authentication import complete_groups
+from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import EXEMPT, matching_order
-from apflint.evaluate.match import ALL, matches_flow_schema
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, matches_flow_schema
 from apflint.finding import Elsewhere, Problem
 from apflint.fixes.suggestions import set_fields
 from apflint.location import Place
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
 _NAME = ("metadata", "name")
 _MAX_NAMED = 3
 """Maximum number of FlowSchemas that a message names."""
+_DISCOVERY_ROOTS = ("/api", "/apis")
+"""Paths that every client needs to find resources (client-go, discovery_client.go, `GroupsAndMaybeResources`)."""
+_OPENAPI = ("/openapi/v2", "/openapi/v3")
 
 
 class _Capture(NamedTuple):
@@ -240,7 +246,7 @@ def _advise(level: _Level, captures: Sequence[_Capture]) -> str:
     if level.is_dedicated or names_only_system_users(captures[0].schema):
         return f"use {reserved}, or a priority level for these clients alone with at least as many seats"
     last = max(capture.protected.spec.matching_precedence for capture in captures)
-    return f"name the intended clients, or use a matchingPrecedence above {last}"
+    return f"list only the intended subjects, or use a matchingPrecedence above {last}"
 
 
 def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
@@ -365,3 +371,68 @@ def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Pl
     }
     widened = schema.spec._replace(rules=tuple(narrow.values()))
     return [*narrow] if matches_flow_schema(request, widened) else []
+
+
+class _DiscoveryCapture(NamedTuple):
+    """A discovery request that goes to a FlowSchema of the user."""
+
+    place: Place
+    """The non-resource rule that matches it."""
+    level: str
+    path: str
+    clients: str
+    user: str
+    usual_level: LevelLimits
+
+
+def discovery_captured(effective: Effective) -> Iterator[Problem]:
+    """APF515."""
+    rejecting = {level.name: level for level in effective.limits.levels if level.response == "Reject"}
+    by_schema: dict[Document, list[_DiscoveryCapture]] = {
+        schema.document: []
+        for schema in effective.own_flow_schemas
+        if _level_of(schema) in rejecting and any(rule.non_resource_rules for rule in schema.spec.rules)
+    }
+    for capture in _find_discovery_captures(effective) if by_schema else ():
+        captures, usual = by_schema.get(capture.place.document), capture.usual_level
+        if captures is not None and (usual.type == "Exempt" or rejecting[capture.level].nominal < usual.nominal):
+            captures.append(capture)
+    for captures in by_schema.values():
+        if any(capture.path in _DISCOVERY_ROOTS for capture in captures):
+            first, level = captures[0], rejecting[captures[0].level]
+            clients = join_words(dict.fromkeys(capture.clients for capture in captures), "and")
+            paths = join_words(dict.fromkeys(capture.path for capture in captures), "and")
+            usual_levels = dict.fromkeys(
+                f"{quote(capture.usual_level.name)} ({describe_seats(capture.usual_level)})" for capture in captures
+            )
+            yield Problem(
+                first.place,
+                f"FlowSchema captures API discovery of all {clients}",
+                notes=(
+                    f"It captures GET requests for {paths}, which usually go to {join_words(usual_levels, 'and')}.",
+                    f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
+                    "If no seat is free, the server answers 429, and kubectl and starting controllers find no resources.",
+                ),
+                help="list only the intended paths, or use a priority level with queues",
+                example=f"apflint explain get {first.path} --as {first.user}",
+            )
+
+
+def _find_discovery_captures(effective: Effective) -> Iterator[_DiscoveryCapture]:
+    """Yield the discovery requests that FlowSchemas capture from clients that no manifest names."""
+    from apflint.proofs.candidates import Unmentioned
+    from apflint.proofs.request_space import Point, make_digest
+
+    after, before = effective.configuration, effective.without_own
+    names = Unmentioned.by([rule for schema in after.order for rule in schema.spec.rules])
+    account = f"{SERVICE_ACCOUNT_PREFIX}{names.namespace}:{names.account}"
+    for clients, user in (("users", names.user), ("service accounts", account)):
+        groups = complete_groups(user, ())[0]
+        for path in (*_DISCOVERY_ROOTS, *_OPENAPI):
+            request = make_digest(Point(user, groups, is_resource=False, verb="get", path=path))
+            destination, usual = classify(after, request), classify(before, request).priority_level.name
+            limits, matched_by = effective.limits.level(usual), destination.matched_by
+            if matched_by is not None and limits is not None:
+                rule = ("spec", "rules", matched_by.rule, "nonResourceRules", matched_by.non_resource_rule or 0)
+                place = Place(destination.flow_schema.document, rule)
+                yield _DiscoveryCapture(place, destination.priority_level.name, path, clients, user, limits)

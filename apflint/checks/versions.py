@@ -27,19 +27,18 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
     release = effective.release
     untouched = _untouched_exports(effective)
     reported: set[str] = set()
-    for manifest in effective.workspace.manifests:
-        version = manifest.document.version
-        if version in release.served:
-            continue
+    for document in effective.workspace.documents():
+        version = document.version
         # If there is no other version, whoever has these objects has enabled this one: an info, once for all objects.
         is_only_version = not release.served and version in release.on_request
-        if is_only_version and manifest.document in untouched:
-            continue  # a server of this release returned it
+        if version in release.served or (is_only_version and document in untouched):
+            continue  # served, or returned by a server of this release
+        message, suggestion = _describe_unserved(version, release)
         yield Problem(
-            Place(manifest.document, ("apiVersion",)),
-            _describe_unserved(version, release),
+            Place(document, ("apiVersion",)),
+            message,
             notes=() if is_only_version else ("kubectl apply fails.",),
-            help=_suggest_version(version, release),
+            help=suggestion,
             severity="info" if is_only_version else None,
             covered=is_only_version and version in reported,
         )
@@ -48,33 +47,29 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
 
 def _untouched_exports(effective: Effective) -> set[Document]:
     """Return the documents of objects that a server returned and that are built in."""
-    exported = {
-        manifest.document
-        for manifest in effective.workspace.manifests
-        if manifest.object and is_exported(manifest.document)
-    }
+    exported = {item.document for item in effective.workspace.objects() if is_exported(item.document)}
     return exported - effective.own_documents if exported else exported
 
 
-def _describe_unserved(version: str, release: Release) -> str:
-    if not version:
-        return f"apiVersion has no version after {quote(GROUP)}"
+def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
+    """Return message and help for a version that the release does not serve."""
     life = api_version(version)
-    if life is None:
-        return f"unknown version {quote(version)} of {GROUP}"
-    if version in release.on_request:
-        return f"Kubernetes {release.name} serves {version} only with --runtime-config"
-    changed = f"added in 1.{life.introduced}" if life.introduced > release.minor else f"removed in 1.{life.removed}"
-    return f"Kubernetes {release.name} does not serve {version}: it was {changed}"
-
-
-def _suggest_version(version: str, release: Release) -> str:
     if not release.served:
-        return f"start kube-apiserver with --runtime-config={GROUP}/{release.on_request[0]}=true, or remove the file"
-    life = api_version(version)
-    if life is not None and life.introduced < release.minor:
-        return _suggest_migration(release.served[0])
-    return f"use {join_words(f'{GROUP}/{served}' for served in release.served)}"
+        suggestion = (
+            f"start kube-apiserver with --runtime-config={GROUP}/{release.on_request[0]}=true, or remove the file"
+        )
+    elif life is not None and life.introduced < release.minor:
+        suggestion = _suggest_migration(release.served[0])
+    else:
+        suggestion = f"use {join_words(f'{GROUP}/{served}' for served in release.served)}"
+    if not version:
+        return f"apiVersion has no version after {quote(GROUP)}", suggestion
+    if life is None:
+        return f"unknown version {quote(version)} of {GROUP}", suggestion
+    if version in release.on_request:
+        return f"Kubernetes {release.name} serves {version} only with --runtime-config", suggestion
+    changed = f"added in 1.{life.introduced}" if life.introduced > release.minor else f"removed in 1.{life.removed}"
+    return f"Kubernetes {release.name} does not serve {version}: it was {changed}", suggestion
 
 
 def _suggest_migration(version: str) -> str:
@@ -84,14 +79,12 @@ def _suggest_migration(version: str) -> str:
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
     """APF702."""
     release = effective.release
-    untouched = _untouched_exports(effective)
-    for manifest in effective.workspace.manifests:
-        version = manifest.document.version
-        if manifest.document in untouched:
-            continue  # nobody applies it, and the server chose the version
-        if version in release.served and (deprecation := release.deprecated(version)):
+    untouched = _untouched_exports(effective)  # nobody applies these, and the server chose the version
+    for document in effective.workspace.documents():
+        version = document.version
+        if version in release.served and document not in untouched and (deprecation := release.deprecated(version)):
             yield Problem(
-                Place(manifest.document, ("apiVersion",)),
+                Place(document, ("apiVersion",)),
                 f"{version} is deprecated since Kubernetes {deprecation.since} and removed in {deprecation.removed_in}",
                 help=_suggest_migration(deprecation.replacement),
             )
@@ -100,47 +93,40 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
     """APF704."""
     release = effective.release
-    for level in effective.priority_levels:
-        version, limited = level.document.version, level.spec.limited
-        if version == "v1" or level.spec.type != "Limited" or limited is None:
+    for limited_place, limited in effective.workspace.limited():
+        document = limited_place.document
+        field = shares_field(document.version)
+        place = limited_place / field
+        written = document.at(*place.path)
+        if document.version == "v1":
             continue
-        field = shares_field(version)
-        place = Place(level.document, ("spec", "limited", field))
-        written = level.document.at(*place.path)
         if written == 0 and limited.shares == 30:
             has_zero = "v1" in release.served and release.allows_zero_shares
             yield Problem(
                 place,
-                f"{field} 0 means 30 shares in {version}, but 0 shares in v1",
-                notes=("In v1, this is so from Kubernetes 1.30 on.",),
-                help=f"set {field} to 30, or use v1 for 0 shares" if has_zero else f"set {field} to 30",
+                f"{field} 0 means 30 shares in {document.version}, but 0 shares in v1",
+                notes=("From Kubernetes 1.30 on, v1 allows 0 shares.",),
+                help=f"set {field} to 30{', or use v1 for 0 shares' if has_zero else ''}",
             )
-        elif (
-            written is None
-            and limited.shares == 0
-            and PRESERVE_ZERO in level.metadata.annotations
-            and release.allows_zero_shares
-        ):
+        elif written is None and limited.shares == 0 and release.allows_zero_shares:
             yield Problem(
                 place,
-                f"absent {field} means 0 shares in {version} with this annotation, but 30 in v1",
+                f"absent {field} means 0 shares in {document.version} with this annotation, but 30 in v1",
                 notes=(f"The annotation {PRESERVE_ZERO} keeps 0 shares in v1beta3.",),
                 help=f"set {field} to 0",
-                fix=set_field(place.document, place.path, 0, f"set {field} to 0", safe=True),
+                fix=set_field(document, place.path, 0, f"set {field} to 0", safe=True),
             )
 
 
 def default_object_gone(effective: Effective) -> Iterator[Problem]:
     """APF705."""
     release = effective.release
-    for manifest in effective.workspace.manifests:
-        document = manifest.document
-        if builtin.is_retired(release, document.kind, document.name):
-            lifetime = builtin.find_lifetime(document.kind, document.name)
-            last = lifetime[1].name if lifetime else ""
+    for document in effective.workspace.documents():
+        lifetime = builtin.find_lifetime(document.kind, document.name)
+        if lifetime is not None and builtin.is_retired(release, document.kind, document.name):
             yield Problem(
                 Place(document, ("metadata", "name")),
-                f"{document.kind} {quote(document.name)} is not built in after Kubernetes {last}",
+                f"{document.kind} {quote(document.name)} is built in only up to Kubernetes {lifetime[1].name}",
                 notes=("This manifest creates an object instead of changing a built-in one.",),
                 help="remove it, or rename it",
                 covered=is_deleted_by_server(release, document),  # APF405 explains that

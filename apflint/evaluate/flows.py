@@ -60,16 +60,27 @@ def count_flows(schema: FlowSchema) -> int | None:
     """Return the maximum number of flows that the requests of a FlowSchema can form, or None if it is unlimited."""
     method = schema.spec.distinguisher_method
     if method == BY_USER:
-        users = {_single_user(subject) for rule in schema.spec.rules for subject in rule.subjects}
+        users = matched_users(schema)
         return None if None in users else len(users)
-    if method != BY_NAMESPACE:
-        return 1
+    if method == BY_NAMESPACE:
+        namespaces = matched_namespaces(schema)
+        return None if ALL in namespaces else len(namespaces)
+    return 1
+
+
+def matched_users(schema: FlowSchema) -> set[str | None]:
+    """Return the users that a FlowSchema matches. None stands for several users, such as a group."""
+    return {_single_user(subject) for rule in schema.spec.rules for subject in rule.subjects}
+
+
+def matched_namespaces(schema: FlowSchema) -> set[str]:
+    """Return the namespaces of the requests that a FlowSchema matches: `*` for any, "" for requests without a namespace."""
     namespaces: set[str] = set()
     for rule in schema.spec.rules:
         namespaces.update(*(entry.namespaces for entry in rule.resource_rules))
         if rule.non_resource_rules or any(entry.cluster_scope for entry in rule.resource_rules):
             namespaces.add("")
-    return None if ALL in namespaces else len(namespaces)
+    return namespaces
 
 
 def _single_user(subject: Subject) -> str | None:

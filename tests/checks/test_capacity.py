@@ -66,7 +66,7 @@ def test_message_states_the_number_of_busy_flows() -> None:
     risk = shards.squish_probability(4, 8, 2)
     chance = f"{100 * risk:.0f}%"
     assert (
-        f"2 of the 3 flows of this level fill all queues of another one with a probability of {chance}"
+        f"2 of the 3 flows of this level fill all queues of another flow with a probability of {chance}"
         in finding.message
     )
 
@@ -361,11 +361,11 @@ def test_new_level_with_one_percent_of_the_seats_or_less_is_not_reported(shares:
 
 
 @pytest.mark.parametrize("shares", [3, 10, 30, 100])
-def test_seats_of_the_message_add_up(shares: int) -> None:
+def test_other_levels_lose_the_seats_that_a_new_level_takes(shares: int) -> None:
     (finding,) = findings(priority_level("batch", shares), flow_schema("ci", "batch"), only="APF603")
-    taken, lost = map(int, re.findall(r"takes (\d+) of 600 seats, and the others lose (\d+)", finding.message)[0])
-    assert sum(before - after for before, after in changes(finding).values()) == lost
-    assert ("every limit is rounded up" in full_text(finding)) == (taken != lost)
+    (taken,) = map(int, re.findall(r"takes (\d+) of 600 seats from the others", finding.message))
+    lost = [before - after for before, after in changes(finding).values()]
+    assert abs(sum(lost) - taken) <= len(lost)  # every limit is rounded up
 
 
 @pytest.mark.parametrize(("shares", "total"), [(10, 600), (30, 600), (100, 600), (5, 60), (245, 1100)])
@@ -425,7 +425,7 @@ def test_levels_that_lose_most_are_named() -> None:
     assert "exempt" not in full_text(new)
     assert len(others) == 12 + 1
     assert others[-1] == "15"
-    assert new.notes[-1].endswith(" more lose more than a quarter of their seats.")
+    assert new.severity == "warning"
     like_others = next(
         full_text(found) for found in told if found.object is not None and found.object.name == "level-03"
     )

@@ -61,7 +61,7 @@ def test_reason_for_an_idle_distinguisher() -> None:
     (found,) = findings(flow_schema("a", "exempt", by="ByUser"), only="APF511")
     assert (
         found.message
-        == 'distinguisherMethod ByUser has no effect: no request waits at the exempt priority level "exempt"'
+        == 'distinguisherMethod ByUser has no effect: requests never wait at the exempt priority level "exempt"'
     )
 
 

@@ -50,7 +50,10 @@ def test_group_that_matches_no_request_is_fixed_if_the_intended_one_is_certain(
 )
 def test_pattern_is_not_a_resource(name: str, advice: str) -> None:
     (finding,) = findings(matching(resources=["pods", name]), only="APF504")
-    assert (finding.message, finding.help) == (f'resource "{name}" matches no request: "*" is not a pattern', advice)
+    assert (finding.message, finding.help) == (
+        f'resource "{name}" matches no request: patterns are not supported',
+        advice,
+    )
 
 
 @pytest.mark.parametrize(("groups", "reported"), [(["apps"], True), (["*"], True), ([""], False)])

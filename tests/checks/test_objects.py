@@ -33,7 +33,7 @@ def test_help_for_a_leftover_of_an_earlier_release() -> None:
     leftover = flow_schema("endpoint-controller")
     leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "true"}
     (found,) = findings(leftover, only="APF405")
-    assert "The last release with a built-in object of this name is 1.33." in found.notes
+    assert "Kubernetes 1.33 is the last release with a built-in object of this name." in found.notes
     assert found.help == 'remove the object, or set the annotation to "false" to keep it'
 
 

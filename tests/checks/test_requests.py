@@ -31,7 +31,7 @@ def test_wildcard_with_other_items_keeps_the_wildcard() -> None:
 
 def test_wildcard_that_is_listed_twice_has_its_own_help() -> None:
     (finding,) = findings(with_resource_rule(verbs=["*", "*"]), only="APF210")
-    assert finding.message == '"*" is not the only item of verbs'
+    assert finding.message == 'verbs contains "*" more than once'
     assert finding.help == 'list "*" once'
 
 
