@@ -1,15 +1,14 @@
 """Parses YAML to one tree for each document.
 
-The events come from libyaml (PyYAML's C parser, which is closest to go-yaml), or from ruamel.yaml's own parser if PyYAML was
-built without it. The trees are built here, because no loader keeps the positions of keys and values, and the values as
+The events come from libyaml (PyYAML's C parser, which is closest to go-yaml), or from PyYAML's own parser if it was built
+without libyaml. The trees are built here, because no loader keeps the positions of keys and values, and the values as
 Kubernetes decodes them.
 """
 
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_DEPTH, MAX_DOCUMENT_CHARACTERS, MAX_DOCUMENTS, MAX_VALUES
 from apflint.load.fast_yaml import fast_value
@@ -19,19 +18,10 @@ from apflint.load.tree import Alias, Mapping, Node, ParsedDocument, ParseError, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from yaml.events import Event
-
 # A document marker: `---` at the start of a line and a blank after it (libyaml's scanner.c, IS_BLANKZ; a YAML 1.1 line
 # may end with NEL, LS or PS as well). Neither quotes nor block scalars can contain one.
 _MARKER = re.compile("---(?=[ \t\r\n\x85\u2028\u2029]|\\Z)(?<![^\r\n\x85\u2028\u2029]---)")
 _NON_SPECIFIC_TAG = re.compile(r"(?:&\S+\s+)?!(?=\s)")
-
-
-class Parser(Protocol):
-    """Provides the events of a text."""
-
-    def get_event(self) -> Event | None:
-        """Return the next event. Raises yaml.error.YAMLError."""
 
 
 def parse_documents(
@@ -98,48 +88,15 @@ def _start_of_directives(text: str, start: int, marker: int) -> int:
     return first
 
 
-def _make_parser(text: str) -> Parser:
+def _make_parser(text: str) -> Any:
+    """Return an object whose method `get_event` returns the next event. Raises yaml.error.YAMLError, and so does the method."""
     try:
         from yaml._yaml import CParser
     except ImportError:
-        return RuamelParser(text)
+        from yaml import Loader
+
+        return Loader(text)
     return CParser(text)
-
-
-class RuamelParser:
-    """Provides the events of ruamel.yaml's pure Python parser as PyYAML's event classes."""
-
-    def __init__(self, text: str) -> None:
-        from ruamel.yaml import YAML  # 20 ms, only without libyaml
-
-        self._events = iter(YAML(typ="safe", pure=True).parse(text))
-
-    def get_event(self) -> Event | None:
-        """Return the next event, or None at the end. Raises PyYAML's errors."""
-        from ruamel.yaml.error import MarkedYAMLError, YAMLError
-        from ruamel.yaml.reader import ReaderError
-        from yaml import error as errors
-        from yaml import events
-
-        try:
-            event = next(self._events, None)
-        except MarkedYAMLError as error:
-            raise errors.MarkedYAMLError(
-                error.context, error.context_mark, error.problem, error.problem_mark
-            ) from error
-        except ReaderError as error:
-            mark: Any = SimpleNamespace(index=error.position)
-            raise errors.MarkedYAMLError(None, None, "control characters are not allowed", mark) from error
-        except YAMLError as error:
-            raise errors.YAMLError(str(error)) from error
-        if event is None:
-            return None
-        converted: Event = object.__new__(getattr(events, type(event).__name__))
-        for name in ("start_mark", "end_mark", "anchor", "implicit", "value", "style", "flow_style", "version", "tag"):
-            if hasattr(event, name):
-                value = getattr(event, name)
-                setattr(converted, name, str(value) if name == "tag" and value is not None else value)
-        return converted
 
 
 class _TreeBuilder:
