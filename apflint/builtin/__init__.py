@@ -11,7 +11,7 @@ documentation, "API Priority and Fairness", default configuration objects).
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.model import build_flow_schema, build_priority_level, shares_field
@@ -151,9 +151,9 @@ def load_objects(release: Release) -> TypedObjects:
     lines = ",\n".join(json.dumps(manifest) for manifest in manifests)
     text = f'{{"kind": "List", "apiVersion": "v1", "items": [\n{lines}\n]}}\n'
     source = Source(f"{_SOURCE_PREFIX}{release.name}>", text)
+    parse_tree = cache(partial(_parse_tree, text))
     documents = [
-        Document(source, {**manifest}, partial(_parse_tree, text), ("items", number))
-        for number, manifest in enumerate(manifests)
+        Document(source, {**manifest}, parse_tree, ("items", number)) for number, manifest in enumerate(manifests)
     ]
     return TypedObjects(
         tuple(build_flow_schema(item.value, item) for item in documents if item.kind == "FlowSchema"),

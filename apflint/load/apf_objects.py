@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.budgets import MAX_FILE_CONTENT, MAX_KEPT_TREES
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
     ParseTree = Callable[[str, int, int], Node | None]
+    _Complaints = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
     ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
 # What a document costs of MAX_FILE_CONTENT besides its size, and one that is parsed twice because of a problem.
@@ -155,11 +156,13 @@ class ObjectFinder:
                 document, ParseError(str(error), node.start, node.end, help=error.help, limit=error.limit)
             )
             return
-        tree = _Tree(parse_tree, self.source.text, document.start, document.end)
-        if document.root is not None and (size := self._measure(document.start, document.end)) <= self._kept_trees_left:
+        root = document.root
+        if root is not None and (size := self._measure(document.start, document.end)) <= self._kept_trees_left:
             self._kept_trees_left -= size
-            tree.root = document.root
-        self._collect_value(_DecodedDocument(decoded, tree), decoded.value, ())
+        else:
+            root = None
+        parse = partial(parse_tree, self.source.text, document.start, document.end)
+        self._collect_value(_DecodedDocument(decoded, document.start, root, parse), decoded.value, ())
 
     def _add_unreadable(self, document: ParsedDocument, error: ParseError) -> None:
         """Report a document that cannot be read, or count it if it is another object."""
@@ -216,15 +219,13 @@ class ObjectFinder:
                 self._collect_value(whole, item, (*path, "items", number), of_items)
             return
 
-        def report(
-            problem_kind: ProblemKind, field: str, message: str, help_: str | None = None, correction: Any = None
-        ) -> None:
+        def report(problem: ProblemKind, field: str, message: str, help_: str | None, correction: Any = None) -> None:
             start, end = whole.offsets(self.source, path, field)
-            self._add_problem(problem_kind, start, end, message, help_, is_rejected=False, correction=correction)
+            self._add_problem(problem, start, end, message, help_, is_rejected=False, correction=correction)
 
         if group == GROUP and kind in LISTS:
             if items is not None:
-                report("not-apf", "items", f"the items of a {kind} must be a list")
+                report("not-apf", "items", f"the items of a {kind} must be a list", None)
         elif kind in KINDS and (placeholder := find_placeholder(api_version)):
             message = f"apiVersion is the placeholder `{shorten(placeholder)}`, and the object is not checked"
             report("template", "apiVersion", message, "replace it: envsubst < FILE | apflint check -")
@@ -252,72 +253,42 @@ def _only_deletes(value: dict[str, Any]) -> bool:
     return isinstance(annotations, dict) and annotations.get(_DELETE_ANNOTATION) == "true"
 
 
-class _Tree:
-    """The tree of a document: parsed again when a place is asked for, and kept then, as all objects of a list share it."""
-
-    __slots__ = ("_end", "_parse_tree", "_text", "root", "start")
-
-    def __init__(self, parse_tree: ParseTree, text: str, start: int, end: int) -> None:
-        self._parse_tree = parse_tree
-        self._text = text
-        self.start = start
-        self._end = end
-        self.root: Node | None = None
-
-    def __call__(self) -> Node | None:
-        if self.root is None:
-            self.root = self._parse_tree(self._text, self.start, self._end)
-        return self.root
-
-
 class _DecodedDocument:
-    """A decoded document, which may contain many objects."""
+    """A decoded document, which may contain many objects; they share its tree."""
 
-    __slots__ = ("_duplicates", "_not_finite", "decoded", "tree")
-
-    def __init__(self, decoded: Decoded, tree: _Tree) -> None:
+    def __init__(self, decoded: Decoded, start: int, root: Node | None, parse_tree: Callable[[], Node | None]) -> None:
         self.decoded = decoded
-        self.tree = tree
-        self._duplicates: dict[int, dict[Path, list[int]]] = {}
-        self._not_finite: dict[int, dict[Path, list[int]]] = {}
+        self._start = start
+        self._root = root
+        self._parse_tree = parse_tree
+        self._complaints: dict[int, _Complaints] = {}
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
         """Return the object at `path`."""
-        depth = len(path)
-        duplicates: Iterable[Duplicate] = ()
-        not_finite: Iterable[Path] = ()
-        if self.decoded.duplicates:
-            if depth not in self._duplicates:
-                paths = (duplicate.path for duplicate in self.decoded.duplicates)
-                self._duplicates[depth] = _index_by_prefix(paths, depth)
-            duplicates = (self.decoded.duplicates[number] for number in self._duplicates[depth].get(path, ()))
-        if self.decoded.not_finite:
-            if depth not in self._not_finite:
-                self._not_finite[depth] = _index_by_prefix(self.decoded.not_finite, depth)
-            not_finite = (self.decoded.not_finite[number] for number in self._not_finite[depth].get(path, ()))
-        return Document(
-            source,
-            value,
-            self.tree,
-            prefix=path,
-            start=self.tree.start,
-            api_version=api_version,
-            kind=kind,
-            duplicates=tuple(duplicate._replace(path=duplicate.path[depth:]) for duplicate in duplicates),
-            not_finite=tuple(infinite[depth:] for infinite in not_finite),
-        )
+        complaints: tuple[tuple[Duplicate, ...], tuple[Path, ...]] = (), ()
+        if self.decoded.duplicates or self.decoded.not_finite:
+            duplicates, not_finite = self._complaints_at(len(path)).get(path, ((), ()))
+            complaints = tuple(duplicates), tuple(not_finite)
+        return Document(source, value, self._tree, path, api_version, kind, *complaints, self._start)
 
     def offsets(self, source: Source, path: Path, field: str) -> tuple[int, int]:
         """Return start and end of a field of the object at `path`."""
-        return Document(source, {}, self.tree, prefix=path, kind=KINDS[0]).offsets((field,))
+        return Document(source, {}, self._tree, path, kind=KINDS[0]).offsets((field,))
 
+    def _tree(self) -> Node | None:
+        if self._root is None:
+            self._root = self._parse_tree()
+        return self._root
 
-def _index_by_prefix(paths: Iterable[Path], depth: int) -> dict[Path, list[int]]:
-    """Return the positions of the paths by their first `depth` steps."""
-    positions: dict[Path, list[int]] = {}
-    for position, path in enumerate(paths):
-        positions.setdefault(path[:depth], []).append(position)
-    return positions
+    def _complaints_at(self, depth: int) -> _Complaints:
+        """Return duplicates and infinite numbers by the first `depth` steps of their paths, with the rest of the paths."""
+        if depth not in self._complaints:
+            groups = self._complaints[depth] = defaultdict(lambda: ([], []))
+            for duplicate in self.decoded.duplicates:
+                groups[duplicate.path[:depth]][0].append(duplicate._replace(path=duplicate.path[depth:]))
+            for path in self.decoded.not_finite:
+                groups[path[:depth]][1].append(path[depth:])
+        return self._complaints[depth]
 
 
 # Objects whose group or kind resembles those of APF (APF005).

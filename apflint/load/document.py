@@ -24,11 +24,10 @@ _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 
 
 class Document:
-    """A manifest. The tree with the positions is built when a position is asked for."""
+    """A manifest. `parse_tree` builds the tree with the positions, once, when a position is asked for."""
 
     __slots__ = (
-        "_compose",
-        "_root",
+        "_parse_tree",
         "api_version",
         "duplicates",
         "has_other_fields",
@@ -46,7 +45,7 @@ class Document:
         self,
         source: Source,
         value: dict[str, object],
-        compose: Callable[[], Node | None],
+        parse_tree: Callable[[], Node | None],
         prefix: Path = (),
         api_version: str | None = None,
         kind: str | None = None,
@@ -74,8 +73,7 @@ class Document:
         """Offset of that document in the source."""
         self.duplicates = duplicates
         self.not_finite = not_finite
-        self._compose = compose
-        self._root: Node | None = None
+        self._parse_tree = parse_tree
 
     def at(self, *path: str | int) -> object:
         """Return the value at a path of the manifest, or None if there is none."""
@@ -101,10 +99,9 @@ class Document:
     @property
     def root(self) -> Node:
         """The tree of the YAML or JSON document."""
-        if self._root is None:
-            self._root = self._compose()
-            assert self._root is not None, "the text was parsed before"
-        return self._root
+        root = self._parse_tree()
+        assert root is not None, "the text was parsed before"
+        return root
 
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """Return start and end of the value at `path`, as a person would point at it.
