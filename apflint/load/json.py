@@ -54,7 +54,8 @@ def parse_documents(
             value, length = _scan(piece, at - base)
             end = base + length if length else _find_boundary(text, at)
             if is_wanted(at, end, value):
-                document = _parse(text, at, end, None if value is None else _decode(piece, at - base))
+                decoded = None if value is None else _decode(piece, at - base)
+                document = _read_document(text, at, end, decoded)
                 end = document.end
                 yield document
             at = _skip_space(text, end)
@@ -82,15 +83,13 @@ def _skip_space(text: str, at: int) -> int:
     return match.end()
 
 
-def _parse(text: str, start: int, stop: int, value: Any) -> ParsedDocument:
+def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocument:
     """Return a document with its value, or with its tree if the value is None."""
-    if value is not None:
-        return ParsedDocument(start, stop, None, None, value)
     try:
-        root = parse_tree(text, start, stop)
+        root = parse_tree(text, start, stop) if value is None else None
     except ParseError as error:
         return ParsedDocument(start, stop, None, error)
-    return ParsedDocument(start, root.end, root)
+    return ParsedDocument(start, root.end if root else stop, root, None, value)
 
 
 def _scan(text: str, at: int) -> tuple[Any, int]:
@@ -177,9 +176,9 @@ class _TreeBuilder:
         if first == '"':
             return self._string(at)
         if first == "{":
-            return self._object(at, depth)
+            return self._collection(Mapping(at, flow=True), depth)
         if first == "[":
-            return self._array(at, depth)
+            return self._collection(Sequence(at, flow=True), depth)
         if number := _NUMBER.match(self.text, at):
             return Scalar(at, number.end(), _number(number))
         if literal := _LITERAL.match(self.text, at):
@@ -195,33 +194,32 @@ class _TreeBuilder:
         # Go's encoding/json replaces unpaired surrogates.
         return Scalar(at, at + length, value if value.isascii() else _SURROGATE.sub("\ufffd", value))
 
-    def _object(self, at: int, depth: int) -> Mapping:
-        node = Mapping(at, flow=True)
-        at = _skip_space(self.text, at + 1)
-        while self.text[at : at + 1] != "}":
-            if self.text[at : at + 1] != '"':
-                raise ParseError("expected a key in double quotes", at)
-            self.values_left -= 1
-            key = self._string(at)
-            at = _skip_space(self.text, key.end)
-            if self.text[at : at + 1] != ":":
-                raise ParseError("expected `:` after the key", at)
-            value = self.build(_skip_space(self.text, at + 1), depth + 1)
-            node.pairs.append((key, value))
-            at = self._next(node, _skip_space(self.text, value.end), "}")
+    def _collection(self, node: Mapping | Sequence, depth: int) -> Node:
+        """Read the entries of an object or an array that starts where `node` does."""
+        closing = "}" if isinstance(node, Mapping) else "]"
+        at = _skip_space(self.text, node.start + 1)
+        while self.text[at : at + 1] != closing:
+            if isinstance(node, Mapping):
+                key, at = self._key(at)
+                last = self.build(at, depth + 1)
+                node.pairs.append((key, last))
+            else:
+                last = self.build(at, depth + 1)
+                node.items.append(last)
+            at = self._next(node, _skip_space(self.text, last.end), closing)
         node.end = at + 1
         return node
 
-    def _array(self, at: int, depth: int) -> Sequence:
-        node = Sequence(at, flow=True)
-        text, items = self.text, node.items
-        at = _skip_space(text, at + 1)
-        while text[at : at + 1] != "]":
-            item = self.build(at, depth + 1)
-            items.append(item)
-            at = self._next(node, _skip_space(text, item.end), "]")
-        node.end = at + 1
-        return node
+    def _key(self, at: int) -> tuple[Scalar, int]:
+        """Return a key and the offset of its value."""
+        if self.text[at : at + 1] != '"':
+            raise ParseError("expected a key in double quotes", at)
+        self.values_left -= 1
+        key = self._string(at)
+        colon = _skip_space(self.text, key.end)
+        if self.text[colon : colon + 1] != ":":
+            raise ParseError("expected `:` after the key", colon)
+        return key, _skip_space(self.text, colon + 1)
 
     def _next(self, node: Mapping | Sequence, at: int, closing: str) -> int:
         """Return the offset after a comma, or of the closing bracket."""
@@ -243,6 +241,4 @@ def _number(match: re.Match[str]) -> int | float:
     text = match.group()
     if len(text) > _MAX_DIGITS:
         raise ParseError(f"a number of more than {_MAX_DIGITS} digits", match.start(), match.end())
-    if match.group(1) is None and match.group(2) is None:
-        return int(text)
-    return float(text)
+    return float(text) if match[1] or match[2] else int(text)
