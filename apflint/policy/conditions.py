@@ -103,8 +103,11 @@ def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[
         return {groups: (ALL,)}
     by_groups: dict[tuple[str, ...], tuple[str, ...]] = {}
     for item, text in resources.items():
+        if text.endswith(("/*", "/")):
+            example = f"{text.partition('/')[0]}/status"
+            fields.reject(item, f'"{text}" does not name a subresource: write its full name, as in "{example}"')
+            continue
         try:
-            _check_subresource(text)
             key, name = (groups, _check_plural(text)) if has_groups else _infer_groups(text)
         except UserError as error:
             fields.reject(item, str(error))
@@ -127,13 +130,6 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
         if "/" in group:
             fields.reject(item, f'"{group}" includes a version: write "{group.partition("/")[0]}" only')
     return ("",) * has_core + tuple(groups.values()) or (ALL,)
-
-
-def _check_subresource(text: str) -> None:
-    """Raise UserError for a pattern instead of the name of a subresource."""
-    if text.endswith(("/*", "/")):
-        example = f"{text.partition('/')[0]}/status"
-        raise UserError(f'"{text}" does not name a subresource: write its full name, as in "{example}"')
 
 
 def _check_plural(text: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Literal
 
+from apflint.policy.conditions import describe_requests
 from apflint.record import NamedTuple
-from apflint.wording import pluralize
+from apflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
@@ -48,11 +50,6 @@ class Requirement(NamedTuple):
     min_seats: int | None = None
     """Minimum of the seats that the level never lends, per API server."""
     distinguisher: str | None = None
-
-    @property
-    def has_names(self) -> bool:
-        """Whether it names FlowSchemas or priority levels."""
-        return bool(self.flow_schemas or self.priority_levels)
 
     @property
     def targets(self) -> tuple[tuple[str, str], ...]:
@@ -108,6 +105,10 @@ class Example(NamedTuple):
     """The request as arguments of `apflint explain`."""
     reaches: Requirement
 
+    def describe(self) -> str:
+        """Return what is expected as a clause."""
+        return f"`{shlex.join(self.words)}` reaches {self.reaches.describe()}"
+
 
 class Property(NamedTuple):
     """`never` or `always`: a statement about all requests that `requests` matches and no rule in `excluded` does."""
@@ -117,13 +118,24 @@ class Property(NamedTuple):
     excluded: tuple[PolicyRulesWithSubjects, ...]
     reaches: Requirement
 
+    def describe(self) -> str:
+        """Return what is expected as a clause."""
+        excluded = "; ".join(describe_requests(rule) for rule in self.excluded)
+        all_requests = f"{'no' if self.kind == 'never' else 'every'} {describe_requests(self.requests)}"
+        return f"{all_requests} reaches {self.reaches.describe()}" + (f" (excluded: {excluded})" if excluded else "")
+
 
 class Reachability(NamedTuple):
     """`reachable` or `unreachable`: whether any request reaches each of these FlowSchemas and priority levels."""
 
     kind: Literal["reachable", "unreachable"]
-    names: Requirement
+    reaches: Requirement
     """Names alone."""
+
+    def describe(self) -> str:
+        """Return what is expected as a clause."""
+        targets = join_words((describe_target(key, name) for key, name in self.reaches.targets), "and")
+        return f"{targets} {'can be reached' if self.kind == 'reachable' else 'cannot be reached by any request'}"
 
 
 class Expectation(NamedTuple):
@@ -153,6 +165,11 @@ class Suite(NamedTuple):
     excluded: tuple[PolicyRulesWithSubjects, ...]
     """Requests that no property of the suite includes."""
     tests: tuple[Expectation, ...]
+
+
+def describe_target(key: str, name: str) -> str:
+    """Return an object as a noun: `FlowSchema "ci"`; `key` is that of the requirement that names it."""
+    return f'{"FlowSchema" if key == "flowSchema" else "priority level"} "{name}"'
 
 
 def _join_names(names: tuple[str, ...]) -> str:

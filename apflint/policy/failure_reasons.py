@@ -30,7 +30,7 @@ def explain_destination(
 ) -> Iterator[str]:
     """Explain why a request goes to its destination, and why not to the required one."""
     schema = destination.flow_schema
-    if required is not None and required.has_names and required.includes(schema):
+    if required is not None and required.targets and required.includes(schema):
         yield from _explain_figures(configuration, destination, required)
         return
     verdict = explain_match(schema, digest)
@@ -40,7 +40,7 @@ def explain_destination(
     yield f'FlowSchema "{schema.name}"{_position(schema, verdict.path)} comes first: {verdict.because}.'
     if required is None:
         return
-    if required.has_names:
+    if required.targets:
         verdicts = [explain_match(other, digest) for other in configuration.order if required.includes(other)]
         yield from _explain_other_schemas(schema, verdicts)
     for skipped in explain_skipped(configuration):

@@ -1,4 +1,4 @@
-"""Compares the expectations of a suite with a configuration.
+"""Compares the expectations of suites with configurations, and describes the results.
 
 Properties are proven in batches. The time of a proof grows with its formula, and the formula with every name that occurs in a
 property. The objects of the configuration are in each formula, so a batch contains about as many names as they do.
@@ -6,28 +6,38 @@ property. The objects of the configuration are in each formula, so a batch conta
 
 from __future__ import annotations
 
+import os
 import shlex
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.deadline import find_deadline
 from apflint.evaluate.flows import find_flow
 from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.outcomes import explain_unclassified
-from apflint.policy.conditions import describe_requests
-from apflint.policy.expectation import Destination, Example, Property, Requirement
+from apflint.inputs.cluster import read_cluster
+from apflint.inputs.discovery import discover_files
+from apflint.inputs.reading import Unreadable, read_file
+from apflint.load.source import STDIN
+from apflint.location import Span
+from apflint.policy.expectation import Destination, Example, Property, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
-from apflint.policy.results import Result
+from apflint.policy.fields import Mistake
+from apflint.policy.parser import parse_suite
 from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.witness import Witness
-from apflint.wording import join_words, suggest
+from apflint.record import NamedTuple
+from apflint.releases import NEWEST
+from apflint.wording import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.match import RequestDigest
+    from apflint.inputs.cluster import ClusterOptions, Warn
+    from apflint.load.source import Source
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.policy.expectation import Expectation, Reachability, Suite
@@ -35,6 +45,138 @@ if TYPE_CHECKING:
 
 _MIN_BATCH_VALUES = 128
 """Minimum number of values of rules in a batch: about as many as in the built-in objects."""
+_START_OF_FILE = Span(1, 1, 1, 1)
+
+
+class Result(NamedTuple):
+    """The result of one expectation."""
+
+    test: Expectation
+    passed: bool
+    expected: str
+    """A clause without a period."""
+    happened: str = ""
+    """The same about what happens instead; empty if it passed."""
+    reasons: tuple[str, ...] = ()
+    """Sentences that explain why."""
+    path: Path = ()
+    """The value in the suite that does not hold; empty if it passed."""
+    span: Span = _START_OF_FILE
+    """The position of `path`, or of the key that determines the type of the expectation."""
+    request: Witness | None = None
+    """The request of an example, or a request that refutes a property."""
+    destination: Destination | None = None
+    """Where that request goes."""
+
+    @property
+    def name(self) -> str:
+        """The name in the suite, or else what is expected."""
+        return self.test.name or self.expected
+
+
+class FileResult(NamedTuple):
+    """The results of a file, or the mistakes that make it no valid suite."""
+
+    name: str
+    """The file as named on the command line."""
+    source: Source | None
+    """None if the file cannot be read."""
+    kubernetes: str = ""
+    manifests: tuple[str, ...] = ()
+    """Paths relative to the current directory."""
+    results: tuple[Result, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+
+    @property
+    def passed(self) -> int:
+        """Number of expectations that hold."""
+        return sum(result.passed for result in self.results)
+
+    @property
+    def failed(self) -> int:
+        """Number of expectations that do not hold."""
+        return len(self.results) - self.passed
+
+    def explain_command(self, result: Result) -> str | None:
+        """Return the command that explains the request of a result, or None if its groups cannot be given as arguments."""
+        if result.request is None or result.request.words is None:
+            return None
+        words = ["apflint", "explain", *result.request.words]
+        for path in self.manifests or (os.devnull,):  # without -f, `explain` reads the current directory
+            words += ["-f", path]
+        if self.kubernetes != NEWEST.name:
+            words += ["--kubernetes", self.kubernetes]
+        return shlex.join(words)
+
+
+class Run(NamedTuple):
+    """The results of all files, in order."""
+
+    files: tuple[FileResult, ...]
+
+    @property
+    def status(self) -> int:
+        """Exit status: 2 for a file that is not a valid suite, 1 for an expectation that does not hold, otherwise 0."""
+        if any(file.mistakes for file in self.files):
+            return 2
+        return int(any(file.failed for file in self.files))
+
+
+def run_suite_file(path: str, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
+    """Run the suite in a file, against `manifests` or else those that the suite names.
+
+    A mistake in the file is part of the result, so that other suites are tested as well. Raises UserError if the manifests of
+    the command line are unreadable.
+    """
+    if path != "-" and os.path.isdir(path):
+        return _untested(path, None, f"{path}: this is a directory: name the suites in it")
+    file = next(iter(discover_files((path,))))
+    data = read_file(file)
+    if isinstance(data, Unreadable):
+        return _untested(file.name, None, f"{file.name}: {data.reason}")
+    reading = parse_suite(file.name, data)
+    if reading.suite is None:
+        return FileResult(file.name, reading.source, mistakes=reading.mistakes)
+    return _run_suite(reading.suite, manifests, cluster, warn)
+
+
+def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
+    document, source, name = suite.document, suite.document.source, suite.document.source.name
+    paths = manifests
+    if not manifests:
+        if suite.manifests is None:
+            message = (
+                "no manifests given: name them with `manifests: [PATH]`, or with -f PATH;"
+                " `manifests: []` is a new cluster"
+            )
+            return _untested(name, source, message, document.span(()))
+        directory = "" if name == STDIN else os.path.dirname(name)  # paths in a suite are relative to it
+        paths = tuple(os.path.normpath(os.path.join(directory, path)) for path in suite.manifests)
+        if stream := next(filter(_is_stream, paths), None):
+            message = (
+                f'"{stream}" is a stream or a device, and suites can only name files and directories: use -f {stream}'
+            )
+            return _untested(name, source, message, document.span(("manifests",)))
+    if cluster.kubernetes is None and suite.release is not None:
+        cluster = cluster._replace(kubernetes=suite.release)
+    if cluster.server_concurrency is None:
+        cluster = cluster._replace(server_concurrency=suite.server_concurrency)
+    try:
+        known = read_cluster(paths, cluster, warn)
+    except UserError as error:
+        if manifests:
+            raise  # the mistake is in the command line
+        return _untested(name, source, str(error), document.span(("manifests",)))
+    runner = Runner(suite, known.configuration, known.release, known.limits.server_concurrency)
+    return FileResult(name, source, known.release.name, paths, tuple(runner.run()))
+
+
+def _is_stream(path: str) -> bool:
+    return path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/"))
+
+
+def _untested(name: str, source: Source | None, message: str, span: Span = _START_OF_FILE) -> FileResult:
+    return FileResult(name, source, mistakes=(Mistake(message, span),))
 
 
 class Runner:
@@ -49,7 +191,11 @@ class Runner:
         limits = compute_limits(levels, configuration.order, server_concurrency, release)
         self._levels = {level.name: level for level in limits.levels}
         self._classify = Classifier(configuration)
-        self._forbidden: dict[tuple[bool, Requirement], tuple[FlowSchema, ...]] = {}
+        schemas = (*configuration.order, *configuration.dangling)
+        self._known_names = {
+            "flowSchema": tuple(schema.name for schema in schemas),
+            "priorityLevel": tuple(configuration.levels),
+        }
 
     def run(self) -> Iterator[Result]:
         """Yield the result of each expectation, in order."""
@@ -57,100 +203,92 @@ class Runner:
             rules = (*self.suite.excluded, *rules_of_properties(batch))
             conditions = Analysis(self.configuration, self.suite.world, rules)
             for test in batch:
-                claim = test.claim
-                if isinstance(claim, Example):
-                    result = self._check_example(test, claim)
-                elif isinstance(claim, Property):
-                    result = self._check_property(test, claim, conditions)
-                else:
-                    result = self._check_reachability(test, claim)
-                yield result._replace(span=self.suite.document.span(result.path or (*test.path, test.kind)))
+                result = self._check(test, conditions)
+                path = (*test.path, test.kind) if result.passed else result.path
+                yield result._replace(path=() if result.passed else path, span=self.suite.document.span(path))
 
-    def _check_example(self, test: Expectation, claim: Example) -> Result:
-        request, required = claim.request, claim.reaches
-        expected = f"`{shlex.join(claim.words)}` reaches {required.describe()}"
-        user = request.user
-        witness = Witness(request.digest, claim.words, {"user": user.name, "groups": list(user.groups)})
-        destination = self._find_destination(request.digest)
-        failure = Result(test, False, expected, path=(*test.path, "request"), request=witness, destination=destination)
-        if missing := self._find_missing(required):
-            return failure._replace(happened=missing[1], path=missing[0])
+    def _check(self, test: Expectation, conditions: Analysis) -> Result:
+        claim, required = test.claim, test.claim.reaches
+        result = Result(test, False, claim.describe(), path=required.path)
+        if isinstance(claim, Example):
+            digest, user = claim.request.digest, claim.request.user
+            witness = Witness(digest, claim.words, {"user": user.name, "groups": list(user.groups)})
+            result = result._replace(request=witness, destination=self._find_destination(digest))
+        for key, name in required.targets:
+            # A test with a name that no object has would pass or fail for the wrong reason.
+            if name not in self._known_names[key]:
+                unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
+                hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])
+                message = f"this configuration has no {describe_target(key, name)}{'.' if hint else ''}{hint}"
+                return result._replace(happened=message, path=self._path_of_name(required, key, name))
+        if isinstance(claim, Example):
+            return self._check_example(result, claim)
+        if isinstance(claim, Property):
+            return self._check_property(result, claim, conditions)
+        return self._check_reachability(result, claim)
+
+    def _check_example(self, result: Result, claim: Example) -> Result:
+        request, destination = claim.request, self._find_destination(claim.request.digest)
         deadline = find_deadline(request.url, request.info)
         if reason := explain_unclassified(request.info, deadline, self._release):
-            return failure._replace(happened="it reaches no priority level", reasons=(reason,), destination=None)
-        mismatches = required.find_mismatches(destination)
+            happened, path = "it reaches no priority level", (*result.test.path, "request")
+            return result._replace(happened=happened, reasons=(reason,), path=path, destination=None)
+        mismatches = claim.reaches.find_mismatches(destination)
         if not mismatches:
-            return Result(test, True, expected, request=witness, destination=destination)
-        reasons = explain_destination(self.configuration, request.digest, destination, required)
-        return failure._replace(
+            return result._replace(passed=True)
+        reasons = explain_destination(self.configuration, request.digest, destination, claim.reaches)
+        return result._replace(
             happened="; ".join(mismatches.values()),
             reasons=(*reasons, *request.notes),
-            path=self._path_of_key(required, next(iter(mismatches))),
+            path=self._path_of_key(claim.reaches, next(iter(mismatches))),
         )
 
-    def _check_property(self, test: Expectation, claim: Property, conditions: Analysis) -> Result:
+    def _check_property(self, result: Result, claim: Property, conditions: Analysis) -> Result:
         required, is_never = claim.reaches, claim.kind == "never"
-        excluded = "; ".join(describe_requests(rule) for rule in claim.excluded)
-        expected = f"{'no' if is_never else 'every'} {describe_requests(claim.requests)} reaches {required.describe()}"
-        expected += f" (excluded: {excluded})" if excluded else ""
-        failure = Result(test, False, expected, path=required.path)
-        if missing := self._find_missing(required):
-            return failure._replace(happened=missing[1], path=missing[0])
         all_excluded = (*self.suite.excluded, *claim.excluded)
         forbidden = self._find_forbidden(required, is_never=is_never)
         witness = conditions.find_request_in(claim.requests, forbidden, all_excluded) if forbidden else None
         if witness is None:
             if conditions.has_request_in(claim.requests, all_excluded):
-                return Result(test, True, expected)
-            return failure._replace(
+                return result._replace(passed=True)
+            return result._replace(
                 happened="there is no such request, so this proves nothing",
                 reasons=("Look for a misspelled name, and at the excluded requests.",),
-                path=(*test.path, claim.kind),
+                path=(*result.test.path, claim.kind),
             )
-        destination = self._find_destination(witness.digest)
-        mismatches = {} if is_never else required.find_mismatches(destination)
-        reasons = explain_destination(self.configuration, witness.digest, destination, None if is_never else required)
-        return failure._replace(
-            happened="this request does" if is_never else f"this request does not: {'; '.join(mismatches.values())}",
-            reasons=tuple(reasons),
-            path=self._path_of_key(required, next(iter(mismatches))) if mismatches else required.path,
-            request=witness,
-            destination=destination,
-        )
+        if is_never:
+            return self._refute(result, witness, "this request does", required.path)
+        mismatches = required.find_mismatches(self._find_destination(witness.digest))
+        happened = f"this request does not: {'; '.join(mismatches.values())}"
+        path = self._path_of_key(required, next(iter(mismatches)))
+        return self._refute(result, witness, happened, path, required)
 
-    def _check_reachability(self, test: Expectation, claim: Reachability) -> Result:
-        targets, is_reachable = claim.names.targets, claim.kind == "reachable"
-        described = join_words([_describe_target(key, name) for key, name in targets], "and")
-        expected = f"{described} {'can be reached' if is_reachable else 'cannot be reached by any request'}"
-        failure = Result(test, False, expected, path=claim.names.path)
-        if missing := self._find_missing(claim.names):
-            return failure._replace(happened=missing[1], path=missing[0])
-        for key, name in targets:
+    def _check_reachability(self, result: Result, claim: Reachability) -> Result:
+        for key, name in claim.reaches.targets:
             level = name if key == "priorityLevel" else None
             schemas = [
                 schema
                 for schema in self.configuration.order
                 if name == (schema.name if level is None else schema.spec.priority_level_configuration)
             ]
-            witnesses = (self.analysis.find_request(schema) for schema in schemas)
-            witness = next((witness for witness in witnesses if witness is not None), None)
-            path = self._path_of_name(claim.names, key, name)
-            if is_reachable and witness is None:
-                return failure._replace(
-                    happened=f"no request can reach {_describe_target(key, name)}",
-                    reasons=tuple(explain_unreachable(self.analysis, level, name, schemas)),
-                    path=path,
-                )
-            if not is_reachable and witness is not None:
-                destination = self._find_destination(witness.digest)
-                return failure._replace(
-                    happened=f"this request reaches {_describe_target(key, name)}",
-                    reasons=tuple(explain_destination(self.configuration, witness.digest, destination, None)),
-                    path=path,
-                    request=witness,
-                    destination=destination,
-                )
-        return Result(test, True, expected)
+            witness = next(filter(None, map(self.analysis.find_request, schemas)), None)
+            path, target = self._path_of_name(claim.reaches, key, name), describe_target(key, name)
+            if claim.kind == "reachable" and witness is None:
+                reasons = tuple(explain_unreachable(self.analysis, level, name, schemas))
+                return result._replace(happened=f"no request can reach {target}", reasons=reasons, path=path)
+            if claim.kind == "unreachable" and witness is not None:
+                return self._refute(result, witness, f"this request reaches {target}", path)
+        return result._replace(passed=True)
+
+    def _refute(
+        self, result: Result, witness: Witness, happened: str, path: Path, required: Requirement | None = None
+    ) -> Result:
+        """Return the result of a claim that a request refutes."""
+        destination = self._find_destination(witness.digest)
+        reasons = explain_destination(self.configuration, witness.digest, destination, required)
+        return result._replace(
+            happened=happened, reasons=tuple(reasons), path=path, request=witness, destination=destination
+        )
 
     def _find_destination(self, digest: RequestDigest) -> Destination:
         schema, level, *_ = self._classify(digest)
@@ -158,38 +296,16 @@ class Runner:
         return Destination(schema, self._levels[level.name], flow.distinguisher)
 
     def _find_forbidden(self, required: Requirement, *, is_never: bool) -> tuple[FlowSchema, ...]:
-        """Return the FlowSchemas that no request may go to; remembered, as properties often have the same requirement."""
-        key = is_never, required._replace(path=())
-        if key not in self._forbidden:
-            self._forbidden[key] = tuple(
-                schema
-                for schema in self.configuration.order
-                if is_never
-                != bool(
-                    required.find_mismatches(
-                        Destination(schema, self._levels[schema.spec.priority_level_configuration])
-                    )
-                )
-            )
-        return self._forbidden[key]
-
-    @cached_property
-    def _known_names(self) -> dict[str, tuple[str, ...]]:
-        schemas = (*self.configuration.order, *self.configuration.dangling)
-        return {
-            "flowSchema": tuple(schema.name for schema in schemas),
-            "priorityLevel": tuple(self.configuration.levels),
-        }
-
-    def _find_missing(self, required: Requirement) -> tuple[Path, str] | None:
-        """Return the first name that no object has: a test with it would pass or fail for the wrong reason."""
-        for key, name in required.targets:
-            if name not in self._known_names[key]:
-                unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
-                hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])
-                message = f"this configuration has no {_describe_target(key, name)}"
-                return self._path_of_name(required, key, name), f"{message}.{hint}" if hint else message
-        return None
+        """Return the FlowSchemas that no request may go to."""
+        destinations = (
+            Destination(schema, self._levels[schema.spec.priority_level_configuration])
+            for schema in self.configuration.order
+        )
+        return tuple(
+            destination.flow_schema
+            for destination in destinations
+            if is_never != bool(required.find_mismatches(destination))
+        )
 
     def _path_of_key(self, required: Requirement, key: str) -> Path:
         """Return the path of a key of `reaches`: in the short form, of all of it."""
@@ -232,7 +348,3 @@ def _count_values(rules: Iterable[PolicyRulesWithSubjects]) -> int:
             count += len(entry.verbs) + len(entry.api_groups) + len(entry.resources) + len(entry.namespaces)
         count += sum(len(entry.verbs) + len(entry.non_resource_urls) for entry in rule.non_resource_rules)
     return count
-
-
-def _describe_target(key: str, name: str) -> str:
-    return f'{"FlowSchema" if key == "flowSchema" else "priority level"} "{name}"'

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from apflint.cli.app import run
 from apflint.output.policy import junit
 from apflint.policy.parser import parse_suite
-from apflint.policy.results import FileResult, Run
-from apflint.policy.running import Runner
+from apflint.policy.running import FileResult, Run, Runner
 
 if TYPE_CHECKING:
     from pathlib import Path

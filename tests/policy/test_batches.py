@@ -16,7 +16,7 @@ from policy.test_running import CONFIGURATION, OURS, built, outcome, replayed, s
 
 if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
-    from apflint.policy.results import Result
+    from apflint.policy.running import Result
 
 
 def users(many: int) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from apflint.requests.command_line import parse_command_line
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from apflint.policy.results import Result
+    from apflint.policy.running import Result
 
 EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 

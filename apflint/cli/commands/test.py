@@ -16,8 +16,7 @@ from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.inputs.cluster import ClusterOptions
 from apflint.output.policy import json, junit, text
-from apflint.policy.results import Run
-from apflint.policy.suite_files import run_suite_file
+from apflint.policy.running import Run, run_suite_file
 from apflint.settings import resolve_settings
 
 

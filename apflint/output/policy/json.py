@@ -8,7 +8,7 @@ from apflint.output.json_text import to_json
 
 if TYPE_CHECKING:
     from apflint.location import Span
-    from apflint.policy.results import FileResult, Result, Run
+    from apflint.policy.running import FileResult, Result, Run
 
 
 def render(run: Run) -> str:

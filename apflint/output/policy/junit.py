@@ -9,7 +9,7 @@ from apflint.output.junit import Case, render_junit
 from apflint.output.policy.text import render_failure, render_mistakes
 
 if TYPE_CHECKING:
-    from apflint.policy.results import FileResult, Result, Run
+    from apflint.policy.running import FileResult, Result, Run
 
 
 def render(run: Run) -> str:

@@ -14,7 +14,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.policy.results import FileResult, Result, Run
+    from apflint.policy.running import FileResult, Result, Run
 
 
 def render(run: Run, style: Style) -> str:
