@@ -1,12 +1,26 @@
-"""Finds the settings file of a directory: the closest one, up to the root of the git repository."""
+"""Finds the settings file of a directory, and reads TOML files within bounds: they may come with an untrusted repository."""
 
 from __future__ import annotations
 
 import os
+import re
+import stat
+
+from apflint.budgets import MAX_PYPROJECT_BYTES, MAX_SETTINGS_BYTES, MAX_SETTINGS_KEY_PARTS
+from apflint.errors import UserError
+
+_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
+_TABLE = re.compile(rb"tool\.apflint|\[tool\]")
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+# Without it, opening a named pipe waits for a writer forever.
+_NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
 def find_settings_file(directory: str) -> str | None:
-    """Return the path of the closest settings file, relative to `directory`, or None if there is none."""
+    """Return the path of the closest settings file, relative to `directory`, or None if there is none.
+
+    Directories above the root of the git repository are not searched.
+    """
     start = directory
     while True:
         for name in ("apflint.toml", ".apflint.toml", "pyproject.toml"):
@@ -29,7 +43,61 @@ def find_git_root(directory: str) -> str | None:
     return directory
 
 
-def _has_apflint_table(path: str) -> bool:
-    from apflint.settings.toml import has_apflint_table  # most runs have no pyproject.toml
+def read_toml(path: str) -> dict[str, object]:
+    """Return the values in a settings file. Raises UserError if it is too large, no regular file or invalid, and OSError."""
+    is_stream = path.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))  # as in --config <(command)
+    data = _read_at_most(path, MAX_SETTINGS_BYTES, is_stream=is_stream)
+    if data is None:
+        raise UserError(f"{path}: a settings file must not be larger than {MAX_SETTINGS_BYTES >> 10} KiB.")
+    try:
+        return _parse_toml(data)
+    except UserError as error:
+        raise UserError(f"{path}: invalid TOML: {error}") from None
 
-    return has_apflint_table(path)
+
+def _has_apflint_table(path: str) -> bool:
+    """Whether a pyproject.toml has a table `[tool.apflint]`. Most have none, and those are not parsed.
+
+    True also for invalid or huge files that may have the table: reading the file as settings reports what is wrong.
+    """
+    try:
+        data = _read_at_most(path, MAX_PYPROJECT_BYTES)
+    except (OSError, UserError):
+        return False  # the file of another tool, which this user may not read
+    if data is not None and not _TABLE.search(data):
+        return False
+    if data is None or len(data) > MAX_SETTINGS_BYTES:
+        return True
+    try:
+        tool = _parse_toml(data).get("tool")
+    except UserError:
+        return True
+    return isinstance(tool, dict) and "apflint" in tool
+
+
+def _read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
+    """Return the bytes of a regular file or an open pipe, or None if there are more than `maximum`. Raises UserError, OSError."""
+    descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode) and not (is_stream and stat.S_ISFIFO(mode)):
+        os.close(descriptor)
+        raise UserError(f"{path}: a settings file must be a regular file.")
+    with open(descriptor, "rb") as file:
+        data = file.read(maximum + 1)
+    return data if len(data) <= maximum else None
+
+
+def _parse_toml(data: bytes) -> dict[str, object]:
+    """Parse a TOML text. Raises UserError if it is invalid or nested too deeply."""
+    import tomllib  # most runs have no settings file
+
+    try:
+        text = data.decode("utf-8-sig")
+        unquoted = _QUOTED.sub("", text) if text.count(".") > MAX_SETTINGS_KEY_PARTS else ""
+        if any(line.count(".") > MAX_SETTINGS_KEY_PARTS for line in unquoted.splitlines()):
+            raise UserError(f"a key has more than {MAX_SETTINGS_KEY_PARTS} parts")
+        return tomllib.loads(text)
+    except ValueError as error:  # also for bytes that are not UTF-8, and for an integer of more than 4,300 digits
+        raise UserError(str(error)) from None
+    except RecursionError:
+        raise UserError("nested too deeply") from None

@@ -1,25 +1,30 @@
-"""Reads a settings file and converts its values. A file may come with an untrusted repository, so there are bounds."""
+"""Reads a settings file and parses its values. A file may come with an untrusted repository, so there are bounds."""
 
 from __future__ import annotations
 
 import os
-import stat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from apflint.budgets import MAX_PATTERN_LENGTH, MAX_PATTERNS
 from apflint.errors import UserError
 from apflint.finding import SEVERITIES
 from apflint.output.findings import FORMATS
-from apflint.releases import Release, parse_release
+from apflint.releases import parse_release
 from apflint.rule_selection import RuleSelector, parse_selector
-from apflint.settings.discovery import find_git_root
+from apflint.settings.discovery import find_git_root, read_toml
 from apflint.settings.model import KEYS
 from apflint.settings.patterns import Patterns
-from apflint.settings.toml import parse_toml, read_settings_bytes
 from apflint.wording import join_words, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+
+    from apflint.releases import Release
+
+    Parser = Callable[[Any, str, str], Any]
+    """Gets a value, its file and key for messages, and the directory of the file. Raises UserError."""
+
+T = TypeVar("T")
 
 _SHOWN_CHARACTERS = 60
 
@@ -29,10 +34,7 @@ def read_settings_file(path: str) -> dict[str, object]:
 
     Raises UserError, with file and key, for invalid settings, and OSError for a file that cannot be opened.
     """
-    try:
-        table: Any = parse_toml(read_settings_bytes(path))
-    except UserError as error:
-        raise UserError(f"{path}: invalid TOML: {error}") from None
+    table: Any = read_toml(path)
     where = f"{path}: "
     if os.path.basename(path) == "pyproject.toml":
         tool = table.get("tool")
@@ -48,24 +50,53 @@ def read_settings_file(path: str) -> dict[str, object]:
     return values
 
 
-# Each parser gets the value, the file and key for messages, and the directory of the file. Raises UserError.
+def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
+    """Return what a parser returns, and name the place in its errors."""
+    try:
+        return parse(value)
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
 
 
-def _parse_strings(value: Any, place: str, _directory: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(word, str) and word for word in value):
-        raise UserError(f'{place}: expected a list of non-empty strings, such as ["one", "two"].')
-    return tuple(value)
+def _expect(expected: str, is_valid: Callable[[Any], bool]) -> Parser:
+    """Return a parser that returns valid values as they are."""
+
+    def parse(value: Any, place: str, _directory: str) -> Any:
+        if not is_valid(value):
+            raise UserError(f"{place}: expected {expected}.")
+        return value
+
+    return parse
+
+
+def _choose(choices: Sequence[str]) -> Parser:
+    """Return a parser that returns one of the choices."""
+
+    def parse(value: Any, place: str, _directory: str) -> Any:
+        if value not in choices:
+            hint = suggest(str(value), choices)
+            raise UserError(f"{place}: invalid value {value!r}: use {join_words(choices)}.{hint}")
+        return value
+
+    return parse
+
+
+_parse_strings = _expect(
+    'a list of non-empty strings, such as ["one", "two"]',
+    lambda value: isinstance(value, list) and all(isinstance(word, str) and word for word in value),
+)
+_parse_string = _expect(
+    'a string, such as "1.30": without quotes, 1.30 is the number 1.3', lambda value: isinstance(value, str)
+)
+_parse_severity = _choose((*SEVERITIES, "off"))
+
+
+def _parse_release(value: Any, place: str, directory: str) -> Release:
+    return _call(parse_release, _parse_string(value, place, directory), place)
 
 
 def _parse_selectors(value: Any, place: str, directory: str) -> tuple[RuleSelector, ...]:
-    return tuple(_parse_selector(word, place) for word in _parse_strings(value, place, directory))
-
-
-def _parse_selector(word: str, place: str) -> RuleSelector:
-    try:
-        return parse_selector(word)
-    except UserError as error:
-        raise UserError(f"{place}: {error}") from None
+    return tuple(_call(parse_selector, word, place) for word in _parse_strings(value, place, directory))
 
 
 def _parse_table(value: Any, place: str) -> dict[str, Any]:
@@ -74,12 +105,12 @@ def _parse_table(value: Any, place: str) -> dict[str, Any]:
     return value
 
 
-def _parse_severities(value: Any, place: str, _directory: str) -> dict[str, str]:
+def _parse_severities(value: Any, place: str, directory: str) -> dict[str, str]:
     severities: dict[str, str] = {}
     # The longer selector is the more specific one, and comes later.
     for selector, severity in sorted(_parse_table(value, place).items(), key=lambda entry: len(entry[0])):
-        chosen = _parse_choice((*SEVERITIES, "off"))(severity, f"{place}.{selector}", "")
-        severities |= dict.fromkeys(_parse_selector(selector, f"{place}.{selector}").rules, chosen)
+        chosen: str = _parse_severity(severity, f"{place}.{selector}", directory)
+        severities |= dict.fromkeys(_call(parse_selector, selector, f"{place}.{selector}").rules, chosen)
     return severities
 
 
@@ -97,7 +128,7 @@ def _parse_per_file_ignores(value: Any, place: str, directory: str) -> dict[str,
 def _parse_exclude(value: Any, place: str, directory: str) -> Patterns:
     globs = _parse_strings(value, place, directory)
     _check_patterns(globs, place)
-    return Patterns(globs, os.path.realpath(directory))
+    return Patterns(tuple(globs), os.path.realpath(directory))
 
 
 def _check_patterns(globs: Collection[str], place: str) -> None:
@@ -109,76 +140,40 @@ def _check_patterns(globs: Collection[str], place: str) -> None:
 
 
 def _parse_context(value: Any, place: str, directory: str) -> tuple[str, ...]:
-    return tuple(_parse_context_path(word, place, directory) for word in _parse_strings(value, place, directory))
-
-
-def _parse_context_path(written: str, place: str, directory: str) -> str:
-    """Return a path of `context`, relative to the current directory. A missing file is reported when it is read.
+    """Return the paths of `context`, relative to the current directory. A missing file is reported when it is read.
 
     The settings may come with an untrusted repository, so only regular files and directories of the project are allowed:
     a stream blocks until its writer ends it, which for a language server is the editor, and `/` is the whole disk.
     """
-    path = os.path.normpath(os.path.join(os.path.relpath(directory), written))
-    if path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/")):
-        raise UserError(f'{place}: "{written}" is a stream or a device. Use regular files and directories.')
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):
-        return path
-    if stat.S_ISDIR(mode):
-        projects = {find_git_root(start) or start for start in (os.path.realpath(directory), os.getcwd())}
-        real = os.path.realpath(path)
-        if not any(real == project or real.startswith(f"{project.rstrip('/')}/") for project in projects):
-            raise UserError(
-                f'{place}: "{written}" is a directory outside the project. Name the files in it, or use --context.'
-            )
-    elif not stat.S_ISREG(mode):
-        raise UserError(f'{place}: "{written}" is not a regular file. Use regular files and directories.')
-    return path
+    paths = []
+    for written in _parse_strings(value, place, directory):
+        path = os.path.normpath(os.path.join(os.path.relpath(directory), written))
+        if path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/")):
+            raise UserError(f'{place}: "{written}" is a stream or a device. Use regular files and directories.')
+        if os.path.isdir(path):
+            projects = {find_git_root(start) or start for start in (os.path.realpath(directory), os.getcwd())}
+            real = os.path.realpath(path)
+            if not any(real == project or real.startswith(f"{project.rstrip('/')}/") for project in projects):
+                raise UserError(
+                    f'{place}: "{written}" is a directory outside the project. Name the files in it, or use --context.'
+                )
+        elif os.path.exists(path) and not os.path.isfile(path):
+            raise UserError(f'{place}: "{written}" is not a regular file. Use regular files and directories.')
+        paths.append(path)
+    return tuple(paths)
 
 
-def _parse_boolean(value: Any, place: str, _directory: str) -> bool:
-    if not isinstance(value, bool):
-        raise UserError(f"{place}: expected true or false.")
-    return value
-
-
-def _parse_seats(value: Any, place: str, _directory: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UserError(f"{place}: expected an integer, 1 or more.")
-    return value
-
-
-def _parse_release(value: Any, place: str, _directory: str) -> Release:
-    if not isinstance(value, str):
-        raise UserError(f'{place}: expected a string, such as "1.30": without quotes, 1.30 is the number 1.3.')
-    try:
-        return parse_release(value)
-    except UserError as error:
-        raise UserError(f"{place}: {error}") from None
-
-
-def _parse_choice(choices: Sequence[str]) -> Callable[[Any, str, str], str]:
-    def parse(value: Any, place: str, _directory: str) -> str:
-        if value not in choices:
-            hint = suggest(str(value), choices)
-            raise UserError(f"{place}: invalid value {value!r}: use {join_words(choices)}.{hint}")
-        return str(value)
-
-    return parse
-
-
-_PARSERS: dict[str, Callable[[Any, str, str], Any]] = {
+_PARSERS: dict[str, Parser] = {
     "select": _parse_selectors,
     "extend-select": _parse_selectors,
     "ignore": _parse_selectors,
     "severity": _parse_severities,
     "per-file-ignores": _parse_per_file_ignores,
-    "fail-on": _parse_choice((*SEVERITIES, "never")),
+    "fail-on": _choose((*SEVERITIES, "never")),
     "kubernetes": _parse_release,
     "exclude": _parse_exclude,
     "context": _parse_context,
-    "complete": _parse_boolean,
-    "server-concurrency": _parse_seats,
-    "format": _parse_choice(tuple(FORMATS)),
+    "complete": _expect("true or false", lambda value: isinstance(value, bool)),
+    "server-concurrency": _expect("an integer, 1 or more", lambda value: type(value) is int and value > 0),
+    "format": _choose(tuple(FORMATS)),
 }

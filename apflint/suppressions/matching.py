@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_VIOLATIONS
 from apflint.finding import Problem
+from apflint.fix import Edit, Fix, Remove
 from apflint.record import NamedTuple
 from apflint.suppressions import INVALID, SUPPRESSION_RULES, UNEXPLAINED, UNUSED
 from apflint.suppressions.parser import parse_suppressions
-from apflint.wording import quote
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from apflint.load import Loaded
     from apflint.load.document import Document
     from apflint.load.source import Source
-    from apflint.suppressions.parser import Suppression, SuppressionComment
+    from apflint.suppressions.parser import Ranges, Suppression, SuppressionComment
+
+_REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")
 
 
 class Outcome(NamedTuple):
@@ -44,88 +48,111 @@ def apply_suppressions(
     Suppressions of other rules are never unused: another run may need them. The report has at most `max_findings_per_rule`
     findings of a rule and file, and further ones need no fix.
     """
-    parsed = [parse_suppressions(part) for part in loaded]
-    about = [(INVALID, problem) for part in parsed for problem in part.problems]
+    about: list[tuple[str, Problem]] = []
     index = _Index(problems)
     suppressed: set[int] = set()
     unused: list[Suppression] = []
     has_effect: dict[tuple[object, ...], bool] = {}  # thousands of comments may precede one node
-    for suppression in (suppression for part in parsed for suppression in part.suppressions):
-        place = suppression.place
-        scope = (suppression.rule, place.source, place.document, suppression.ranges)
-        if scope not in has_effect:
-            positions = list(index.find(suppression))
-            has_effect[scope] = bool(positions)
-            suppressed.update(positions)
-        is_known = suppression.rule in complete and (suppression.rule, place.source) not in index.incomplete
-        if is_known and not has_effect[scope]:
-            unused.append(suppression)
-        if not suppression.has_reason:
-            message = f"suppression of {quote(suppression.written)} has no reason"
-            help_ = "write after it why the finding is not a mistake"
-            about.append((UNEXPLAINED, Problem(place, message, help=help_)))
+    for part in loaded:
+        suppressions, invalid = parse_suppressions(part)
+        about += ((INVALID, problem) for problem in invalid)
+        for suppression in suppressions:
+            rule, place = suppression.rule, suppression.place
+            scope = (rule, place.source, place.document, suppression.ranges)
+            if scope not in has_effect:
+                positions = list(index.find(suppression))
+                has_effect[scope] = bool(positions)
+                suppressed.update(positions)
+            if rule in complete and (rule, place.source) not in index.incomplete and not has_effect[scope]:
+                unused.append(suppression)
+            if not suppression.has_reason:
+                message = f"suppression of {quote(suppression.written)} has no reason"
+                help_ = "write after it why the finding is not a mistake"
+                about.append((UNEXPLAINED, Problem(place, message, help=help_)))
     about += ((UNUSED, problem) for problem in _report_unused(unused, max_findings_per_rule))
     kept = [problem for position, problem in enumerate(problems) if position not in suppressed]
     return Outcome(kept, len(suppressed), [(rule, problem) for rule, problem in about if rule in rules])
 
 
 class _Index:
-    """Positions of problems by rule and object, and by rule and text."""
+    """Positions of problems by rule and text, and by rule and object."""
 
     def __init__(self, problems: Sequence[tuple[str, Problem]]) -> None:
         self._problems = problems
-        self._by_document: dict[tuple[str, Document], list[int]] = {}
-        self._by_source: dict[tuple[str, Source], list[int]] = {}
-        self._by_offset: dict[tuple[str, Source], list[tuple[int, int]]] = {}
-        self.incomplete: set[tuple[str, Source]] = set()
+        self._positions: defaultdict[tuple[str | None, Source | Document | None], list[int]] = defaultdict(list)
+        self._offsets: dict[tuple[str | None, Source], list[tuple[int, int]]] = {}
+        self.incomplete: set[tuple[str | None, Source]] = set()
         """Rules and texts of which not all problems may have been found."""
         for position, (rule, problem) in enumerate(problems):
             source, document = problem.place.source, problem.place.document
-            self._by_source.setdefault((rule, source), []).append(position)
-            if document is not None:
-                of_document = self._by_document.setdefault((rule, document), [])
-                of_document.append(position)
-                if len(of_document) >= MAX_VIOLATIONS:
-                    self.incomplete.add((rule, source))
+            self._positions[rule, source].append(position)
+            self._positions[rule, document].append(position)
+            if document is not None and len(self._positions[rule, document]) >= MAX_VIOLATIONS:
+                self.incomplete.add((rule, source))
 
     def find(self, suppression: Suppression) -> Iterator[int]:
         """Yield the positions of the problems that a suppression applies to."""
-        place = suppression.place
+        place, key = suppression.place, (suppression.rule, suppression.place.source)
         if place.document is not None:
-            yield from self._by_document.get((suppression.rule, place.document), ())
+            yield from self._positions.get((suppression.rule, place.document), ())
             return
-        key = suppression.rule, place.source
+        positions = self._positions.get(key, ())
         if suppression.ranges[0][0] == 0 and suppression.ranges[0][1] > len(place.source.text):
-            yield from self._by_source.get(key, ())
+            yield from positions
             return
-        if key not in self._by_offset:
-            positions = self._by_source.get(key, ())
-            self._by_offset[key] = sorted((self._problems[at][1].place.offsets[0], at) for at in positions)
-        entries = self._by_offset[key]
+        if key not in self._offsets:
+            self._offsets[key] = sorted((self._problems[at][1].place.offsets[0], at) for at in positions)
+        offsets = self._offsets[key]
         for start, end in suppression.ranges:
-            for at in range(bisect_left(entries, (start, -1)), len(entries)):
-                if entries[at][0] >= end:
-                    break
-                yield entries[at][1]
+            yield from (at for _, at in offsets[bisect_left(offsets, (start,)) : bisect_left(offsets, (end,))])
 
 
 def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: int) -> Iterator[Problem]:
     # The rules of a comment together, because the comment is removed with the last of them.
-    together: dict[tuple[Source, SuppressionComment | Suppression], list[Suppression]] = {}
+    together: defaultdict[tuple[Source, SuppressionComment | Suppression], list[Suppression]] = defaultdict(list)
     for suppression in suppressions:
-        key = suppression.place.source, suppression.comment or suppression
-        together.setdefault(key, []).append(suppression)
-    from apflint.suppressions.removal import remove_suppressions  # few suppressions are unused
-
+        together[suppression.place.source, suppression.comment or suppression].append(suppression)
     counts: Counter[Source] = Counter()
     for (source, _), unused in together.items():
         counts[source] += 1
-        fix = remove_suppressions(unused) if counts[source] <= max_findings_per_rule else None
+        fix = _remove(unused) if counts[source] <= max_findings_per_rule else None
         for suppression in unused:
+            written = quote(suppression.written)
+            scope = "on this object" if suppression.place.document is not None else "here"
+            message, help_ = f"unused suppression: {written} is not found {scope}", "remove it"
             if suppression.rule in SUPPRESSION_RULES:
-                message = f"{quote(suppression.written)} is about suppressions and cannot be suppressed"
+                message = f"{written} is about suppressions and cannot be suppressed"
                 help_ = f"use `--ignore {suppression.rule}`"
-            else:
-                scope = "on this object" if suppression.place.document is not None else "here"
-                message, help_ = f"unused suppression: {quote(suppression.written)} is not found {scope}", "remove it"
             yield Problem(suppression.place, message, help=help_, fix=fix)
+
+
+def _remove(suppressions: Sequence[Suppression]) -> Fix:
+    """Return a fix that removes an annotation, or suppressions of one comment: all of it if no other is left."""
+    place, comment = suppressions[0].place, suppressions[0].comment
+    if comment is None:
+        return Fix(f"remove the annotation {quote(place.path[-1])}", safe=True, operations=(Remove(place.path),))
+    numbers = {suppression.number for suppression in suppressions}
+    if len(numbers) == len(comment.rules):
+        return Fix("remove the comment", safe=True, edits=(_remove_comment(place.source, comment.start, comment.end),))
+    names = join_words((quote(suppression.written) for suppression in suppressions), "and")
+    return Fix(f"remove {names} from the comment", safe=True, edits=tuple(_remove_rules(comment.rules, numbers)))
+
+
+def _remove_comment(source: Source, start: int, end: int) -> Edit:
+    """Remove a comment with its line, or with the spaces before it if something else is on the line."""
+    text, line = source.text, source.line_starts[source.position(start)[0] - 1]
+    before = text[line:start].rstrip(" \t")
+    rest = _REST_OF_LINE.match(text, end)
+    if rest is None:  # a line end of YAML 1.1
+        return Edit(line + len(before), end, "")
+    return Edit(line + len(before), rest.start(1), "") if before else Edit(line, rest.end(), "")
+
+
+def _remove_rules(rules: Ranges, numbers: Collection[int]) -> Iterator[Edit]:
+    """Remove rules with their commas: up to the next remaining one, or at the end from the last remaining one."""
+    last = max(number for number in range(len(rules)) if number not in numbers)
+    for number, (start, _) in enumerate(rules):
+        if number in numbers and number < last:
+            yield Edit(start, rules[number + 1][0], "")
+    if last + 1 < len(rules):
+        yield Edit(rules[last][1], rules[-1][1], "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import catalogue
@@ -18,10 +19,9 @@ from apflint.record import NamedTuple
 from apflint.wording import did_you_mean, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from apflint.load import Loaded
-    from apflint.load.comments import Comment
     from apflint.load.document import Document
     from apflint.load.source import Source
     from apflint.location import Location
@@ -51,12 +51,13 @@ class SuppressionComment(NamedTuple):
 class Suppression(NamedTuple):
     """A rule that is suppressed for an object (by an annotation) or in ranges of a text (by a comment)."""
 
-    rule: str
+    rule: str | None
+    """Id of the rule, or None if there is no such rule."""
     written: str
-    """The rule as the user wrote it."""
+    """The rule as the user wrote it; empty if an annotation names none. All of a comment that is not a suppression."""
     place: Location
-    """The annotation, or the rule in the comment."""
-    has_reason: bool
+    """The annotation, the rule in the comment, or the comment that is not a suppression."""
+    has_reason: bool = False
     ranges: Ranges = ()
     """Where in the text it applies; empty if it applies to an object."""
     comment: SuppressionComment | None = None
@@ -64,123 +65,106 @@ class Suppression(NamedTuple):
     """Position of the rule in `comment.rules`."""
 
 
-class ParsedSuppressions(NamedTuple):
-    """The suppressions of an input, and the problems of APF902."""
-
-    suppressions: list[Suppression]
-    problems: list[Problem]
-
-
-def parse_suppressions(loaded: Loaded) -> ParsedSuppressions:
-    """Return the suppressions of an input, at most `MAX_SUPPRESSIONS`."""
-    parser = _Parser()
-    if "apflint" in loaded.source.text:
-        parser.parse(loaded)
-    return ParsedSuppressions(parser.suppressions, parser.problems)
-
-
-class _TooManyError(Exception):
-    """There are more than `MAX_SUPPRESSIONS`."""
-
-
-class _Parser:
-    def __init__(self) -> None:
-        self.suppressions: list[Suppression] = []
-        self.problems: list[Problem] = []
-
-    def parse(self, loaded: Loaded) -> None:
-        try:
-            self._parse_annotations(loaded.documents)
-            if not loaded.source.name.endswith(".json"):  # JSON has no comments
-                self._parse_comments(loaded.source)
-        except _TooManyError:
+def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]]:
+    """Return the suppressions of an input, at most `MAX_SUPPRESSIONS`, and the problems of APF902."""
+    suppressions: list[Suppression] = []
+    problems: list[Problem] = []
+    if "apflint" not in loaded.source.text:
+        return suppressions, problems
+    is_json = loaded.source.name.endswith(".json")  # JSON has no comments
+    comments = () if is_json else _parse_comments(loaded.source)
+    for suppression in chain(_parse_annotations(loaded.documents), comments):
+        if len(suppressions) + len(problems) == MAX_SUPPRESSIONS:
             message = f"more than {MAX_SUPPRESSIONS:,} suppressions in one file"
             help_ = "use `file-ignore` or the settings, or split the file"
             notes = ("Further suppressions have no effect.",)
-            self.problems.insert(0, Problem(self._place, message, notes=notes, help=help_))
+            problems.insert(0, Problem(suppression.place, message, notes=notes, help=help_))
+            break
+        if suppression.rule is not None:
+            suppressions.append(suppression)
+        else:  # a problem that is only counted needs no suggestion, which takes 0.1 ms
+            problems.append(_describe_invalid(suppression, suggest=len(problems) < MAX_FINDINGS_PER_RULE))
+    return suppressions, problems
 
-    def _start(self, place: Location) -> None:
-        """Start with the next suppression. Raises _TooManyError if there are too many."""
-        self._place = place
-        if len(self.suppressions) + len(self.problems) == MAX_SUPPRESSIONS:
-            raise _TooManyError
 
-    @property
-    def _is_reported(self) -> bool:
-        """Whether the next problem is reported, and not only counted. Others need no suggestion, which takes 0.1 ms."""
-        return len(self.problems) < MAX_FINDINGS_PER_RULE
-
-    def _parse_annotations(self, documents: Iterable[Document]) -> None:
-        for document in documents:
-            annotations = document.at("metadata", "annotations")
-            for key, reason in annotations.items() if isinstance(annotations, dict) else ():
-                if not isinstance(key, str) or not key.startswith(_ANNOTATION):
-                    continue
+def _parse_annotations(documents: Iterable[Document]) -> Iterator[Suppression]:
+    for document in documents:
+        annotations = document.at("metadata", "annotations")
+        for key, reason in annotations.items() if isinstance(annotations, dict) else ():
+            if isinstance(key, str) and key.startswith(_ANNOTATION):
                 place = Place(document, ("metadata", "annotations", key), key=True)
-                self._start(place)
-                written = key.removeprefix(_ANNOTATION).removeprefix(".")
-                if key[len(_ANNOTATION) :][:1] != "." or not written:
-                    message = f"annotation {quote(key)} names no rule"
-                    help_ = f'write `{_ANNOTATION}.APF203: "reason"`'
-                    self.problems.append(Problem(place, message, notes=_NO_EFFECT, help=help_))
-                elif (rule := catalogue.find_id(written)) is None:
-                    self._add_unknown_rule(written, place, f"{_ANNOTATION}.")
-                else:
-                    has_reason = isinstance(reason, str) and bool(reason.strip())
-                    self.suppressions.append(Suppression(rule, written, place, has_reason))
+                prefix, _, written = key.partition(".")
+                written = written if prefix == _ANNOTATION else ""
+                has_reason = isinstance(reason, str) and bool(reason.strip())
+                yield Suppression(catalogue.find_id(written) if written else None, written, place, has_reason)
 
-    def _parse_comments(self, source: Source) -> None:
-        file_ranges: _FileRanges | None = None
-        for comment in find_comments(source, "apflint:"):
-            match = _COMMENT.match(comment.text)
-            if match is None:
-                self._start(TextRange(source, comment.start, comment.end))
-                self._add_invalid_comment(source, comment)
-                continue
-            ranges: Ranges = (comment.scope,)
-            if match[1] == "file-ignore":
-                file_ranges = file_ranges or _FileRanges(source.text)
-                ranges = file_ranges.find(comment.start)
-            has_reason = bool(match[3].strip(_BEFORE_REASON))
-            start = comment.text_start + match.start(2)
-            rules = tuple((start + rule.start(), start + rule.end()) for rule in _RULE.finditer(match[2]))
-            whole = SuppressionComment(comment.start, comment.end, rules)
-            for number, offsets in enumerate(rules):
-                place = TextRange(source, *offsets)
-                self._start(place)
-                written = source.text[slice(*offsets)]
-                if (rule := catalogue.find_id(written)) is None:
-                    self._add_unknown_rule(written, place, "")
-                else:
-                    self.suppressions.append(Suppression(rule, written, place, has_reason, ranges, whole, number))
 
-    def _add_invalid_comment(self, source: Source, comment: Comment) -> None:
-        """Report a comment for apflint that is not a suppression."""
-        word = re.split(r"[\s\[]", comment.text, maxsplit=1)[0]
-        if word in _WORDS:
-            problem = Problem(self._place, "suppression names no rule", notes=_NO_EFFECT, help=_USAGE)
-        else:
-            question = did_you_mean(word, _WORDS) if self._is_reported else None
-            fix = None
-            intended = find_intended(word, _WORDS) if self._is_reported else None
-            if intended and _COMMENT.match(f"{intended}{comment.text[len(word) :]}"):
-                at = TextRange(source, comment.text_start, comment.text_start + len(word))
-                fix = _replace(at, word, intended)
-            message = f"{quote(clipped(word))} is not an apflint comment"
-            notes = ("The comment has no effect.",)
-            problem = Problem(self._place, message, notes=notes, help=question or _USAGE, fix=fix)
-        self.problems.append(problem)
+def _parse_comments(source: Source) -> Iterator[Suppression]:
+    files: list[tuple[int, Ranges]] = []
+    for comment in find_comments(source, "apflint:"):
+        match = _COMMENT.match(comment.text)
+        if match is None:
+            yield Suppression(None, comment.text, TextRange(source, comment.start, comment.end))
+            continue
+        ranges: Ranges = (comment.scope,)
+        if match[1] == "file-ignore":
+            files = files or _find_files(source.text)
+            ranges = files[bisect_left(files, (comment.start,)) - 1][1]
+        has_reason = bool(match[3].strip(_BEFORE_REASON))
+        start = comment.text_start + match.start(2)
+        rules = tuple((start + rule.start(), start + rule.end()) for rule in _RULE.finditer(match[2]))
+        whole = SuppressionComment(comment.start, comment.end, rules)
+        for number, offsets in enumerate(rules):
+            written = source.text[slice(*offsets)]
+            place = TextRange(source, *offsets)
+            yield Suppression(catalogue.find_id(written), written, place, has_reason, ranges, whole, number)
 
-    def _add_unknown_rule(self, written: str, place: Location, prefix: str) -> None:
-        """Report an unknown rule. `prefix` precedes it in the key of an annotation."""
-        question, fix = None, None
-        if self._is_reported:
-            ids, names = catalogue.list_ids(), catalogue.ids_by_name()
-            question = did_you_mean(written, ids, 2) or did_you_mean(written, names, 2)
-            intended = _find_intended_rule(written)
-            fix = _replace(place, written, intended, prefix) if intended else None
-        message = f"unknown rule {quote(clipped(written))}"
-        self.problems.append(Problem(place, message, notes=_NO_EFFECT, help=question, fix=fix))
+
+def _find_files(text: str) -> list[tuple[int, Ranges]]:
+    """Return the files in a text, each with an offset that precedes its comments, and its ranges for `file-ignore`.
+
+    In the output of `helm template`, a template is a file, and the text before the first one stands for all of them.
+    """
+    files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
+    templates = find_helm_templates(text) if "# Source: " in text else {}
+    for parts in templates.values():
+        # A missing value is reported after the end of the text.
+        ranges = tuple((start, end + (end == len(text))) for start, end in parts)
+        files += ((start, ranges) for start, _ in parts)
+    return sorted(files)
+
+
+def _describe_invalid(suppression: Suppression, *, suggest: bool) -> Problem:
+    """Return the problem of an annotation without a rule, a comment that is not a suppression, or an unknown rule."""
+    _, written, place, *_ = suppression
+    if place.document is not None and not written:
+        help_ = f'write `{_ANNOTATION}.APF203: "reason"`'
+        return Problem(place, f"annotation {quote(place.path[-1])} names no rule", notes=_NO_EFFECT, help=help_)
+    if place.document is None and suppression.comment is None:
+        return _describe_invalid_comment(written, place, suggest=suggest)
+    question, fix = None, None
+    if suggest:
+        ids, names = catalogue.list_ids(), catalogue.ids_by_name()
+        question = did_you_mean(written, ids, 2) or did_you_mean(written, names, 2)
+        intended = _find_intended_rule(written)
+        fix = _replace(place, written, intended) if intended else None
+    return Problem(place, f"unknown rule {quote(clipped(written))}", notes=_NO_EFFECT, help=question, fix=fix)
+
+
+def _describe_invalid_comment(text: str, place: Location, *, suggest: bool) -> Problem:
+    """Return the problem of a comment for apflint that is not a suppression; `text` is what follows `apflint:`."""
+    word = re.split(r"[\s\[]", text, maxsplit=1)[0]
+    if word in _WORDS:
+        return Problem(place, "suppression names no rule", notes=_NO_EFFECT, help=_USAGE)
+    question = did_you_mean(word, _WORDS) if suggest else None
+    intended = find_intended(word, _WORDS) if suggest else None
+    fix = None
+    if intended and _COMMENT.match(f"{intended}{text[len(word) :]}"):
+        _, end = place.offsets
+        start = end - len(text)
+        fix = _replace(TextRange(place.source, start, start + len(word)), word, intended)
+    message = f"{quote(clipped(word))} is not an apflint comment"
+    return Problem(place, message, notes=("The comment has no effect.",), help=question or _USAGE, fix=fix)
 
 
 def _find_intended_rule(written: str) -> str | None:
@@ -190,26 +174,8 @@ def _find_intended_rule(written: str) -> str | None:
     return find_intended(written, catalogue.ids_by_name())
 
 
-def _replace(place: Location, old: str, new: str, prefix: str = "") -> Fix:
+def _replace(place: Location, old: str, new: str) -> Fix:
     title = f"change {quote(old)} to {quote(new)}"
     if place.document is not None:
-        return Fix(title, safe=True, operations=(Rename(place.path, f"{prefix}{new}"),))
-    start, end = place.offsets
-    return Fix(title, safe=True, edits=(Edit(start, end, new),))
-
-
-class _FileRanges:
-    """The ranges of `file-ignore`: the whole text, or one template in the output of `helm template`."""
-
-    def __init__(self, text: str) -> None:
-        templates = find_helm_templates(text) if "# Source: " in text else {}
-        self._whole = ((0, len(text) + 1),)
-        # A missing value is reported after the end of the text.
-        ends = {len(text): len(text) + 1}
-        self._templates = [tuple((start, ends.get(end, end)) for start, end in parts) for parts in templates.values()]
-        self._starts = sorted((start, index) for index, parts in enumerate(self._templates) for start, _ in parts)
-
-    def find(self, offset: int) -> Ranges:
-        """Return the ranges of the file that contains an offset; before the first template that is the whole text."""
-        at = bisect_left(self._starts, (offset, 0)) - 1
-        return self._templates[self._starts[at][1]] if at >= 0 else self._whole
+        return Fix(title, safe=True, operations=(Rename(place.path, f"{_ANNOTATION}.{new}"),))
+    return Fix(title, safe=True, edits=(Edit(*place.offsets, new),))
