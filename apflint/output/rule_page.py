@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rich.markdown import Heading, Markdown
@@ -41,17 +42,8 @@ _FIXES = {
 
 def rule_json(rule: Rule) -> dict[str, object]:
     """Return the front matter and the address of a rule."""
-    return {
-        "id": rule.id,
-        "name": rule.name,
-        "severity": rule.severity,
-        "stage": rule.stage,
-        "since": rule.since,
-        "summary": rule.summary,
-        "fix": rule.fix,
-        "references": list(rule.references),
-        "url": rule.url,
-    }
+    fields = ("id", "name", "severity", "stage", "since", "summary", "fix", "references", "url")
+    return {field: getattr(rule, field) for field in fields}
 
 
 def render_rules(rules: tuple[Rule, ...], style: Style) -> str:
@@ -72,9 +64,8 @@ def render_rules(rules: tuple[Rule, ...], style: Style) -> str:
             for rule in rules
             if rule.id.startswith(prefix)
         ]
-        parts.append(
-            f"{paint(FAMILIES.get(prefix, prefix), 'bold')}\n{render_table(titles, rows, style, wrapped=titles[1:], has_header=False)}"
-        )
+        table = render_table(titles, rows, style, wrapped=titles[1:], has_header=False)
+        parts.append(f"{paint(FAMILIES.get(prefix, prefix), 'bold')}\n{table}")
     parts.append(
         f"{pluralize(len(rules), 'rule')}. `apflint rule APF305`, or a rule's name, shows its page."
         " `apflint fix` fixes findings of rules marked `fix` if possible.\n"
@@ -94,14 +85,14 @@ def render_rule(rule: Rule, style: Style) -> str:
         references = "".join(f"- {reference}\n" for reference in rule.references)
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
     console = make_console(style, min(style.width, PROSE_WIDTH))
-    console.push_theme(
-        Theme({"markdown.code": "bold cyan"})
-    )  # rich's own has a black background, also on light terminals
+    # The code of rich's own theme has a black background, also on light terminals.
+    console.push_theme(Theme({"markdown.code": "bold cyan"}))
     page = capture(console, _Page(prose, code_theme="ansi_dark", hyperlinks=style.hyperlinks))
     # Addresses stay whole, so that they can be copied; rich breaks them.
     paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
     links = "".join(f"  {paint.link(sanitize(text), text)}\n" for text in (*rule.references, rule.url))
-    return _collapse_empty_lines(f"{page}\n{paint('References', 'bold')}\n\n{links}")
+    text = f"{page}\n{paint('References', 'bold')}\n\n{links}"
+    return re.sub("\n{3,}", "\n\n", text).lstrip("\n")  # rich pads code with empty lines
 
 
 class _LeftHeading(Heading):
@@ -116,10 +107,3 @@ class _LeftHeading(Heading):
 
 class _Page(Markdown):
     elements = {**Markdown.elements, "heading_open": _LeftHeading}  # noqa: RUF012  # as rich declares it
-
-
-def _collapse_empty_lines(text: str) -> str:
-    """Remove repeated empty lines, with which rich pads code."""
-    lines = text.split("\n")
-    kept = [line for above, line in zip(["", *lines], lines, strict=False) if line or above]
-    return "\n".join(kept).strip("\n") + "\n"

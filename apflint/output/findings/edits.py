@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_EDIT_NEIGHBORS, MAX_PROVEN_EDIT_CHARACTERS
 from apflint.location import Span
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
-
-
-class TextEdit(NamedTuple):
-    """Replaces `span` of the finding's file by `text`."""
-
-    span: Span
-    text: str
 
 
 class EditLocator:
@@ -28,8 +20,11 @@ class EditLocator:
         self._characters_left: int = MAX_PROVEN_EDIT_CHARACTERS
         self._neighbors_left: int = MAX_EDIT_NEIGHBORS
 
-    def locate(self, finding: Finding) -> list[TextEdit] | None:
-        """Return the edits that make the fix of a finding alone, or None if the text or a bound does not allow that."""
+    def locate(self, finding: Finding) -> list[tuple[Span, str]] | None:
+        """Return the edits that make the fix of a finding alone, or None if the text or a bound does not allow that.
+
+        Each edit replaces a span of the finding's file by a text.
+        """
         source = finding.document.source if finding.document else self._sources.get(finding.file)
         if source is None:
             return None
@@ -45,7 +40,7 @@ class EditLocator:
             edits = sorted(edits_of(finding))
         except CannotEditError:
             return None
-        return [TextEdit(Span(*source.position(edit.start), *source.position(edit.end)), edit.new) for edit in edits]
+        return [(Span(*source.position(edit.start), *source.position(edit.end)), edit.new) for edit in edits]
 
 
 def _count_neighbors(finding: Finding) -> int:

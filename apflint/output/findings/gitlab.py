@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.output.findings.code_host import relative_to_checkout
@@ -16,12 +17,16 @@ if TYPE_CHECKING:
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
     """Render a JSON array in ASCII, one finding per line; `[]` for a clean run."""
-    counts: dict[str, int] = {}
+    from hashlib import sha256  # only this format needs it
+
+    counts: Counter[str] = Counter()
     entries = []
     for finding in report.findings:
         identity = _identify(finding)
-        counts[identity] = counts.get(identity, 0) + 1
-        entries.append(sanitize_json(json.dumps(_entry(finding, _hash(identity, counts[identity])))))
+        counts[identity] += 1
+        # GitLab keeps one finding per fingerprint, so equal findings are numbered.
+        fingerprint = sha256(f"{identity} {counts[identity]}".encode()).hexdigest()
+        entries.append(sanitize_json(json.dumps(_entry(finding, fingerprint))))
     return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")
 
 
@@ -60,10 +65,3 @@ def _identify(finding: Finding) -> str:
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
     return json.dumps([finding.rule, relative_to_checkout(finding.file), named, finding.field, finding.message])
-
-
-def _hash(identity: str, occurrence: int) -> str:
-    """Return 64 hexadecimal digits. GitLab keeps one finding per fingerprint, so equal findings are numbered."""
-    from hashlib import sha256  # only this format needs it
-
-    return sha256(f"{identity} {occurrence}".encode()).hexdigest()

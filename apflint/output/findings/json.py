@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.output.findings.edits import EditLocator
 from apflint.output.findings.notes import describe_unreported
+from apflint.output.json_text import span_json
 from apflint.output.sanitize import sanitize_json
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
-    from apflint.location import Span
     from apflint.output.console import Style
 
 SCHEMA_VERSION = 2
@@ -56,7 +56,7 @@ def _finding(finding: Finding, locator: EditLocator) -> dict[str, Any]:
         "help": finding.help,
         "example": finding.example,
         "file": finding.file,
-        **_span(finding.span),
+        **span_json(finding.span),
         "object": None if place is None else {"apiVersion": place.api_version, "kind": place.kind, "name": place.name},
         "field": finding.field,
         "apiserver": None if finding.apiserver is None else finding.apiserver._asdict(),
@@ -75,16 +75,8 @@ def _finding(finding: Finding, locator: EditLocator) -> dict[str, Any]:
 def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
     if finding.fix is None:
         return None
-    edits = locator.locate(finding)
-    return {
-        "title": finding.fix.title,
-        "safe": finding.fix.safe,
-        "edits": None
-        if edits is None
-        else [{"file": finding.file, **_span(edit.span), "text": edit.text} for edit in edits],
-    }
-
-
-def _span(span: Span) -> dict[str, int]:
-    """Lines and columns from 1, columns in code points, the end exclusive."""
-    return {"line": span.line, "column": span.column, "endLine": span.end_line, "endColumn": span.end_column}
+    located = locator.locate(finding)
+    edits = None
+    if located is not None:
+        edits = [{"file": finding.file, **span_json(span), "text": text} for span, text in located]
+    return {"title": finding.fix.title, "safe": finding.fix.safe, "edits": edits}

@@ -42,7 +42,7 @@ _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
     """Render a log with one run in ASCII; `results` is empty for a clean run."""
-    findings = _select(report)
+    findings = [report.findings[index] for index in sorted(rank(report.findings)[:MAX_RESULTS])]
     rules = sorted({finding.rule for finding in findings})
     hashes = _hash_lines(report)
     locator = EditLocator(report)
@@ -66,11 +66,6 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
         notification = {"level": "warning", "message": {"text": text}}
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     return to_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, 1)
-
-
-def _select(report: Report) -> list[Finding]:
-    """Return the findings that a log may have, in the order of the report: all, or the most important ones."""
-    return [report.findings[index] for index in sorted(rank(report.findings)[:MAX_RESULTS])]
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -136,17 +131,11 @@ def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
     edits = locator.locate(finding) if finding.fix else None
     if not finding.fix or not edits:
         return None
+    replacements = [{"deletedRegion": _region(span), "insertedContent": {"text": text}} for span, text in edits]
     safety = "safe" if finding.fix.safe else "unsafe"
     return {
         "description": {"text": f"{escape_links(finding.fix.title)} ({safety})"},
-        "artifactChanges": [
-            {
-                "artifactLocation": locate_artifact(finding.file),
-                "replacements": [
-                    {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}} for edit in edits
-                ],
-            }
-        ],
+        "artifactChanges": [{"artifactLocation": locate_artifact(finding.file), "replacements": replacements}],
     }
 
 

@@ -9,7 +9,6 @@ from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.finding import SEVERITIES
 from apflint.output.console import Painter, count_cells, indent_lines, wrap
 from apflint.output.sanitize import sanitize, sanitize_path
-from apflint.record import NamedTuple
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -19,48 +18,35 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 
-class _Reason(NamedTuple):
-    """How to report what was skipped for one reason."""
-
-    one: str
-    several: str
-    """`{}` stands for the number."""
-    is_path: bool = False
-    """A whole file or directory was skipped, not a document in a file."""
-    verbose_only: bool = False
-    """Printed with `-v` only: nobody expects such directories to be read."""
-
-
-_REASONS = {
-    "template or patch, not a manifest yet": _Reason(
-        "1 template or patch, not a manifest yet (APF003 says how to render it)",
-        "{} templates or patches, not manifests yet (APF003 says how to render them)",
+_DOCUMENTS = {
+    "template or patch, not a manifest yet": (
+        "template or patch, not a manifest yet (APF003 says how to render it)",
+        "templates or patches, not manifests yet (APF003 says how to render them)",
     ),
-    "unreadable, but nothing of API Priority and Fairness in it": _Reason(
-        "1 document that is neither YAML nor JSON and contains nothing of API Priority and Fairness",
-        "{} documents that are neither YAML nor JSON and contain nothing of API Priority and Fairness",
+    "unreadable, but nothing of API Priority and Fairness in it": (
+        "document that is neither YAML nor JSON and contains nothing of API Priority and Fairness",
+        "documents that are neither YAML nor JSON and contain nothing of API Priority and Fairness",
     ),
-    "no Kubernetes object": _Reason(
-        "1 document that is not a Kubernetes object", "{} documents that are not Kubernetes objects"
-    ),
-    "other kinds": _Reason("1 document of another kind", "{} documents of other kinds"),
-    "patch listed in a kustomization": _Reason(
-        "1 patch listed in a kustomization (check the result: kustomize build DIR | apflint check -)",
-        "{} patches listed in kustomizations (check the result: kustomize build DIR | apflint check -)",
-        is_path=True,
-    ),
-    "context": _Reason("1 file of the context", "{} files of the context", is_path=True),
-    "upper-case suffix, which kubectl does not read": _Reason(
-        "1 file with an upper-case suffix, which kubectl does not read",
-        "{} files with an upper-case suffix, which kubectl does not read",
-        is_path=True,
-    ),
-    "hidden directory": _Reason("1 hidden directory", "{} hidden directories", is_path=True, verbose_only=True),
-    "directory of installed packages": _Reason(
-        "1 directory of installed packages", "{} directories of installed packages", is_path=True, verbose_only=True
-    ),
+    "no Kubernetes object": ("document that is not a Kubernetes object", "documents that are not Kubernetes objects"),
+    "other kinds": ("document of another kind", "documents of other kinds"),
 }
-"""In the order of the lines; other reasons follow."""
+"""How to report documents that were skipped for one reason: one of them, and several."""
+_FILES = {
+    "patch listed in a kustomization": (
+        "patch listed in a kustomization (check the result: kustomize build DIR | apflint check -)",
+        "patches listed in kustomizations (check the result: kustomize build DIR | apflint check -)",
+    ),
+    "context": ("file of the context", "files of the context"),
+    "upper-case suffix, which kubectl does not read": (
+        "file with an upper-case suffix, which kubectl does not read",
+        "files with an upper-case suffix, which kubectl does not read",
+    ),
+    "hidden directory": ("hidden directory", "hidden directories"),
+    "directory of installed packages": ("directory of installed packages", "directories of installed packages"),
+}
+"""The same for whole files and directories."""
+_VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
+"""Printed with `-v` only: nobody expects such directories to be read."""
 
 
 def count_by_severity(counts: Counter[Severity], paint: Painter) -> str:
@@ -75,7 +61,7 @@ def render_summary(report: Report, style: Style, paint: Painter, *, fixes: str =
     lines = [*_outcome(report, style, paint)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
-    by_reason: dict[str, list[Skipped]] = {reason: [] for reason in _REASONS}
+    by_reason: dict[str, list[Skipped]] = {reason: [] for reason in (*_DOCUMENTS, *_FILES)}
     for skipped in report.skipped:
         # The loader names the kind (`Pod objects`), which would be a line for each kind in a repository.
         reason = "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
@@ -87,30 +73,26 @@ def render_summary(report: Report, style: Style, paint: Painter, *, fixes: str =
 
 def _outcome(report: Report, style: Style, paint: Painter) -> Iterator[str]:
     files, objects = pluralize(report.files, "file"), pluralize(report.objects, "object")
+    release = sanitize(report.kubernetes)
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
     suppressed += f" {report.baselined} in the baseline." if report.baselined else ""
-    release = sanitize(report.kubernetes)
+    start = painted = "Nothing to check:"
     if report.findings:
         counts = Counter({severity: report.count(severity) for severity in SEVERITIES})
         start, painted = (f"Found {count_by_severity(counts, painter)}" for painter in (Painter(), paint))
-        where = f"{objects} of {files}" if report.objects else files
-        text = f" in {where}, for Kubernetes {release}.{suppressed}"
+        text = f" in {f'{objects} of ' if report.objects else ''}{files}, for Kubernetes {release}.{suppressed}"
         if report.left_out:
-            text += (
-                f" At least {report.left_out:,} of them are not printed: a file has more than"
-                f" {MAX_FINDINGS_PER_RULE:,} findings of one rule."
-            )
+            limit = f"a file has more than {MAX_FINDINGS_PER_RULE:,} findings of one rule"
+            text += f" At least {report.left_out:,} of them are not printed: {limit}."
     elif report.objects:
         start, painted = "All good:", paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
     elif not report.files:
-        start = painted = "Nothing to check:"
         text = (
             " there is no file named *.yaml, *.yml or *.json. To check the objects of a cluster:"
             " kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -"
         )
     else:
-        start = painted = "Nothing to check:"
         text = f" no FlowSchema and no PriorityLevelConfiguration in {files}.{suppressed}"
     first, *rest = wrap(text, style.width, count_cells(start))
     yield painted + first
@@ -130,22 +112,23 @@ def _fixable(report: Report, command: str) -> str:
 
 def _skipped(reason: str, group: list[Skipped], style: Style) -> Iterator[str]:
     """Yield `Not checked: 3 documents of other kinds in 2 files`; with `-v` also the files."""
-    text = _REASONS.get(reason, _Reason(f"1 document ({sanitize(reason)})", f"{{}} documents ({sanitize(reason)})"))
-    if not group or (text.verbose_only and not style.verbose):
+    if not group or (reason in _VERBOSE_ONLY and not style.verbose):
         return
+    is_file, other = reason in _FILES, sanitize(reason)
+    one, several = (_DOCUMENTS | _FILES).get(reason, (f"document ({other})", f"documents ({other})"))
     count, files = sum(skipped.documents for skipped in group), {skipped.file for skipped in group}
-    line = f"Not checked: {text.one if count == 1 else text.several.replace('{}', str(count), 1)}"
+    line = f"Not checked: {count} {one if count == 1 else several}"
     only_file = sanitize(group[0].file)
-    if not text.is_path:
+    if not is_file:
         line += f" in {pluralize(len(files), 'file') if len(files) > 1 else only_file}"
     elif count == 1:
         line += f": {only_file}"
     first, *rest = wrap(line, style.width, 0, 2)
     yield first
     yield from indent_lines(rest, "  ")
-    if style.verbose and (len(group) > 1 or not text.is_path):
+    if style.verbose and (len(group) > 1 or not is_file):
         for skipped in group:
-            documents = "" if text.is_path else f"{skipped.documents} "
+            documents = "" if is_file else f"{skipped.documents} "
             yield f"  {sanitize_path(skipped.file)}: {documents}{sanitize(skipped.reason)}"
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint.output.json_text import to_json
+from apflint.output.json_text import span_json, to_json
 
 if TYPE_CHECKING:
-    from apflint.location import Span
     from apflint.policy.running import FileResult, Result, Run
 
 
@@ -33,7 +32,7 @@ def _file(file: FileResult) -> dict[str, Any]:
         "kubernetes": file.kubernetes,
         "manifests": list(file.manifests),
         "tests": [_test(file, result) for result in file.results],
-        "errors": [{"message": mistake.message, **_span(mistake.span)} for mistake in file.mistakes],
+        "errors": [{"message": mistake.message, **span_json(mistake.span)} for mistake in file.mistakes],
     }
 
 
@@ -46,7 +45,7 @@ def _test(file: FileResult, result: Result) -> dict[str, Any]:
         "expected": result.expected,
         "happened": result.happened or None,
         "why": list(result.reasons),
-        **_span(result.span),
+        **span_json(result.span),
         "request": None
         if request is None
         else {
@@ -64,7 +63,3 @@ def _test(file: FileResult, result: Result) -> dict[str, Any]:
             "minSeats": goes.level.min,
         },
     }
-
-
-def _span(span: Span) -> dict[str, int]:
-    return {"line": span.line, "column": span.column, "endLine": span.end_line, "endColumn": span.end_column}
