@@ -17,7 +17,6 @@ from apflint.inputs.selection import (
     read_context,
     read_selection,
 )
-from apflint.output.console import Painter
 from apflint.output.findings import render
 from apflint.output.findings.summary import render_summary
 from apflint.record import NamedTuple
@@ -167,6 +166,6 @@ def _print_summary(report: Report, output: Output) -> None:
     if output.format in ("text", "concise"):
         how = style(output.color, sys.stderr, verbose=output.verbose)
         gap = "\n" if report.findings and output.format == "text" and not output.statistics else ""
-        sys.stderr.write(f"{gap}{render_summary(report, how, Painter(color=how.color), fixes=output.fix_command)}")
+        sys.stderr.write(f"{gap}{render_summary(report, how, fixes=output.fix_command)}")
     elif not report.objects and not report.findings:
         print_note(f"no FlowSchema and no PriorityLevelConfiguration in {pluralize(report.files, 'file')}")

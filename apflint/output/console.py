@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 PROSE_WIDTH = 100
 """Maximum number of cells in a line of prose: longer lines are hard to read, however wide the terminal is."""
@@ -45,20 +40,12 @@ class Style(NamedTuple):
         """Cells in a line of prose, or None for a pipe."""
         return self.width and min(self.width, PROSE_WIDTH)
 
-
-class Painter:
-    """Adds colors and links to text, or returns it unchanged if both are off. The text must be sanitized."""
-
-    def __init__(self, *, color: bool = False, hyperlinks: bool = False) -> None:
-        self.color = color
-        self.hyperlinks = hyperlinks
-
-    def __call__(self, text: str, code: str) -> str:
-        """Return `text` in a color of the palette: bold, dim, error, warning, info, good or gutter."""
+    def paint(self, text: str, code: str) -> str:
+        """Return sanitized text in a color of the palette, or unchanged if colors are off."""
         return f"\x1b[{_CODES[code]}m{text}\x1b[0m" if self.color and text else text
 
     def link(self, text: str, url: str) -> str:
-        """Return `text` as a link (OSC 8), or unchanged if `url` is not an https address in printable ASCII."""
+        """Return text as a link (OSC 8), or unchanged if links are off or `url` is not an https address in printable ASCII."""
         if not (self.hyperlinks and url.startswith("https://") and url.isascii() and url.isprintable()):
             return text
         return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
@@ -115,19 +102,19 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
     return [*lines, " ".join(line)]
 
 
-def indent_lines(lines: Iterable[str], indent: str) -> list[str]:
-    """Put `indent` in front of each line."""
-    return [f"{indent}{line}" for line in lines]
+def hang(head: str, text: str, width: int | None, indent: int, cells: int | None = None) -> list[str]:
+    """Return lines of sanitized text behind `head`, the further ones indented. `cells` is the width of a painted head."""
+    first, *rest = wrap(sanitize(text), width, len(head) if cells is None else cells, indent)
+    return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]
 
 
-def render_prose(style: Style, *sentences: str) -> str:
-    """Render sentences, each from a new line on. They are sanitized."""
-    return "".join(f"{line}\n" for sentence in sentences for line in wrap(sanitize(sentence), style.prose_width))
-
-
-def label_lines(label: str, text: str, cells: int, style: Style, paint: Painter, indent: int = 0) -> list[str]:
+def label_lines(label: str, text: str, cells: int, style: Style, indent: int = 0) -> list[str]:
     """Return lines of sanitized text behind a label with `cells` cells, as a paragraph with a hanging indent."""
-    column = indent + cells
-    first, *rest = wrap(sanitize(text), style.prose_width, column, column)
-    head = f"{' ' * indent}{paint(label, 'dim')}{' ' * (cells - len(label))}{first}"
-    return [head, *indent_lines(rest, " " * column)]
+    head = f"{' ' * indent}{style.paint(label, 'dim')}{' ' * (cells - len(label))}"
+    return hang(head, text, style.prose_width, indent + cells, indent + cells)
+
+
+def render_prose(style: Style, *sentences: str, color: str = "") -> str:
+    """Render sentences, each from a new line on. They are sanitized."""
+    lines = (line for sentence in sentences for line in wrap(sanitize(sentence), style.prose_width))
+    return "".join(f"{style.paint(line, color) if color else line}\n" for line in lines)

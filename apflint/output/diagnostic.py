@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import count_cells, indent_lines, wrap
+from apflint.output.console import count_cells, hang, wrap
 from apflint.output.sanitize import sanitize
 from apflint.output.snippet import UNWRAPPED_WIDTH, cut_snippet
 from apflint.record import NamedTuple
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apflint.finding import Severity
     from apflint.load.source import Source
     from apflint.location import Span
-    from apflint.output.console import Painter, Style
+    from apflint.output.console import Style
 
 _COMMANDS = ("example", "request")
 """Labels of remarks that stay on one line, so that they can be copied."""
@@ -41,48 +41,46 @@ class Diagnostic(NamedTuple):
     """Labels and texts: `= help: ...`."""
 
 
-def render_diagnostic(diagnostic: Diagnostic, style: Style, paint: Painter) -> str:
+def render_diagnostic(diagnostic: Diagnostic, style: Style) -> str:
     """Render the diagnostic as lines."""
-    margin, lines = " ", _message(diagnostic, style, paint)
+    margin, lines = " ", _message(diagnostic, style)
     if diagnostic.span is not None:
         margin = " " * len(str(diagnostic.span.line))
-        lines += _place(diagnostic, diagnostic.span, style, paint)
-        lines += _snippet(diagnostic, diagnostic.span, style, paint)
+        lines += _place(diagnostic, diagnostic.span, style)
+        lines += _snippet(diagnostic, diagnostic.span, style)
     for label, text in diagnostic.remarks:
         indent = len(f"{margin} = {label}: ")
-        first, *rest = wrap(sanitize(text), None if label in _COMMANDS else style.prose_width, indent, indent)
-        mark = f"{paint(f'{margin} =', 'gutter')} {paint(label, 'good' if label == 'fix' else 'bold')}"
-        lines += [f"{mark}: {first}".rstrip(" "), *indent_lines(rest, " " * indent)]
+        mark = f"{style.paint(f'{margin} =', 'gutter')} {style.paint(label, 'good' if label == 'fix' else 'bold')}: "
+        lines += hang(mark, text, None if label in _COMMANDS else style.prose_width, indent, indent)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _message(diagnostic: Diagnostic, style: Style, paint: Painter) -> list[str]:
+def _message(diagnostic: Diagnostic, style: Style) -> list[str]:
     first, *rest = wrap(sanitize(diagnostic.message), style.prose_width, diagnostic.heading_cells + 2, 2)
-    head = f"{diagnostic.heading}: {paint(first.rstrip(' '), 'bold')}"
-    return [head.rstrip(" "), *indent_lines((paint(line, "bold") for line in rest), "  ")]
+    head = f"{diagnostic.heading}: {style.paint(first.rstrip(' '), 'bold')}"
+    return [head.rstrip(" "), *(f"  {style.paint(line, 'bold')}" for line in rest)]
 
 
-def _place(diagnostic: Diagnostic, span: Span, style: Style, paint: Painter) -> list[str]:
+def _place(diagnostic: Diagnostic, span: Span, style: Style) -> list[str]:
     """Return `file:line:column`, never broken, because terminals and editors make a link of it; `about` follows if it fits."""
     arrow, about, width = f"{' ' * len(str(span.line))}--> ", sanitize(diagnostic.about), style.prose_width
     place = f"{sanitize(diagnostic.file)}:{span.line}:{span.column}"
     if about and width is not None and len(arrow) + count_cells(place) + 2 + count_cells(about) > width:
-        below = indent_lines(wrap(about, width, len(arrow), len(arrow)), " " * len(arrow))
-        return [f"{paint(arrow, 'gutter')}{place}", *below]
-    return [f"{paint(arrow, 'gutter')}{place}{f'  {about}' if about else ''}"]
+        return [f"{style.paint(arrow, 'gutter')}{place}", *hang(" " * len(arrow), about, width, len(arrow))]
+    return [f"{style.paint(arrow, 'gutter')}{place}{f'  {about}' if about else ''}"]
 
 
-def _snippet(diagnostic: Diagnostic, span: Span, style: Style, paint: Painter) -> Iterator[str]:
+def _snippet(diagnostic: Diagnostic, span: Span, style: Style) -> Iterator[str]:
     margin, width = " " * len(str(span.line)), style.width or UNWRAPPED_WIDTH
     edge = len(f"{margin} | ")
     snippet = cut_snippet(diagnostic.source, span, max(20, width - edge)) if diagnostic.source else None
     if snippet is None:
         return
-    marks = paint("^" * snippet.marks, diagnostic.severity)
+    marks = style.paint("^" * snippet.marks, diagnostic.severity)
     end = span.end_line if span.end_column > 1 else span.end_line - 1
     remark = f" to line {end}"
     if end > span.line and edge + snippet.indent + snippet.marks + len(remark) <= width:
         marks += remark
-    yield paint(f"{margin} |", "gutter")
-    yield f"{paint(f'{span.line} |', 'gutter')} {snippet.text}".rstrip(" ")
-    yield f"{paint(f'{margin} |', 'gutter')} {' ' * snippet.indent}{marks}"
+    yield style.paint(f"{margin} |", "gutter")
+    yield f"{style.paint(f'{span.line} |', 'gutter')} {snippet.text}".rstrip(" ")
+    yield f"{style.paint(f'{margin} |', 'gutter')} {' ' * snippet.indent}{marks}"

@@ -10,7 +10,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from apflint import catalogue
-from apflint.output.console import PROSE_WIDTH, Painter
+from apflint.output.console import PROSE_WIDTH
 from apflint.output.sanitize import sanitize
 from apflint.output.tables import capture, make_console, render_table
 from apflint.wording import pluralize
@@ -48,7 +48,6 @@ def rule_json(rule: Rule) -> dict[str, object]:
 
 def render_rules(rules: tuple[Rule, ...], style: Style) -> str:
     """Render a table of rules for each family."""
-    paint = Painter(color=style.color)
     longest = max((len(rule.name) for rule in rules), default=0)
     titles = ("ID", "SEVERITY", "FIX", "NAME", "SUMMARY")
     parts = []
@@ -65,7 +64,7 @@ def render_rules(rules: tuple[Rule, ...], style: Style) -> str:
             if rule.id.startswith(prefix)
         ]
         table = render_table(titles, rows, style, wrapped=titles[1:], has_header=False)
-        parts.append(f"{paint(FAMILIES.get(prefix, prefix), 'bold')}\n{table}")
+        parts.append(f"{style.paint(FAMILIES.get(prefix, prefix), 'bold')}\n{table}")
     parts.append(
         f"{pluralize(len(rules), 'rule')}. `apflint rule APF305`, or a rule's name, shows its page."
         " `apflint fix` fixes findings of rules marked `fix` if possible.\n"
@@ -89,9 +88,8 @@ def render_rule(rule: Rule, style: Style) -> str:
     console.push_theme(Theme({"markdown.code": "bold cyan"}))
     page = capture(console, _Page(prose, code_theme="ansi_dark", hyperlinks=style.hyperlinks))
     # Addresses stay whole, so that they can be copied; rich breaks them.
-    paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
-    links = "".join(f"  {paint.link(sanitize(text), text)}\n" for text in (*rule.references, rule.url))
-    text = f"{page}\n{paint('References', 'bold')}\n\n{links}"
+    links = "".join(f"  {style.link(sanitize(text), text)}\n" for text in (*rule.references, rule.url))
+    text = f"{page}\n{style.paint('References', 'bold')}\n\n{links}"
     return re.sub("\n{3,}", "\n\n", text).lstrip("\n")  # rich pads code with empty lines
 
 

@@ -18,7 +18,7 @@ from apflint.evaluate.shards import (
     largest_hand,
     recommend_pairs,
 )
-from apflint.output.console import Painter, label_lines, render_prose
+from apflint.output.console import label_lines, render_prose
 from apflint.output.tables import render_table
 from apflint.wording import pluralize
 
@@ -50,10 +50,9 @@ def render_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: in
     """Render the hash of a flow and the queues of its hand."""
     value = flow_hash(flow_schema, distinguisher)
     hand = ", ".join(map(str, deal(value, queues, hand_size)))
-    paint = Painter(color=style.color)
     lines = [
-        *label_lines("hash", f"{value} (0x{value:016x})", _LABEL_CELLS, style, paint),
-        *label_lines("queues", f"{hand} ({hand_size} of {queues}, counted from 0)", _LABEL_CELLS, style, paint),
+        *label_lines("hash", f"{value} (0x{value:016x})", _LABEL_CELLS, style),
+        *label_lines("queues", f"{hand} ({hand_size} of {queues}, counted from 0)", _LABEL_CELLS, style),
     ]
     title = render_prose(style, f'FlowSchema "{flow_schema}", flow distinguisher "{distinguisher}"')
     return title + "".join(f"{line}\n" for line in lines)

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from apflint.load.source import Source
 from apflint.location import Span
-from apflint.output.console import Painter, count_cells, wrap
+from apflint.output.console import Style, count_cells, wrap
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.output.snippet import cut_snippet
 from output.findings.reports import LAWS, TEXT
@@ -56,7 +56,7 @@ def test_no_command_of_a_log_stays_one(command: str) -> None:
 
 
 def test_an_address_with_control_characters_is_no_link() -> None:
-    paint = Painter(hyperlinks=True)
-    assert paint.link("x", "https://e/\x1b]0;") == "x"
-    assert paint.link("x", "javascript:alert(1)") == "x"
-    assert paint.link("x", "https://e/") == "\x1b]8;;https://e/\x1b\\x\x1b]8;;\x1b\\"
+    style = Style(hyperlinks=True)
+    assert style.link("x", "https://e/\x1b]0;") == "x"
+    assert style.link("x", "javascript:alert(1)") == "x"
+    assert style.link("x", "https://e/") == "\x1b]8;;https://e/\x1b\\x\x1b]8;;\x1b\\"

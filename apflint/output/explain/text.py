@@ -14,7 +14,7 @@ from apflint.evaluate.flows import describe_flow
 from apflint.evaluate.outcomes import describe_starvation, list_outcomes
 from apflint.evaluate.resources import get_resource
 from apflint.evaluate.seats import is_mutating
-from apflint.output.console import Painter, count_cells, label_lines, render_prose, wrap
+from apflint.output.console import count_cells, label_lines, render_prose, wrap
 from apflint.output.explain.json import place_json
 from apflint.output.sanitize import sanitize
 from apflint.output.tables import render_table
@@ -33,14 +33,13 @@ _LABEL_CELLS = 7
 
 def render_explanation(explanation: Explanation, style: Style) -> str:
     """Render the explanation of one request."""
-    paint = Painter(color=style.color)
-    lines = [*_answer(explanation, style, paint), *_facts(explanation, style, paint)]
-    return "".join(f"{line}\n" for line in lines) + f"\n{_tried(explanation, style, paint)}"
+    lines = [*_answer(explanation, style), *_facts(explanation, style)]
+    return "".join(f"{line}\n" for line in lines) + f"\n{_tried(explanation, style)}"
 
 
-def _answer(explanation: Explanation, style: Style, paint: Painter) -> Iterator[str]:
+def _answer(explanation: Explanation, style: Style) -> Iterator[str]:
     if explanation.unclassified:
-        yield from (paint(line, "bold") for line in wrap(sanitize(explanation.unclassified), style.prose_width))
+        yield from (style.paint(line, "bold") for line in wrap(sanitize(explanation.unclassified), style.prose_width))
         yield from wrap("Otherwise this would be the answer:", style.prose_width)
     resolution = explanation.resolution
     place = place_json(resolution.flow_schema)
@@ -51,13 +50,17 @@ def _answer(explanation: Explanation, style: Style, paint: Painter) -> Iterator[
         and count_cells(f'FlowSchema "{schema}" -> priority level "{level}" {origin}') > style.width
     )
     separator = "\n  " if is_long else " "
-    parts = f'FlowSchema "{paint(schema, "bold")}"', f'-> priority level "{paint(level, "bold")}"', paint(origin, "dim")
+    parts = (
+        f'FlowSchema "{style.paint(schema, "bold")}"',
+        f'-> priority level "{style.paint(level, "bold")}"',
+        style.paint(origin, "dim"),
+    )
     yield separator.join(parts)
     if fallback := describe_fallback(resolution):
         yield from wrap(sanitize(fallback), style.prose_width)
 
 
-def _facts(explanation: Explanation, style: Style, paint: Painter) -> Iterator[str]:
+def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
     request, level = explanation.request, explanation.level
     notes = " ".join(request.notes)
     # The notes name the groups that were added.
@@ -83,7 +86,7 @@ def _facts(explanation: Explanation, style: Style, paint: Painter) -> Iterator[s
         ]
     for label, text in facts:
         if text:
-            yield from label_lines(label, text, _LABEL_CELLS, style, paint)
+            yield from label_lines(label, text, _LABEL_CELLS, style)
 
 
 def describe_request(info: RequestInfo) -> str:
@@ -122,7 +125,7 @@ def _describe_seats(explanation: Explanation) -> str:
     return f"{text}{single}."
 
 
-def _tried(explanation: Explanation, style: Style, paint: Painter) -> str:
+def _tried(explanation: Explanation, style: Style) -> str:
     """Render the FlowSchemas that the server tries or skips, in matching order."""
     skipped = (skip._replace(because=f"skipped: {skip.because}") for skip in explanation.skipped)
     rows: list[list[str | Text]] = []
@@ -139,7 +142,7 @@ def _tried(explanation: Explanation, style: Style, paint: Painter) -> str:
         precedence = Text(str(schema.spec.matching_precedence), color)
         rows.append([precedence, Text(sanitize(schema.name), color), reason])
     header = f"{_describe_basis(explanation.basis)} Tried, in this order:"
-    head = "".join(f"{paint(line, 'dim')}\n" for line in wrap(sanitize(header), style.prose_width))
+    head = "".join(f"{style.paint(line, 'dim')}\n" for line in wrap(sanitize(header), style.prose_width))
     table = render_table(("PRECEDENCE", "", "RESULT"), rows, style, wrapped=("RESULT",), has_header=False)
     return f"{head}{table}{render_prose(style, *explanation.basis.imagined)}"
 

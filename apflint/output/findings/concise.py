@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import Painter
 from apflint.output.findings.notes import describe_unreported
 from apflint.output.sanitize import sanitize, sanitize_path
 
@@ -15,17 +14,16 @@ if TYPE_CHECKING:
 
 def render(report: Report, style: Style) -> str:
     """Render lines `file:line:column: error[APF305]: message`. There is no summary, so a clean run prints nothing."""
-    paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
     if style.statistics:
         from apflint.output.findings.summary import render_statistics  # seldom asked for
 
-        return render_statistics(report, paint)
-    return "".join(_line(finding, paint) for finding in report.findings)
+        return render_statistics(report, style)
+    return "".join(_line(finding, style) for finding in report.findings)
 
 
-def _line(finding: Finding, paint: Painter) -> str:
-    severity = paint(finding.severity, finding.severity)
-    rule = paint.link(sanitize(finding.rule), finding.url)
+def _line(finding: Finding, style: Style) -> str:
+    severity = style.paint(finding.severity, finding.severity)
+    rule = style.link(sanitize(finding.rule), finding.url)
     more = describe_unreported(finding)
     message = sanitize(f"{finding.message}. {more}" if more else finding.message)
     return f"{sanitize_path(finding.file)}:{finding.span.line}:{finding.span.column}: {severity}[{rule}]: {message}\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.finding import SEVERITIES
-from apflint.output.console import Painter, count_cells, indent_lines, wrap
+from apflint.output.console import Style, count_cells, hang
 from apflint.output.sanitize import sanitize, sanitize_path
 from apflint.wording import pluralize
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Report, Severity, Skipped
-    from apflint.output.console import Style
 
 
 _DOCUMENTS = {
@@ -49,16 +48,16 @@ _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
 """Printed with `-v` only: nobody expects such directories to be read."""
 
 
-def count_by_severity(counts: Counter[Severity], paint: Painter) -> str:
+def count_by_severity(counts: Counter[Severity], style: Style) -> str:
     """Return `2 errors, 1 warning`: the severities that occur, errors first."""
     return ", ".join(
-        paint(pluralize(counts[severity], severity), severity) for severity in SEVERITIES if counts[severity]
+        style.paint(pluralize(counts[severity], severity), severity) for severity in SEVERITIES if counts[severity]
     )
 
 
-def render_summary(report: Report, style: Style, paint: Painter, *, fixes: str = "apflint fix") -> str:
+def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") -> str:
     """Render a line on the findings, a line on the command that `fixes` them (if any), and a line per reason to skip something."""
-    lines = [*_outcome(report, style, paint)]
+    lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
     by_reason: dict[str, list[Skipped]] = {reason: [] for reason in (*_DOCUMENTS, *_FILES)}
@@ -71,7 +70,7 @@ def render_summary(report: Report, style: Style, paint: Painter, *, fixes: str =
     return "".join(f"{line}\n" for line in lines)
 
 
-def _outcome(report: Report, style: Style, paint: Painter) -> Iterator[str]:
+def _outcome(report: Report, style: Style) -> Iterator[str]:
     files, objects = pluralize(report.files, "file"), pluralize(report.objects, "object")
     release = sanitize(report.kubernetes)
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
@@ -79,13 +78,13 @@ def _outcome(report: Report, style: Style, paint: Painter) -> Iterator[str]:
     start = painted = "Nothing to check:"
     if report.findings:
         counts = Counter({severity: report.count(severity) for severity in SEVERITIES})
-        start, painted = (f"Found {count_by_severity(counts, painter)}" for painter in (Painter(), paint))
+        start, painted = (f"Found {count_by_severity(counts, how)}" for how in (Style(), style))
         text = f" in {f'{objects} of ' if report.objects else ''}{files}, for Kubernetes {release}.{suppressed}"
         if report.left_out:
             limit = f"a file has more than {MAX_FINDINGS_PER_RULE:,} findings of one rule"
             text += f" At least {report.left_out:,} of them are not printed: {limit}."
     elif report.objects:
-        start, painted = "All good:", paint("All good:", "good")
+        start, painted = "All good:", style.paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
     elif not report.files:
         text = (
@@ -94,9 +93,7 @@ def _outcome(report: Report, style: Style, paint: Painter) -> Iterator[str]:
         )
     else:
         text = f" no FlowSchema and no PriorityLevelConfiguration in {files}.{suppressed}"
-    first, *rest = wrap(text, style.width, count_cells(start))
-    yield painted + first
-    yield from rest
+    yield from hang(painted, text, style.width, 0, count_cells(start))
 
 
 def _fixable(report: Report, command: str) -> str:
@@ -123,16 +120,14 @@ def _skipped(reason: str, group: list[Skipped], style: Style) -> Iterator[str]:
         line += f" in {pluralize(len(files), 'file') if len(files) > 1 else only_file}"
     elif count == 1:
         line += f": {only_file}"
-    first, *rest = wrap(line, style.width, 0, 2)
-    yield first
-    yield from indent_lines(rest, "  ")
+    yield from hang("", line, style.width, 2)
     if style.verbose and (len(group) > 1 or not is_file):
         for skipped in group:
             documents = "" if is_file else f"{skipped.documents} "
             yield f"  {sanitize_path(skipped.file)}: {documents}{sanitize(skipped.reason)}"
 
 
-def render_statistics(report: Report, paint: Painter) -> str:
+def render_statistics(report: Report, style: Style) -> str:
     """Render how many findings each rule has, the most frequent rule first; nothing for a clean run."""
     counts: Counter[tuple[Severity, str, str]] = Counter()
     for finding in report.findings:
@@ -140,6 +135,6 @@ def render_statistics(report: Report, paint: Painter) -> str:
     width = len(str(max(counts.values(), default=0)))
     rows = sorted(counts.items(), key=lambda row: (-row[1], row[0][1], SEVERITIES.index(row[0][0]), row[0][2]))
     return "".join(
-        f"{count:>{width}}  {sanitize(rule)}  {paint(severity, severity)}{' ' * (7 - len(severity))}  {sanitize(name)}\n"
+        f"{count:>{width}}  {sanitize(rule)}  {style.paint(severity, severity)}{' ' * (7 - len(severity))}  {sanitize(name)}\n"
         for (severity, rule, name), count in rows
     )

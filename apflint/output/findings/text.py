@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import Painter, count_cells
+from apflint.output.console import count_cells
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.findings.notes import list_remarks
 from apflint.output.findings.summary import render_statistics, render_summary
@@ -17,25 +17,22 @@ if TYPE_CHECKING:
 
 def render(report: Report, style: Style) -> str:
     """Render the findings, or the number of findings of each rule; then the summary, unless `style` is quiet."""
-    paint = Painter(color=style.color, hyperlinks=style.hyperlinks)
     if style.statistics:
-        blocks = [table] if (table := render_statistics(report, paint)) else []
+        blocks = [table] if (table := render_statistics(report, style)) else []
     else:
-        blocks = [
-            render_diagnostic(_to_diagnostic(finding, report, style, paint), style, paint)
-            for finding in report.findings
-        ]
+        blocks = [render_diagnostic(_to_diagnostic(finding, report, style), style) for finding in report.findings]
     if not style.quiet:
-        blocks.append(render_summary(report, style, paint))
+        blocks.append(render_summary(report, style))
     return "\n".join(blocks)
 
 
-def _to_diagnostic(finding: Finding, report: Report, style: Style, paint: Painter) -> Diagnostic:
+def _to_diagnostic(finding: Finding, report: Report, style: Style) -> Diagnostic:
     rule = f"[{sanitize(finding.rule)}]"
     about = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
     about += [finding.field] if finding.field and style.verbose else []
     return Diagnostic(
-        heading=paint(finding.severity, finding.severity) + paint.link(paint(rule, finding.severity), finding.url),
+        heading=style.paint(finding.severity, finding.severity)
+        + style.link(style.paint(rule, finding.severity), finding.url),
         heading_cells=count_cells(finding.severity + rule),
         message=finding.message,
         severity=finding.severity,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from apflint.output.console import Painter, Style, indent_lines, wrap
+from apflint.output.console import Style, hang
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
-from apflint.output.sanitize import sanitize, sanitize_path
+from apflint.output.sanitize import sanitize_path
 from apflint.policy.expectation import Example
 from apflint.wording import pluralize
 
@@ -24,22 +24,20 @@ def render(run: Run, style: Style) -> str:
 
 def render_mistakes(file: FileResult, style: Style) -> str:
     """Render why a file is not a suite; nothing if it is."""
-    paint = Painter(color=style.color)
     text = ""
     for mistake in file.mistakes:
         span = mistake.span if file.source is not None else None  # a file that cannot be read has no lines
-        error = paint("error", "error")
+        error = style.paint("error", "error")
         diagnostic = Diagnostic(error, len("error"), mistake.message, "error", file.name, span, file.source)
-        text += render_diagnostic(diagnostic, style, paint)
+        text += render_diagnostic(diagnostic, style)
     return text
 
 
 def render_failure(file: FileResult, result: Result, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
     """Render an expectation that does not hold."""
-    paint = Painter(color=style.color)
     return render_diagnostic(
         Diagnostic(
-            heading=paint("FAIL", "error"),
+            heading=style.paint("FAIL", "error"),
             heading_cells=len("FAIL"),
             message=result.name,
             severity="error",
@@ -49,7 +47,6 @@ def render_failure(file: FileResult, result: Result, style: Style = Style()) -> 
             remarks=tuple(_remarks(file, result)),
         ),
         style,
-        paint,
     )
 
 
@@ -63,16 +60,15 @@ def render_summary(run: Run) -> str:
 
 
 def _file(file: FileResult, style: Style) -> str:
-    paint = Painter(color=style.color)
-    counts = [paint(f"{file.passed} passed", "good")] if file.passed else []
-    counts += [paint(f"{file.failed} failed", "error")] if file.failed else []
-    text = f"{paint(sanitize_path(file.name), 'bold')}: {', '.join(counts)} (Kubernetes {file.kubernetes})\n"
+    counts = [style.paint(f"{file.passed} passed", "good")] if file.passed else []
+    counts += [style.paint(f"{file.failed} failed", "error")] if file.failed else []
+    text = f"{style.paint(sanitize_path(file.name), 'bold')}: {', '.join(counts)} (Kubernetes {file.kubernetes})\n"
     for result in file.results:
         if not result.passed:
             text += render_failure(file, result, style)
         elif not style.quiet:
-            first, *rest = wrap(sanitize(result.name), style.prose_width, len("pass: "), 2)
-            text += "".join(f"{line}\n" for line in (f"{paint('pass', 'good')}: {first}", *indent_lines(rest, "  ")))
+            head = f"{style.paint('pass', 'good')}: "
+            text += "".join(f"{line}\n" for line in hang(head, result.name, style.prose_width, 2, len("pass: ")))
     return text
 
 
