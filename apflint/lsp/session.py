@@ -8,20 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from apflint.effective import Effective
 from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.reading import may_hold_apf
 from apflint.load.source import Source
-from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.convert import is_untitled, line_edits, path_from_uri
-from apflint.lsp.workspace import DocumentResult, OpenDocuments, WorkspaceChecker
+from apflint.lsp.workspace import WorkspaceChecker, apply_safe_fixes
+from apflint.releases import NEWEST
+from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from lsprotocol import types
 
-    from apflint.finding import Finding
     from apflint.fix import Edit
     from apflint.lsp.convert import Encoding
-    from apflint.lsp.workspace import WorkspaceResult
+    from apflint.lsp.workspace import DocumentResult, WorkspaceResult
 
 CHECK_DELAY_SECONDS = 0.2
 """Time without a change until a check starts: a burst of changes causes one check."""
@@ -57,25 +58,6 @@ class Document(NamedTuple):
         return self.uri.endswith(".json")
 
 
-class CurrentResult(NamedTuple):
-    """Result of the last check of a document that has not changed since."""
-
-    document: Document
-    result: DocumentResult
-    diagnostics: list[types.Diagnostic]
-    """Diagnostics of the first findings, in the same order."""
-
-    @property
-    def source(self) -> Source:
-        """The text, with the file name of the findings."""
-        return self.result.directory.report.sources[self.result.name]
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """All findings of the document."""
-        return self.result.findings
-
-
 class Editor(Protocol):
     """Receives what a session reports."""
 
@@ -97,7 +79,6 @@ class Session:
         self.last_result: WorkspaceResult | None = None
         self._checker = WorkspaceChecker()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="apflint-check")
-        self._uris: dict[str, str] = {}
         self._published: dict[str, tuple[int | None, list[types.Diagnostic]]] = {}
         self._logged: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -110,8 +91,6 @@ class Session:
     def open_document(self, uri: str, language: str, version: int | None, text: str) -> None:
         """Add a document that the editor has opened. Documents that are neither YAML nor JSON are ignored."""
         if _may_be_manifest(uri, language):
-            if (path := path_from_uri(uri)) is not None:
-                self._uris[path] = uri
             self._replace(uri, version, Source(uri, text))
 
     def change_document(self, uri: str, version: int | None, text: str) -> None:
@@ -133,26 +112,20 @@ class Session:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(CHECK_DELAY_SECONDS, self._start_check)
 
-    def cluster_state(self, uri: str) -> ClusterState:
-        """Return the release and the configuration that a document belongs to."""
-        if self.last_result is None:
-            return ClusterState()
-        document = self.last_result.documents.get(uri)
-        directory = document.directory if document is not None else self.last_result.first
-        return (
-            ClusterState(directory.effective.release, directory.effective) if directory is not None else ClusterState()
-        )
+    def effective(self, uri: str) -> Effective:
+        """Return the release and the objects that a document belongs to; before the first check, those of a new cluster."""
+        last = self.last_result
+        document = last.documents.get(uri) if last is not None else None
+        directory = document.directory if document is not None else last.first if last is not None else None
+        return directory.effective if directory is not None else Effective(build_workspace([], NEWEST))
 
-    def current_result(self, uri: str) -> CurrentResult | None:
+    def current_result(self, uri: str) -> DocumentResult | None:
         """Return the result of the last check of a document, or None if the document has changed since."""
         document = self.documents.get(uri)
-        if self.last_result is None or document is None or uri not in self.last_result.documents:
-            return None
-        diagnostics = self.last_result.diagnostics.get(uri, [])
-        current = CurrentResult(document, self.last_result.documents[uri], diagnostics)
-        return current if current.source.text == document.text else None
+        result = self.last_result.documents.get(uri) if self.last_result is not None else None
+        return result if result is not None and document is not None and result.source.text == document.text else None
 
-    async def checked_result(self, uri: str) -> CurrentResult | None:
+    async def checked_result(self, uri: str) -> DocumentResult | None:
         """Wait for the check of a document, and return its result, or None if the document contains no APF object."""
         document = self.documents.get(uri)
         if document is None or not document.may_hold_apf:
@@ -170,15 +143,13 @@ class Session:
             async with asyncio.timeout(MAX_WAIT_SECONDS), self._progress:
                 await self._progress.wait_for(lambda: self._finished >= target)
 
-    async def fix_document(self, current: CurrentResult) -> tuple[Edit, ...]:
+    async def fix_document(self, result: DocumentResult) -> tuple[Edit, ...]:
         """Return the edits that apply all safe fixes of a document; none if it has none or has changed meanwhile."""
-
-        def fix() -> tuple[Edit, ...]:
-            text = self._checker.fix(current.result)
-            return line_edits(current.source.text, text) if text is not None else ()
-
-        edits = await asyncio.get_running_loop().run_in_executor(self._executor, fix)
-        return edits if self.documents.get(current.document.uri) is current.document else ()
+        document = self.documents.get(result.uri)
+        text = await asyncio.get_running_loop().run_in_executor(self._executor, apply_safe_fixes, result)
+        if text is None or self.documents.get(result.uri) is not document:
+            return ()
+        return line_edits(result.source.text, text)
 
     def close(self) -> bool:
         """Drop checks that have not started. Return whether no check is left running."""
@@ -208,10 +179,10 @@ class Session:
         number, reread, self._reread = self._requested, self._reread, False
         texts = {uri: document.checked_text for uri, document in self.documents.items()}
         versions = {uri: document.version for uri, document in self.documents.items()}
-        opened = OpenDocuments(tuple(self.folders), texts, dict(self._uris))
+        folders = tuple(self.folders)
         try:
             self.last_result = await asyncio.get_running_loop().run_in_executor(
-                self._executor, lambda: self._checker.check(opened, self.encoding, reread=reread)
+                self._executor, lambda: self._checker.check(folders, texts, self.encoding, reread=reread)
             )
             self._publish(self.last_result, versions)
         except Exception:  # noqa: BLE001  # the check of the next change may succeed
@@ -232,10 +203,10 @@ class Session:
         Open documents come last. If the editor spells the URI of a document differently from the one that apflint used
         before it was opened, clearing the old one afterwards would remove the diagnostics of the new one.
         """
-        opened = {uri for uri, text in result.checked.documents.items() if text}
+        opened = {uri for uri, text in result.texts.items() if text}
         for uri in sorted({*result.diagnostics, *opened, *self._published}, key=lambda uri: (uri in opened, uri)):
             document = self.documents.get(uri)
-            if document is not None and document.checked_text != result.checked.documents.get(uri):
+            if document is not None and document.checked_text != result.texts.get(uri):
                 continue
             version = versions.get(uri) if document is not None else None
             diagnostics = result.diagnostics.get(uri, [])

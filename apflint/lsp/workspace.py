@@ -1,13 +1,13 @@
 """Checks of the directories that an editor has open, with the texts of open documents in place of their files.
 
-`WorkspaceChecker` assigns each open document to a directory. `DirectoryChecker` checks one directory as `apflint check` does
-when started there. Both belong to one thread: patterns in settings and file names in findings are relative to the current
-directory, so a check changes into its directory.
+A directory is checked as `apflint check` does when started there. Patterns in settings and file names in findings are
+relative to the current directory, so a check changes into its directory, and all checks belong to one thread.
 """
 
 from __future__ import annotations
 
 import os
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import engine
@@ -15,59 +15,47 @@ from apflint.budgets import MAX_WORKSPACE_FILES
 from apflint.effective import Effective
 from apflint.engine import Options
 from apflint.errors import UserError
-from apflint.inputs import discovery, reading
+from apflint.inputs.discovery import discover_files
 from apflint.inputs.patches import Patches
+from apflint.inputs.selection import read_files
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
 from apflint.lsp.diagnostics import diagnostics_by_file
 from apflint.settings import Settings, resolve_settings
+from apflint.settings.patterns import PathMatcher
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lsprotocol import types
 
     from apflint.finding import Finding, Report
     from apflint.lsp.convert import Encoding
-    from apflint.settings.patterns import Patterns
-
-
-class OpenDocuments(NamedTuple):
-    """What an editor has open."""
-
-    folders: tuple[str, ...]
-    """Paths of directories."""
-    documents: Mapping[str, str]
-    """Texts by URI; an empty text for a document that cannot contain an APF object."""
-    uris: Mapping[str, str]
-    """URIs by path, as the editor spells them, for documents that are or were open."""
 
 
 class DirectoryResult(NamedTuple):
-    """Result of checking one directory."""
+    """Result of checking one directory, or one untitled document with the files of a directory as context."""
 
     directory: str
-    report: Report
+    options: Options
+    loaded: Sequence[Loaded]
+    context: Sequence[Loaded]
     effective: Effective
-    sources: Mapping[str, Source]
-    """All texts that were read, context included, by the file name in findings."""
-    notes: tuple[str, ...]
-    """Messages for the user about settings that are invalid and files that cannot be read."""
-
-    def path(self, name: str) -> str:
-        """Return the path of a file by its name in findings; the URI of an untitled document stays as it is."""
-        return name if is_untitled(name) else os.path.normpath(os.path.join(self.directory, name))
+    report: Report
 
 
 class DocumentResult(NamedTuple):
     """Result of checking one open document."""
 
+    uri: str
     directory: DirectoryResult
-    name: str
-    """File name in findings."""
-    findings: tuple[Finding, ...]
+    source: Source
+    """The text, with the file name of findings."""
+    findings: Sequence[Finding]
+    diagnostics: Sequence[types.Diagnostic]
+    """Diagnostics of the first findings, in the same order."""
     uris: Mapping[str, str]
     """URIs of all texts that were read with it, by the file name in findings."""
 
@@ -75,7 +63,8 @@ class DocumentResult(NamedTuple):
 class WorkspaceResult(NamedTuple):
     """Result of checking everything that is open."""
 
-    checked: OpenDocuments
+    texts: Mapping[str, str]
+    """The texts of open documents, by URI."""
     first: DirectoryResult | None
     """Result of the first directory, for documents that have not been checked yet."""
     documents: Mapping[str, DocumentResult]
@@ -83,6 +72,7 @@ class WorkspaceResult(NamedTuple):
     diagnostics: Mapping[str, list[types.Diagnostic]]
     """Diagnostics by URI, for files that are not open as well."""
     notes: tuple[str, ...]
+    """Messages for the user, such as about files that cannot be read."""
 
 
 class WorkspaceChecker:
@@ -90,108 +80,126 @@ class WorkspaceChecker:
 
     def __init__(self) -> None:
         self._checkers: dict[tuple[str, bool], DirectoryChecker] = {}
+        self._uris: dict[str, str] = {}
+        """URIs by real path, as the editor spells them, for documents that are or were open."""
 
-    def check(self, opened: OpenDocuments, encoding: Encoding, *, reread: bool) -> WorkspaceResult:
-        """Check all directories, and the documents outside of them. `reread` updates settings and files from the disk."""
-        paths = {os.path.realpath(path): uri for uri in opened.documents if (path := path_from_uri(uri)) is not None}
-        folders = list(dict.fromkeys(map(os.path.realpath, opened.folders)))
-        inside: dict[str, dict[str, str]] = {folder: {} for folder in folders}
-        outside: dict[str, dict[str, str]] = {}
-        for path, uri in paths.items():
-            text, folder = opened.documents[uri], _innermost(path, folders)
+    def check(
+        self, folders: Iterable[str], documents: Mapping[str, str], encoding: Encoding, *, reread: bool
+    ) -> WorkspaceResult:
+        """Check all directories, and the documents outside of them.
+
+        `documents` are the texts by URI, empty for a document that cannot contain an APF object. `reread` updates settings
+        and files from the disk.
+        """
+        folders = list(map(os.path.realpath, folders))
+        texts: dict[tuple[str, bool], dict[str, str]] = {(folder, False): {} for folder in folders}
+        untitled: dict[str, str] = {}
+        for uri, text in documents.items():
+            if (name := path_from_uri(uri)) is None:
+                untitled |= {uri: text} if text else {}
+                continue
+            path = os.path.realpath(name)
+            self._uris[path] = uri
+            folder = _find_innermost(path, folders)
             if folder is not None:
-                inside[folder][path] = text
+                texts[folder, False][path] = text
             elif text:
-                outside.setdefault(os.path.dirname(path), {})[path] = text
-        untitled = {uri: text for uri, text in opened.documents.items() if text and path_from_uri(uri) is None}
-        tasks = [(folder, False, texts) for folder, texts in inside.items()]
-        tasks += [(directory, True, texts) for directory, texts in outside.items()]
-        if untitled and not tasks:
+                texts.setdefault((os.path.dirname(path), True), {})[path] = text
+        if untitled and not texts:
             home = os.path.expanduser("~")
-            tasks.append((home if os.path.isdir(home) else os.sep, True, {}))
+            texts[home if os.path.isdir(home) else os.sep, True] = {}
+        self._checkers = {key: self._checkers.get(key) or DirectoryChecker(*key) for key in texts}
         results: list[DirectoryResult] = []
         notes: list[str] = []
-        previous, self._checkers = self._checkers, {}  # forgets directories that are no longer open
-        for number, (directory, only_open, texts) in enumerate(tasks):
-            checker = previous.get((directory, only_open)) or DirectoryChecker(directory, only_open=only_open)
-            self._checkers[directory, only_open] = checker
+        for key, checker in self._checkers.items():
             try:
-                results += checker.check(texts, {} if number else untitled, reread=reread)
+                results += checker.check(texts[key], untitled, reread=reread)
+                notes += checker.notes
             except OSError as error:
-                notes.append(f"{error.filename or directory}: {error.strerror}")
-        return _combine(opened, results, folders, paths, notes, encoding)
+                notes.append(f"{error.filename or checker.directory}: {error.strerror}")
+            untitled = {}
+        return self._combine(results, folders, documents, notes, encoding)
 
-    def fix(self, document: DocumentResult) -> str | None:
-        """Return a document as last checked with all safe fixes applied, or None if it has none."""
-        for checker in self._checkers.values():
-            if checker.directory == document.directory.directory and (text := checker.fix(document.name)) is not None:
-                return text
+    def _combine(
+        self,
+        results: Sequence[DirectoryResult],
+        folders: Sequence[str],
+        texts: Mapping[str, str],
+        notes: Sequence[str],
+        encoding: Encoding,
+    ) -> WorkspaceResult:
+        """Combine the results of directories. Each file is reported by the innermost directory that contains it."""
+        documents: dict[str, DocumentResult] = {}
+        diagnostics: dict[str, list[types.Diagnostic]] = {}
+        for result in results:
+            sources = {part.source.name: part.source for part in (*result.context, *result.loaded)}
+            paths = {name: os.path.join(result.directory, name) for name in sources if not is_untitled(name)}
+            real = {name: os.path.realpath(path) for name, path in paths.items()}
+            uris = {
+                name: self._uris.get(real[name]) or uri_from_path(paths[name]) if name in paths else name
+                for name in sources
+            }
+            by_file, hidden = diagnostics_by_file(result.report, sources, uris, encoding)
+            notes = (*notes, *hidden)
+            for name, source in result.report.sources.items():
+                uri, shown = uris[name], by_file.get(name, [])
+                if name in real and _find_innermost(real[name], folders) not in (None, result.directory):
+                    continue
+                if uri in texts:
+                    findings = [finding for finding in result.report.findings if finding.file == name]
+                    documents[uri] = DocumentResult(uri, result, source, findings, shown, uris)
+                if shown:
+                    diagnostics[uri] = shown
+        return WorkspaceResult(
+            texts, results[0] if results else None, documents, diagnostics, tuple(dict.fromkeys(notes))
+        )
+
+
+def apply_safe_fixes(document: DocumentResult) -> str | None:
+    """Return the text of a document with its safe fixes applied, or None if nothing is fixed.
+
+    Other texts do not change. Fixes that cannot be applied are left out, as in `apflint fix`.
+    """
+    from apflint.edit.fixing import apply_fixes
+
+    checked, name = document.directory, document.source.name
+    others = [part for part in (*checked.loaded, *checked.context) if part.source.name != name]
+
+    def check(inputs: Mapping[str, bytes]) -> Report:
+        loaded = [load(path, data) for path, data in inputs.items()]
+        return _analyze(checked.directory, checked.options, loaded, others).report
+
+    os.chdir(checked.directory)
+    try:
+        data = document.source.text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
         return None
+    result = apply_fixes({name: data}, check)
+    return result.inputs[name].decode() if result.fixed else None
 
 
-def _combine(
-    opened: OpenDocuments,
-    results: list[DirectoryResult],
-    folders: list[str],
-    paths: dict[str, str],
-    notes: list[str],
-    encoding: Encoding,
-) -> WorkspaceResult:
-    """Combine the results of directories. Each file is reported by the innermost directory that contains it."""
-    documents: dict[str, DocumentResult] = {}
-    diagnostics: dict[str, list[types.Diagnostic]] = {}
-    for result in results:
-        real, uris = {}, {}
-        for name in result.sources:
-            path = result.path(name)
-            real[name] = path if is_untitled(path) else os.path.realpath(path)
-            uris[name] = paths.get(real[name]) or (
-                path if is_untitled(path) else opened.uris.get(path) or uri_from_path(path)
-            )
-        by_file, more = diagnostics_by_file(result.report, result.sources, uris, encoding)
-        notes += (*result.notes, *more)
-        for name, uri in uris.items():
-            if name in result.report.sources and _innermost(real[name], folders) in (None, result.directory):
-                if uri in opened.documents:
-                    findings = tuple(finding for finding in result.report.findings if finding.file == name)
-                    documents[uri] = DocumentResult(result, name, findings, uris)
-                if name in by_file:
-                    diagnostics[uri] = by_file[name]
-    return WorkspaceResult(opened, results[0] if results else None, documents, diagnostics, tuple(dict.fromkeys(notes)))
-
-
-def _innermost(path: str, folders: list[str]) -> str | None:
+def _find_innermost(path: str, folders: Iterable[str]) -> str | None:
     """Return the longest of the directories that contain a file, or None if none of them does."""
     containing = (folder for folder in folders if path.startswith(folder.rstrip(os.sep) + os.sep))
     return max(containing, key=len, default=None)
 
 
-class _File(NamedTuple):
-    """A file as last read."""
-
-    signature: tuple[int, int, int]
-    """Modification time, size and inode."""
-    loaded: Loaded | None
-    """None if the file cannot contain an APF object."""
-
-
 class DirectoryChecker:
     """Checks one directory. With `only_open`, only open documents are checked and no other file."""
 
-    def __init__(self, directory: str, *, only_open: bool = False) -> None:
+    def __init__(self, directory: str, only_open: bool = False) -> None:
         self.directory = directory
-        self.only_open = only_open
-        self._files: dict[str, _File] = {}
-        self._texts: dict[str, tuple[str, Loaded]] = {}
+        self.notes: list[str] = []
+        """Messages for the user about settings that are invalid and files that cannot be read."""
+        self._only_open = only_open
         self._settings: Settings | None = None
         self._options = Options()
-        self._manifests: list[tuple[str, str]] | None = None
-        """Name in findings and real path of each file; None if only open documents are checked."""
-        self._context: list[tuple[str, str]] = []
+        self._files: dict[str, tuple[str, bytes]] = {}
+        """Name in findings and content of each file, by real path."""
+        self._context: dict[str, tuple[str, bytes]] = {}
         self._patches = Patches()
-        self._last: list[Loaded] = []
-        self._notes: list[str] = []
-        self._reread = True
+        self._loaded: dict[str, tuple[str | bytes, Loaded]] = {}
+        """Content and its tree, by name."""
 
     def check(self, texts: Mapping[str, str], untitled: Mapping[str, str], *, reread: bool) -> list[DirectoryResult]:
         """Check the directory with `texts` (by real path) in place of files, then each of the `untitled` (by URI).
@@ -199,121 +207,61 @@ class DirectoryChecker:
         Without `reread`, settings and files are those of the previous check. Raises OSError if the directory is gone.
         """
         os.chdir(self.directory)
-        self._reread = reread or self._settings is None
-        if self._reread:
-            self._read_settings()
-        assert self._settings is not None, "the settings were read"
-        notes = list(self._notes)
-        loaded = list(self._load_manifests(texts, self._settings.exclude, notes))
-        context = [part for name, real in self._context if (part := self._load(name, real, texts, notes)) is not None]
-        results = [self._analyze(loaded, context, notes)]
-        unnamed = [self._load_text(uri, uri, text) for uri, text in untitled.items()]
-        results += [self._analyze([part], [*loaded, *context], []) for part in unnamed]
-        self._last = [*unnamed, *loaded, *context]
-        self._texts = {path: entry for path, entry in self._texts.items() if path in texts or path in untitled}
+        if reread or self._settings is None:
+            self._settings = self._read_directory()
+        exclude = PathMatcher(self._settings.exclude)
+        inputs: dict[str, tuple[str, str | bytes]] = {**self._files}
+        for path, text in texts.items():
+            name = self._files[path][0] if path in self._files else os.path.relpath(path)
+            if path not in self._context and not exclude.matches_or_parent(name):
+                inputs[path] = name, "" if path in self._patches else text
+        previous, self._loaded = self._loaded, {}
+        context = [self._load(name, texts.get(path, data), previous) for path, (name, data) in self._context.items()]
+        in_order = sorted(inputs.values(), key=lambda item: item[0].split(os.sep))
+        loaded = [self._load(name, content, previous) for name, content in in_order]
+        results = [_analyze(self.directory, self._options, loaded, context)]
+        for uri, text in untitled.items():
+            part = self._load(uri, text, previous)
+            results.append(_analyze(self.directory, self._options, [part], [*loaded, *context]))
         return results
 
-    def fix(self, name: str) -> str | None:
-        """Return a text of the last check with its safe fixes applied and all others unchanged, or None if it has none.
-
-        Fixes that cannot be applied are left out, as in `apflint fix`.
-        """
-        from apflint.edit.fixing import apply_fixes
-
-        os.chdir(self.directory)
-        others = [part for part in self._last if part.source.name != name]
-        target = next((part for part in self._last if part.source.name == name), None)
-        if target is None:
-            return None
-
-        def judge(inputs: Mapping[str, bytes]) -> Report:
-            loaded = [load(path, data) for path, data in inputs.items()]
-            return self._analyze(loaded, others, []).report
-
+    def _read_directory(self) -> Settings:
+        """Read the settings and the files. Invalid settings are reported, and the last valid ones stay in use."""
+        self.notes = []
+        settings = self._settings or Settings()
         try:
-            data = target.source.text.encode()
-        except UnicodeEncodeError:  # half of a surrogate pair
-            return None
-        result = apply_fixes({name: data}, judge)
-        return result.inputs[name].decode() if result.fixed else None
-
-    def _analyze(self, loaded: list[Loaded], context: list[Loaded], notes: list[str]) -> DirectoryResult:
-        workspace = build_workspace(loaded, self._options.kubernetes, context)
-        known = Effective(workspace, self._options.assumptions)
-        report = engine.report(loaded, known, self._options)
-        sources = {part.source.name: part.source for part in (*context, *loaded)}
-        return DirectoryResult(self.directory, report, known, sources, tuple(notes))
-
-    def _read_settings(self) -> None:
-        """Read the settings and find the files. Invalid settings are reported, and the last valid ones stay in use."""
-        self._notes = []
-        try:
-            settings = resolve_settings()
-            self._options, self._settings = settings.to_options(), settings
+            new = resolve_settings()
+            self._options, settings = new.to_options(), new
         except (UserError, OSError) as error:
-            problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-            self._notes.append(f"the settings are not used: {problem}")
-            self._settings = self._settings or Settings()
-        exclude, context = self._settings.exclude, self._settings.context
-        self._manifests = None if self.only_open else self._find_files((".",), exclude)
-        self._context = self._find_files(context, exclude) if context else []
-        in_context = {real for _, real in self._context}
-        self._manifests = self._manifests and [entry for entry in self._manifests if entry[1] not in in_context]
+            problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+            self.notes.append(f"the settings are not used: {problem}")
         self._patches = Patches()
-        names = {name for name, _ in (*(self._manifests or ()), *self._context)}
-        self._files = {name: file for name, file in self._files.items() if name in names}
+        self._context = self._read_files(settings.context, settings)
+        files = {} if self._only_open else self._read_files(".", settings)
+        self._files = {path: file for path, file in files.items() if path not in self._context}
+        return settings
 
-    def _find_files(self, paths: Iterable[str], exclude: Patterns) -> list[tuple[str, str]]:
-        """Return name and real path of at most `MAX_WORKSPACE_FILES` files in `paths`."""
-        result: list[tuple[str, str]] = []
-        for file in discovery.discover_files(paths, exclude):
-            if len(result) == MAX_WORKSPACE_FILES:
-                limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"
-                self._notes.append(f"{limit}: the others are checked when they are open")
-                break
-            if not file.problem:
-                result.append((file.name, os.path.realpath(file.path)))
-        return result
+    def _read_files(self, paths: Iterable[str], settings: Settings) -> dict[str, tuple[str, bytes]]:
+        """Return the files in `paths` that may contain APF objects, at most `MAX_WORKSPACE_FILES`."""
+        found = list(islice(discover_files(paths, settings.exclude), MAX_WORKSPACE_FILES + 1))
+        if len(found) > MAX_WORKSPACE_FILES:
+            limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"
+            self.notes.append(f"{limit}: the others are checked when they are open")
+        files = read_files(
+            found[:MAX_WORKSPACE_FILES], lambda file, reason: self.notes.append(f"{file.name}: {reason}"), []
+        )
+        return {os.path.realpath(file.path): file.content for file in files if file.may_hold_apf}
 
-    def _load_manifests(self, texts: Mapping[str, str], exclude: Patterns, notes: list[str]) -> Iterator[Loaded]:
-        """Yield the inputs in the order of `apflint check`, open documents that it would not find included."""
-        names = {real: name for name, real in self._manifests or ()}
-        in_context = {real for _, real in self._context}
-        for path in texts:
-            if path not in names and path not in in_context and not _is_excluded(path, exclude):
-                names[path] = os.path.relpath(path)
-        for real, name in sorted(names.items(), key=lambda entry: entry[1].split(os.sep)):
-            part = self._load(name, real, texts, notes)
-            if part is not None and not ((part.documents or part.problems) and real in self._patches):
-                yield part
-
-    def _load_text(self, path: str, name: str, text: str) -> Loaded:
-        """Load an open document; a text that has not changed is not loaded again."""
-        cached = self._texts.get(path)
-        if cached is None or cached[0] != text or cached[1].source.name != name:
-            cached = self._texts[path] = (text, load_text(Source(name, text)))
-        return cached[1]
-
-    def _load(self, name: str, real: str, texts: Mapping[str, str], notes: list[str]) -> Loaded | None:
-        """Load an open document or a file; return None if it cannot be read or contains no APF object."""
-        if real in texts:
-            return self._load_text(real, name, texts[real])
-        cached = self._files.get(name)
-        if cached is not None and not self._reread:
-            return cached.loaded
-        try:
-            status = os.stat(name)
-        except (OSError, ValueError):
-            return None  # removed since the search
-        signature = (status.st_mtime_ns, status.st_size, status.st_ino)
-        if cached is None or cached.signature != signature:
-            data = reading.read_file(discovery.FoundFile(name, name))
-            if isinstance(data, reading.Unreadable):
-                notes.append(f"{name}: {data.reason}")
-                return None
-            cached = self._files[name] = _File(signature, load(name, data) if reading.may_hold_apf(data) else None)
-        return cached.loaded
+    def _load(self, name: str, content: str | bytes, previous: Mapping[str, tuple[str | bytes, Loaded]]) -> Loaded:
+        """Load a file or an open document, unless it has not changed since the previous check."""
+        loaded = previous.get(name)
+        if loaded is None or loaded[0] != content:
+            new = load(name, content) if isinstance(content, bytes) else load_text(Source(name, content))
+            loaded = content, new
+        self._loaded[name] = loaded
+        return loaded[1]
 
 
-def _is_excluded(path: str, exclude: Patterns) -> bool:
-    return bool(exclude.globs) and not list(discovery.discover_files((path,), exclude, force_exclude=True))
+def _analyze(directory: str, options: Options, loaded: Sequence[Loaded], context: Sequence[Loaded]) -> DirectoryResult:
+    effective = Effective(build_workspace(loaded, options.kubernetes, context), options.assumptions)
+    return DirectoryResult(directory, options, loaded, context, effective, engine.report(loaded, effective, options))

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.cursor import field_at
 from apflint.lsp.features.completion import complete
 from apflint.lsp.features.hover import explain
 
-from .texts import FLOW, LEVEL
+from .texts import FLOW, LEVEL, NEW_CLUSTER
 
 JSON = '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "spec": {"rules": [{"subjects": []}]}}'
 TYPED = st.sampled_from(
@@ -35,15 +34,15 @@ def test_requests_never_fail(
         start = int(at * len(text))
         text = text[:start] + new + text[start + length :]
     offset = int(where * len(text))
-    found = explain(text, offset, ClusterState(), json=json)
+    found = explain(text, offset, NEW_CLUSTER, json=json)
     assert found is None or 0 <= found.start <= offset <= found.end <= len(text)
     field = field_at(text, offset, json=json)
     assert field is None or 0 <= field.start <= offset <= field.end <= len(text)
-    for item in complete(text, offset, ClusterState(), json=json):
+    for item in complete(text, offset, NEW_CLUSTER, json=json):
         assert item.start <= offset <= item.end, "an editor drops what replaces something else"
         assert not {"\r", "\n"} & set(text[item.start : item.end]), "or more than a line"
 
 
 @pytest.mark.parametrize("text", ["{}\na", "{\n}\n\nkind", "[]\na"])
 def test_braces_before_a_key(text: str) -> None:
-    assert [item.label for item in complete(text, len(text), ClusterState())] == ["apiVersion", "kind"]
+    assert [item.label for item in complete(text, len(text), NEW_CLUSTER)] == ["apiVersion", "kind"]

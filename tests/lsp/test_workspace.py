@@ -12,7 +12,7 @@ from support.shell import LEVEL
 from apflint.cli.app import run
 from apflint.lsp import workspace
 from apflint.lsp.convert import path_from_uri, uri_from_path
-from apflint.lsp.workspace import DirectoryChecker, OpenDocuments, WorkspaceChecker, WorkspaceResult
+from apflint.lsp.workspace import DirectoryChecker, WorkspaceChecker, WorkspaceResult, apply_safe_fixes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +29,7 @@ def _restore_directory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_folders(*folders: Path, documents: Mapping[str, str] | None = None) -> WorkspaceResult:
-    wanted = OpenDocuments(tuple(map(str, folders)), documents or {}, {})
-    return WorkspaceChecker().check(wanted, "utf-32", reread=True)
+    return WorkspaceChecker().check(map(str, folders), documents or {}, "utf-32", reread=True)
 
 
 def findings_of(folder: Path, found: Mapping[str, list[Diagnostic]]) -> list[tuple[Any, ...]]:
@@ -144,12 +143,11 @@ def test_removed_files_are_ignored(tmp_path: Path) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     (tmp_path / "a.yaml").write_text(text)
     (tmp_path / "b.yaml").write_text("kind: ConfigMap\n")
-    folders, wanted = WorkspaceChecker(), OpenDocuments((str(tmp_path),), {}, {})
-    assert folders.check(wanted, "utf-32", reread=True).diagnostics
+    checker = WorkspaceChecker()
+    assert checker.check([str(tmp_path)], {}, "utf-32", reread=True).diagnostics
     (tmp_path / "a.yaml").unlink()
-    assert folders.check(wanted, "utf-32", reread=True).diagnostics == {}
-    own = folders._checkers[str(tmp_path), False]
-    assert own._load("a.yaml", str(tmp_path / "gone.yaml"), {}, []) is None
+    assert checker.check([str(tmp_path)], {}, "utf-32", reread=False).diagnostics
+    assert checker.check([str(tmp_path)], {}, "utf-32", reread=True).diagnostics == {}
 
 
 def test_untitled_documents_are_checked_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,13 +163,9 @@ def test_untitled_documents_are_checked_in_the_home_directory(tmp_path: Path, mo
 def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec:\n  matchingPrecedence: '5'\n"
     opened = uri_from_path(str(tmp_path / "a.yaml"))
-    folders = WorkspaceChecker()
 
     def fixed(written: str) -> str | None:
-        found = folders.check(OpenDocuments((str(tmp_path),), {opened: written}, {}), "utf-32", reread=True)
-        home = found.documents[opened]
-        assert folders.fix(home._replace(name="nowhere.yaml")) is None
-        return folders.fix(home)
+        return apply_safe_fixes(check_folders(tmp_path, documents={opened: written}).documents[opened])
 
     assert fixed(text) == text.replace("'5'", "5")
     assert fixed(text.replace("'5'", "5")) is None
@@ -185,18 +179,16 @@ def test_closed_directories_are_forgotten(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "a.yaml").write_text(text)
     (inside / "b.yaml").write_text(text)
-    folders = WorkspaceChecker()
-    both = folders.check(
-        OpenDocuments((str(inside),), {uri_from_path(str(outside / "a.yaml")): text}, {}), "utf-32", reread=True
-    )
+    checker = WorkspaceChecker()
+    both = checker.check([str(inside)], {uri_from_path(str(outside / "a.yaml")): text}, "utf-32", reread=True)
     assert sorted(both.diagnostics) == [uri_from_path(str(inside / name)) for name in ("a.yaml", "b.yaml")] + [
         uri_from_path(str(outside / "a.yaml"))
     ]
-    assert sorted(folders._checkers) == [(str(inside), False), (str(outside), True)]
+    assert sorted(checker._checkers) == [(str(inside), False), (str(outside), True)]
     (inside / "b.yaml").unlink()
-    less = folders.check(OpenDocuments((str(inside),), {}, {}), "utf-32", reread=True)
+    less = checker.check([str(inside)], {}, "utf-32", reread=True)
     assert list(less.diagnostics) == [uri_from_path(str(inside / "a.yaml"))]
-    assert [list(checker._files) for checker in folders._checkers.values()] == [["a.yaml"]]
+    assert [list(directory._loaded) for directory in checker._checkers.values()] == [["a.yaml"]]
 
 
 BAD = LEVEL.replace("queues: 64", "queues: 4")

@@ -1,6 +1,19 @@
-"""A FlowSchema with one mistake (`byUser` in line 10), and the priority level that it references."""
+"""A FlowSchema with one mistake (`byUser` in line 10), the priority level that it references, and clusters."""
 
 from __future__ import annotations
+
+from apflint.effective import Effective
+from apflint.load import load
+from apflint.releases import NEWEST, parse_release
+from apflint.workspace import build_workspace
+
+
+def cluster(manifests: str = "", release: str = NEWEST.name) -> Effective:
+    """Return what a cluster has after manifests were applied."""
+    return Effective(build_workspace([load("a.yaml", manifests.encode())], parse_release(release)))
+
+
+NEW_CLUSTER = cluster()
 
 FLOW = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1

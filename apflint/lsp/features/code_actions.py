@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from apflint.finding import Finding
-    from apflint.lsp.session import CurrentResult
+    from apflint.lsp.workspace import DocumentResult
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.apflint"
 _FIX_ALL_TITLE = "Fix all safe problems in this file"
@@ -61,7 +61,7 @@ async def list_code_actions(ls: Server, params: types.CodeActionParams) -> list[
         actions += [_code_action(ls, current, action) for action in quick]
     is_manual = params.context.trigger_kind != types.CodeActionTriggerKind.Automatic
     if _is_requested(params, FIX_ALL) and (is_manual or params.context.only) and _has_safe_fixes(current):
-        fix_all = types.CodeAction(_FIX_ALL_TITLE, kind=FIX_ALL, data=current.document.uri)
+        fix_all = types.CodeAction(_FIX_ALL_TITLE, kind=FIX_ALL, data=current.uri)
         if _resolves_edits(ls) or (await resolve_code_action(ls, fix_all)).edit is not None:
             actions.append(fix_all)
     return actions
@@ -155,13 +155,13 @@ def _resolves_edits(ls: Server) -> bool:
     )
 
 
-def _has_safe_fixes(current: CurrentResult) -> bool:
+def _has_safe_fixes(current: DocumentResult) -> bool:
     return len(current.source.text) <= MAX_COMPLETION_CHARACTERS and any(
         finding.fix is not None and finding.fix.safe for finding in current.findings
     )
 
 
-def _code_action(ls: Server, current: CurrentResult, action: Action) -> types.CodeAction:
+def _code_action(ls: Server, current: DocumentResult, action: Action) -> types.CodeAction:
     shown = zip(current.findings, current.diagnostics, strict=False)
     diagnostics = [diagnostic for finding, diagnostic in shown if any(finding is fixed for fixed in action.findings)]
     return types.CodeAction(
@@ -173,13 +173,13 @@ def _code_action(ls: Server, current: CurrentResult, action: Action) -> types.Co
     )
 
 
-def _workspace_edit(ls: Server, current: CurrentResult, changes: Iterable[Edit]) -> types.WorkspaceEdit:
+def _workspace_edit(ls: Server, current: DocumentResult, changes: Iterable[Edit]) -> types.WorkspaceEdit:
     """Return edits of a document, with the version they apply to if the editor supports versions."""
     edits = text_edits(current.source, changes, ls.session.encoding)
-    uri, version = current.document.uri, current.document.version
+    uri = current.uri
     workspace = ls.client_capabilities.workspace
     support = workspace.workspace_edit if workspace is not None else None
     if support is None or not support.document_changes:
         return types.WorkspaceEdit(changes={uri: edits})
-    document = types.OptionalVersionedTextDocumentIdentifier(uri, version)
+    document = types.OptionalVersionedTextDocumentIdentifier(uri, ls.session.documents[uri].version)
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, edits)])

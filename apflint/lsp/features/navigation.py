@@ -55,8 +55,8 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
     current = await ls.session.checked_result(params.text_document.uri)
     if current is None:
         return []
-    documents = _documents(current.result.directory.effective.workspace)
-    return [_symbol(item, ls.session.encoding) for item in documents if item.source.name == current.result.name]
+    documents = _documents(current.directory.effective.workspace)
+    return [_symbol(item, ls.session.encoding) for item in documents if item.source.name == current.source.name]
 
 
 async def _locations(

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 from apflint.checks import CHECKS
-from apflint.effective import Effective
 from apflint.engine import Options, check
 from apflint.load import load
-from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.features.completion import Proposal, complete
 from apflint.lsp.features.hover import explain
 from apflint.lsp.partial_yaml import read_entries
-from apflint.lsp.schema_fields import list_fields
-from apflint.releases import NEWEST, parse_release
-from apflint.workspace import build_workspace
+from apflint.lsp.schema_fields import find_field
+from apflint.releases import NEWEST
+from lsp.texts import NEW_CLUSTER, cluster
+
+if TYPE_CHECKING:
+    from apflint.effective import Effective
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nspec:\n"
 RULE = f"{HEAD}spec:\n  rules:\n  - resourceRules:\n"
 
 
-def at(marked: str, cluster: ClusterState | None = None, *, is_json: bool = False) -> list[Proposal]:
+def at(marked: str, effective: Effective = NEW_CLUSTER, *, is_json: bool = False) -> list[Proposal]:
     offset = marked.index("|")
-    return complete(marked.replace("|", "", 1), offset, cluster or ClusterState(), json=is_json)
+    return complete(marked.replace("|", "", 1), offset, effective, json=is_json)
 
 
 def result(marked: str, label: str, *, is_json: bool = False) -> str:
@@ -129,21 +131,20 @@ def test_proposals_in_items_of_a_list() -> None:
 
 
 def test_priority_levels_of_the_workspace_and_built_in_ones() -> None:
-    manifest = b"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: batch-jobs}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n"
-    known = ClusterState(NEWEST, Effective(build_workspace([load("level.yaml", manifest)], NEWEST)))
-    items = at(f"{HEAD}spec:\n  priorityLevelConfiguration:\n    name: |", known)
+    manifest = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: batch-jobs}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n"
+    items = at(f"{HEAD}spec:\n  priorityLevelConfiguration:\n    name: |", cluster(manifest))
     assert [item.label for item in items[:3]] == ["batch-jobs", "catch-all", "exempt"]
     assert "30 shares" in items[0].documentation
 
 
 def test_proposals_depend_on_the_target_release() -> None:
-    old = ClusterState(parse_release("1.25"))
+    old = cluster(release="1.25")
     assert [item.label for item in at("apiVersion: |", old)] == [
         f"flowcontrol.apiserver.k8s.io/{version}" for version in ("v1beta2", "v1beta1")
     ]
     level = LEVEL.replace("v1\n", "v1beta2\n") + "  type: Limited\n  limited:\n    |"
     assert [item.label for item in at(level, old)] == ["limitResponse", "assuredConcurrencyShares"]
-    assert "lendablePercent" in [item.label for item in at(level, ClusterState(parse_release("1.28")))]
+    assert "lendablePercent" in [item.label for item in at(level, cluster(release="1.28"))]
 
 
 OBJECTS = """\
@@ -194,7 +195,9 @@ def test_required_fields_are_those_that_the_server_requires(
     kind: str, path: tuple[str | int, ...], field: str, old: str, new: str
 ) -> None:
     """Each field that is said to be required is rejected where it is absent, in a manifest that is accepted with it."""
-    assert field in [one.name for one in list_fields(kind, "v1", NEWEST, path, {}) if one.required]
+    owner = find_field(kind, "v1", NEWEST, path)
+    assert owner is not None
+    assert field in [one.name for one in owner.list_missing({}) if one.required]
     options = Options(rules=tuple(rule for rule in CHECKS if rule < "APF4"))
     assert check([("a.yaml", OBJECTS.encode())], options).findings == ()
     assert OBJECTS.count(old) == 1
@@ -274,7 +277,7 @@ def test_the_next_word_is_proposed(start: int, end: int, word: str) -> None:
         cursor = min(start + length, end)
         line = TYPED.index("\n", cursor)
         for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[end:], TYPED[:cursor] + TYPED[line:]):
-            labels = [item.label for item in complete(text, cursor, ClusterState())]
+            labels = [item.label for item in complete(text, cursor, NEW_CLUSTER)]
             assert word in labels, text[max(0, cursor - 60) : cursor] + "|" + text[cursor : cursor + 30]
 
 
@@ -294,7 +297,7 @@ def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> N
                 # A quote that is not closed yet turns what follows on its line the wrong way round.
                 unclosed = [text[:cursor] + text[end:]] if indent and (start, end) == entry.value else []
                 for typed in (text[:cursor], text[:cursor] + text[end - 1 :], *unclosed):
-                    labels = [item.label for item in complete(typed, cursor, ClusterState(), json=True)]
+                    labels = [item.label for item in complete(typed, cursor, NEW_CLUSTER, json=True)]
                     assert word in labels, typed[max(0, cursor - 60) : cursor] + "|" + typed[cursor : cursor + 30]
 
 
@@ -302,7 +305,7 @@ def test_no_request_fails_at_any_offset() -> None:
     """Nothing that somebody could type on the way fails, and what is proposed replaces a piece around the cursor."""
     for cursor in range(len(TYPED) + 1):
         for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[cursor + 7 :]):
-            for item in complete(text, cursor, ClusterState()):
+            for item in complete(text, cursor, NEW_CLUSTER):
                 assert item.start <= cursor <= item.end
                 assert "\n" not in text[item.start : item.end]
-            explain(text, cursor, ClusterState())
+            explain(text, cursor, NEW_CLUSTER)

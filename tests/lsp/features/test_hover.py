@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from apflint import catalogue
-from apflint.effective import Effective
-from apflint.load import load
-from apflint.lsp.cluster_state import ClusterState
 from apflint.lsp.features.hover import Explanation, explain
-from apflint.releases import NEWEST, parse_release
-from apflint.workspace import build_workspace
+from lsp.texts import NEW_CLUSTER, cluster
+
+if TYPE_CHECKING:
+    from apflint.effective import Effective
 
 FLOW = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\n"
 
 
 def at(
-    marked: str, cluster: ClusterState | None = None, rules: tuple[str, ...] = (), *, json: bool = False
+    marked: str, effective: Effective = NEW_CLUSTER, rules: tuple[str, ...] = (), *, json: bool = False
 ) -> Explanation | None:
     offset = marked.index("|")
-    return explain(marked.replace("|", "", 1), offset, cluster or ClusterState(), json=json, rules=rules)
+    return explain(marked.replace("|", "", 1), offset, effective, json=json, rules=rules)
 
 
-def shown(marked: str, cluster: ClusterState | None = None, rules: tuple[str, ...] = ()) -> str:
-    found = at(marked, cluster, rules)
+def shown(marked: str, effective: Effective = NEW_CLUSTER, rules: tuple[str, ...] = ()) -> str:
+    found = at(marked, effective, rules)
     assert found is not None
     return found.markdown
 
@@ -32,7 +33,7 @@ def shown(marked: str, cluster: ClusterState | None = None, rules: tuple[str, ..
 def test_field_with_type_default_and_description() -> None:
     text = f"{LEVEL}spec:\n  limited:\n    limitResponse:\n      queuing:\n        hand|Size: 12\n"
     assert shown(text) == (
-        "**handSize**: integer, default `8`\n\n"
+        "**handSize**: integer, default 8\n\n"
         "How many of the queues a flow may use: each of its requests joins the one with the least work. Not more than"
         " queues. Absent or 0 means 8. The server refuses hands for which ceil(log2(queues) \\* handSize) is above 60: with"
         " 64 queues at most 10.\n\n"
@@ -43,15 +44,15 @@ def test_field_with_type_default_and_description() -> None:
 @pytest.mark.parametrize(
     ("marked", "parts"),
     [
-        (f"{FLOW}spec:\n  |matchingPrecedence: 5\n", ["integer, default `1000`"]),
+        (f"{FLOW}spec:\n  |matchingPrecedence: 5\n", ["integer, default 1000"]),
         (f"{FLOW}spec:\n  distinguisherMethod: {{t|ype: x}}\n", ["string, required, such as `ByUser`, `ByNamespace`"]),
-        (f"{FLOW}spec:\n  rules:\n  - subje|cts:\n    - kin", ["**subjects**: list, required"]),
+        (f"{FLOW}spec:\n  rules:\n  - subje|cts:\n    - kin", ["**subjects**: list of objects, required"]),
         (f"{LEVEL.replace('/v1', '/v1beta2')}spec:\n  limited:\n    assured|ConcurrencyShares: 1\n",
-         ["default `30`", "of PriorityLevelConfiguration v1beta2"]),
+         ["default 30", "of PriorityLevelConfiguration v1beta2"]),
         (f"{FLOW}metadata:\n  |name: x\n", ["**name**: string, required"]),
         (f"{FLOW}metadata:\n  name: |x\n", ["**name**: string, required", "`metadata.name` of"]),
         (f"{FLOW}spec:\n  rules:\n  - resourceRules:\n    - verbs: [get, li|st]\n",
-         ["**verbs**: list, required", "`spec.rules[0].resourceRules[0].verbs` of"]),
+         ["**verbs**: list of strings, required", "`spec.rules[0].resourceRules[0].verbs` of"]),
     ],
 )  # fmt: skip
 def test_fields(marked: str, parts: list[str]) -> None:
@@ -62,7 +63,7 @@ def test_fields(marked: str, parts: list[str]) -> None:
 def test_hover_in_json() -> None:
     found = at('{"kind": "List", "items": [{"kind": "FlowSchema", "spec": {"ru|les": []}}]}', json=True)
     assert found is not None
-    assert found.markdown.startswith("**rules**: list")
+    assert found.markdown.startswith("**rules**: list of objects")
 
 
 @pytest.mark.parametrize(
@@ -86,28 +87,23 @@ def test_priority_levels() -> None:
         f" limitResponse: {{type: Queue, queuing: {{}}}}}}}}\n---\n{FLOW}metadata: {{name: jobs}}\n"
         "spec: {priorityLevelConfiguration: {name: batch}}\n"
     )
-    cluster = ClusterState(NEWEST, Effective(build_workspace([load("a.yaml", manifests.encode())], NEWEST)))
-    text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: ba|tch\n", cluster)
+    known = cluster(manifests)
+    text = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: ba|tch\n", known)
     assert "`batch`: Limited, 10 shares. Requests without a free seat wait in a queue." in text
-    limits = cluster.effective.limits.level("batch") if cluster.effective is not None else None
+    limits = known.limits.level("batch")
     assert limits is not None
     assert f"{limits.nominal} seats of the 600 of one API server; at least {limits.min}" in text
     assert "64 queues of 50 requests each; a flow uses up to 8 of them." in text
     assert "FlowSchemas: `jobs`." in text
-    assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", cluster)
+    assert text == shown(f"{LEVEL}metadata:\n  name: |batch\n", known)
     assert "Unknown priority level `nobody`" in shown(
-        f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: nob|ody\n", cluster
+        f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: nob|ody\n", known
     )
-    built_in = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: workload|-low\n", cluster)
+    built_in = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: workload|-low\n", known)
     assert built_in.endswith("Every API server of Kubernetes 1.37 creates it automatically.")
-    assert "Exempt. Its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", cluster)
-    # Before anything was checked, and in a release that has it not.
-    assert "creates it automatically" in shown(f"{LEVEL}metadata:\n  name: exempt|\n")
-    high, old = f"{LEVEL}metadata:\n  name: node-hi|gh\n", parse_release("1.20")
-    assert shown(high, ClusterState(old)) == "Priority level `node-high`. The manifests have not been read yet."
-    assert shown(high, ClusterState(old, Effective(build_workspace([], old)))).startswith(
-        "Unknown priority level `node-high`"
-    )
+    assert "Exempt. Its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", known)
+    node_high = f"{LEVEL}metadata:\n  name: node-hi|gh\n"
+    assert shown(node_high, cluster(release="1.20")).startswith("Unknown priority level `node-high`")
 
 
 def test_names_are_escaped() -> None:
