@@ -1,11 +1,8 @@
-"""Interactive prompts of `apflint explain`: ask for a request step by step, answer it, and ask for another.
-
-Prompts and suggestions are worked out without a terminal. Only `TerminalPrompts` uses prompt_toolkit, which is imported
-only for a conversation.
-"""
+"""Interactive prompts of `apflint explain`: ask for a request step by step, answer it, and ask for another."""
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,8 +20,10 @@ from apflint.requests.request import COLLECTION_VERBS, VERBS
 from apflint.requests.words import check_target, check_verb, infer_resource, parse_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
+
+    from prompt_toolkit.completion import Completer
 
     from apflint.evaluate.configuration import Configuration
     from apflint.explainer import Explainer
@@ -58,7 +57,7 @@ NEXT_REQUEST = f"Another request? Enter keeps the value in brackets, {CLEAR} emp
 
 
 class Vocabulary(NamedTuple):
-    """Suggested values, sorted."""
+    """Suggested values without wildcards and characters that a terminal cannot show, sorted."""
 
     users: tuple[str, ...]
     groups: tuple[str, ...]
@@ -74,8 +73,6 @@ class Prompt(NamedTuple):
     hint: str
     """Shown if there is no default."""
     suggestions: tuple[str, ...] = ()
-    is_list: bool = False
-    """Whether several values may be given, separated by commas."""
     required_message: str = ""
     """What to print if nothing is typed; empty if the value is optional."""
 
@@ -94,13 +91,38 @@ class Draft(NamedTuple):
 
 def converse(explainer: Explainer, draft: Draft, style: Style) -> int:
     """Ask and answer until Ctrl-D or Ctrl-C. Return the exit code."""
-    ask = TerminalPrompts(color=style.color, width=style.width).ask
     try:
-        answer_requests(ask, explainer, draft, style, sys.stdout.write)
+        answer_requests(open_prompts(style), explainer, draft, style, sys.stdout.write)
     except EOFError:
         return ExitCode.OK
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+
+
+def open_prompts(style: Style) -> Ask:
+    """Return the function that asks for values on the terminal. Each prompt has its own history."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.output import ColorDepth
+
+    depth = None if style.color else ColorDepth.DEPTH_1_BIT
+    sessions: dict[str, PromptSession[str]] = {}
+
+    def ask(prompt: Prompt, default: str) -> str:
+        session = sessions.setdefault(prompt.label, PromptSession(color_depth=depth, reserve_space_for_menu=6))
+        hint = f" [{sanitize(default)}]" if default else f" ({prompt.hint})"
+        message = "\n".join(wrap(f"{prompt.label}{hint}:", style.width))
+        typed = session.prompt(f"{message} ", completer=complete_last_word(prompt.suggestions)).strip()
+        return "" if typed == CLEAR else typed or default
+
+    return ask
+
+
+def complete_last_word(suggestions: Sequence[str]) -> Completer:
+    """Complete the last of several values, which are separated by commas. The best matches come first."""
+    from prompt_toolkit.completion import FuzzyCompleter, WordCompleter
+
+    word = r"[^\s,]*"
+    return FuzzyCompleter(WordCompleter([*suggestions], pattern=re.compile(word)), pattern=f"^{word}")
 
 
 def answer_requests(
@@ -138,36 +160,33 @@ def ask_for_request(ask: Ask, draft: Draft, vocabulary: Vocabulary, show: Callab
                 return value
             show(mistake)
 
-    user = ask_valid(Prompt("User", "such as alice", vocabulary.users, required_message="Name a user."), draft.user)
+    user = ask_valid(Prompt("User", "such as alice", vocabulary.users, "Name a user."), draft.user)
     groups = draft.groups if user == draft.user or not draft.user else ""  # another user has other groups
-    groups = ask_valid(Prompt("Groups", "with commas, or none", vocabulary.groups, is_list=True), groups)
-    verb_prompt = Prompt(
-        "Verb", "such as list", VERBS, required_message=f"Name a verb: {', '.join(VERBS)}, or an HTTP method."
-    )
+    groups = ask_valid(Prompt("Groups", "with commas, or none", vocabulary.groups), groups)
+    verb_prompt = Prompt("Verb", "such as list", VERBS, f"Name a verb: {', '.join(VERBS)}, or an HTTP method.")
     target_prompt = Prompt(
-        "Resource or path",
-        "such as pods or /healthz",
-        vocabulary.resources,
-        required_message="Name a resource or a path.",
+        "Resource or path", "such as pods or /healthz", vocabulary.resources, "Name a resource or a path."
     )
     verb, target = draft.verb, draft.target
     while True:
         verb = ask_valid(verb_prompt, verb, check_verb)
-        target = ask_valid(target_prompt, target, partial(_check_target, verb))
-        if target.startswith("/") or _is_resource_verb(verb):
+        is_method = _find_mistake(partial(check_target, verb), "pods") != ""
+        target = ask_valid(target_prompt, target, partial(check_target, VERBS[0] if is_method else verb))
+        if target.startswith("/") or not is_method:
             break
         # Only the user knows which of the two is wrong.
         show(f'"{verb}" is an HTTP method, and "{target}" is not a path. Verbs for resources are {", ".join(VERBS)}.')
-    new = Draft(user, groups, verb, target, draft.namespace, draft.name if target == draft.target else "")
+    new = Draft(user, groups, verb, target, draft.namespace)
     if target.startswith("/"):
-        return new._replace(name="")
+        return new
     if _may_be_namespaced(target):
         hint = "none: all" if verb.lower() in COLLECTION_VERBS else "none: default"
-        prompt = Prompt("Namespace", hint, vocabulary.namespaces)
-        new = new._replace(namespace=ask_valid(prompt, new.namespace, _check_namespace))
+        namespace = ask_valid(Prompt("Namespace", hint, vocabulary.namespaces), new.namespace, _check_namespace)
+        new = new._replace(namespace=namespace)
     if "/" in target or verb.lower() not in (*COLLECTION_VERBS, "create"):
-        return new._replace(name=ask_valid(Prompt("Name", "of the object"), new.name, _check_name))
-    return new._replace(name="")
+        name = draft.name if target == draft.target else ""
+        return new._replace(name=ask_valid(Prompt("Name", "of the object"), name, _check_name))
+    return new
 
 
 def _find_mistake(check: Callable[[str], object], value: str) -> str:
@@ -178,16 +197,8 @@ def _find_mistake(check: Callable[[str], object], value: str) -> str:
     return ""
 
 
-def _is_resource_verb(verb: str) -> bool:
-    return not _find_mistake(partial(check_target, verb), "pods")
-
-
-def _check_target(verb: str, target: str) -> None:
-    check_target(verb if _is_resource_verb(verb) else VERBS[0], target)
-
-
 def _check_namespace(name: str) -> None:
-    if name and (problem := check_dns_label(name)):
+    if problem := check_dns_label(name):
         raise UserError(f'"{name}" is not a valid name of a namespace: {problem}')
 
 
@@ -210,10 +221,7 @@ def parse_draft(draft: Draft) -> Request:
 
 def _may_be_namespaced(target: str) -> bool:
     """Return whether to ask for a namespace: for all resources except those known to be cluster-scoped."""
-    try:
-        known = infer_resource(target.partition("/")[0]).known
-    except UserError:  # reported when the request is parsed
-        return True
+    known = infer_resource(target.partition("/")[0]).known
     return known is None or known.namespaced
 
 
@@ -237,57 +245,15 @@ def collect_vocabulary(configuration: Configuration) -> Vocabulary:
                 targets.update(_qualify(name, group) for name in resource_rule.resources)
         for non_resource_rule in rule.non_resource_rules:
             targets.update(url for url in non_resource_rule.non_resource_urls if url.startswith("/"))
-    return Vocabulary(*map(_sort_printable, (users, groups, namespaces, targets)))
+    return Vocabulary(
+        *(
+            tuple(sorted(name for name in names if name and ALL not in name and name.isprintable()))
+            for names in (users, groups, namespaces, targets)
+        )
+    )
 
 
 def _qualify(resource: str, group: str) -> str:
     """Return `deployments.apps/scale` for `deployments/scale` and `apps`."""
     name, slash, subresource = resource.partition("/")
     return f"{name}.{group}{slash}{subresource}" if group else resource
-
-
-def _sort_printable(names: set[str]) -> tuple[str, ...]:
-    """Sort the names that have no wildcards and no characters that a terminal cannot show."""
-    return tuple(sorted(name for name in names if name and ALL not in name and name.isprintable()))
-
-
-def find_suggestions(typed: str, prompt: Prompt) -> tuple[int, list[str]]:
-    """Return how many of the last typed characters to replace, and the suggestions. Those with the same start come first."""
-    word = typed.rpartition(",")[2].lstrip() if prompt.is_list else typed
-    lower = word.lower()
-    suggestions = [value for value in prompt.suggestions if lower in value.lower() and value != word]
-    return len(word), sorted(suggestions, key=lambda value: not value.lower().startswith(lower))
-
-
-class TerminalPrompts:
-    """Prompts on the terminal. Each kind of prompt has its own history."""
-
-    def __init__(self, *, color: bool, width: int | None) -> None:
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.output import ColorDepth
-
-        self._new_session: Callable[[], PromptSession[str]] = lambda: PromptSession(
-            color_depth=None if color else ColorDepth.DEPTH_1_BIT, complete_while_typing=True, reserve_space_for_menu=6
-        )
-        self._width = width
-        self._sessions: dict[str, PromptSession[str]] = {}
-
-    def ask(self, prompt: Prompt, default: str) -> str:
-        """Ask for a value, and return it, or the default if nothing is typed."""
-        from prompt_toolkit.completion import Completer, Completion
-
-        if TYPE_CHECKING:
-            from prompt_toolkit.completion import CompleteEvent
-            from prompt_toolkit.document import Document
-
-        class Suggestions(Completer):
-            def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002  # prompt_toolkit's signature
-                size, values = find_suggestions(document.text_before_cursor, prompt)
-                return (Completion(value, start_position=-size) for value in values)
-
-        if prompt.label not in self._sessions:
-            self._sessions[prompt.label] = self._new_session()
-        suffix = f" [{sanitize(default)}]" if default else f" ({prompt.hint})"
-        message = "\n".join(wrap(f"{prompt.label}{suffix}:", self._width))
-        typed = self._sessions[prompt.label].prompt(f"{message} ", completer=Suggestions()).strip()
-        return "" if typed == CLEAR else typed or default

@@ -11,6 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from apflint.cli import explain_prompt
 from apflint.cli.explain_prompt import Draft, Prompt, Vocabulary
@@ -67,13 +69,22 @@ def test_suggestions_are_names_of_the_manifests_and_of_every_cluster(tmp_path: P
         assert list(offers) == sorted(set(offers))
 
 
-def test_suggestions_with_the_same_start_come_first() -> None:
-    prompt = Prompt("Groups", "", ("dev", "ops-dev", "other"), is_list=True)
-    assert explain_prompt.find_suggestions("", prompt) == (0, ["dev", "ops-dev", "other"])
-    assert explain_prompt.find_suggestions("DE", prompt) == (2, ["dev", "ops-dev"])
-    assert explain_prompt.find_suggestions("other, de", prompt) == (2, ["dev", "ops-dev"])
-    assert explain_prompt.find_suggestions("dev", prompt) == (3, ["ops-dev"])
-    assert explain_prompt.find_suggestions("a, d", prompt._replace(is_list=False)) == (4, [])
+@pytest.mark.parametrize(
+    ("typed", "size", "suggestions"),
+    [
+        ("", 0, ["dev", "ops-dev", "other"]),
+        ("DE", 2, ["dev", "ops-dev"]),
+        ("other, de", 2, ["dev", "ops-dev"]),
+        ("other,o", 1, ["ops-dev", "other"]),
+        ("od", 2, ["ops-dev"]),
+        ("x", 1, []),
+    ],
+)
+def test_best_suggestions_come_first(typed: str, size: int, suggestions: list[str]) -> None:
+    completer = explain_prompt.complete_last_word(("dev", "ops-dev", "other"))
+    found = list(completer.get_completions(Document(typed), CompleteEvent()))
+    assert [completion.text for completion in found] == suggestions
+    assert {completion.start_position for completion in found} <= {-size}
 
 
 class Script:
