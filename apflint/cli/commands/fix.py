@@ -16,6 +16,7 @@ from apflint.cli.progress import show_progress
 from apflint.edit.fix_edits import identity
 from apflint.edit.fixing import apply_fixes
 from apflint.errors import UserError
+from apflint.inputs.project_context import depends_on_others
 from apflint.inputs.selection import Selection, read_context, read_selection
 from apflint.wording import pluralize
 
@@ -165,8 +166,11 @@ def _checker(
 
     def check(inputs: Mapping[str, bytes]) -> Report:
         report = engine.check(inputs.items(), options, context)
-        if run.selection.is_partial:
-            report = _without_fixes_that_need_all_files(report)
+        if run.selection.is_partial:  # other files may refute a finding, such as an unused suppression
+            findings = (
+                finding._replace(fix=None) if depends_on_others(finding) else finding for finding in report.findings
+            )
+            report = report._replace(findings=tuple(findings))
         return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 
     if run.selection.baseline is None:
@@ -176,18 +180,6 @@ def _checker(
 
     entries, rules = read_baseline(run.selection.baseline), run.options.rules
     return lambda inputs: hide_known_findings(check(inputs), entries, rules).report
-
-
-def _without_fixes_that_need_all_files(report: Report) -> Report:
-    """Drop the fixes of findings that other files may refute, such as of a suppression that is unused in this file."""
-    from apflint.inputs.project_context import depends_on_others
-
-    return report._replace(
-        findings=tuple(
-            finding._replace(fix=None) if finding.fix and depends_on_others(finding) else finding
-            for finding in report.findings
-        )
-    )
 
 
 def _print_refusals(outcome: _Outcome, *, diff: bool) -> None:

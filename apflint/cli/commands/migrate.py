@@ -13,10 +13,9 @@ from apflint.edit.files import decode
 from apflint.edit.migrate import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, parse_release_range
 from apflint.errors import UserError
-from apflint.inputs.discovery import FoundFile, discover_files
-from apflint.inputs.patches import REASON, Patches
-from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
-from apflint.inputs.selection import describe_files_without_objects
+from apflint.finding import Skipped
+from apflint.inputs.patches import REASON
+from apflint.inputs.selection import InputFile, Selection, describe_files_without_objects, read_selection
 from apflint.load.source import Source
 from apflint.releases import parse_api_version
 from apflint.wording import pluralize
@@ -71,41 +70,33 @@ def migrate(
 
     Exits with 1 if an object is refused.
     """
-    settings = options.join_settings(config, isolated, exclude=exclude)
+    settings = options.join_settings(config, isolated, exclude=exclude, kubernetes=kubernetes)
     if kubernetes is not None and releases is not None:
         raise UserError("--kubernetes and --range cannot be combined")
     version = parse_api_version(to) if to is not None else None
     target_releases: tuple[Release, ...] = ()
     if releases is not None:
         target_releases = parse_release_range(releases)
-    elif kubernetes is not None:
-        target_releases = (kubernetes,)
-    elif version is None:
+    elif kubernetes is not None or version is None:
         target_releases = (settings.kubernetes,)
     target = choose_target(version, target_releases)
-    named = options.join_paths(paths, filename)
+    selection = Selection(options.join_paths(paths, filename), settings.exclude, force_exclude)
     exit_code, moved, migrated_files = 0, 0, 0
-    patches, empty = Patches(), list[str]()
-    for file in discover_files(named, settings.exclude, force_exclude):
-        data = read_file(file)
-        if isinstance(data, Unreadable):
-            print_note(f"{file.name}: {data.reason}")
-            exit_code = ExitCode.ERROR
-            continue
-        is_stdin = file.path in ("-", "/dev/stdin")
-        if not is_stdin and not may_hold_apf(data):
-            if file.path in named and not force_exclude:
-                empty.append(file.name)
-            continue
-        if not is_stdin and file.path in patches:
+    errors, skipped, empty = list[str](), list[Skipped](), list[str]()
+    for file in read_selection(selection, errors, skipped):
+        if file.may_hold_apf or file.path == "-":
+            result = _migrate_file(file, target, selection.paths, accept_changes=accept_changes, diff=diff)
+            exit_code = max(exit_code, result.exit_code)
+            moved += result.moved
+            migrated_files += 1
+        elif Skipped(file.name, REASON) in skipped:
             print_remark(f"{file.name}: not migrated: {REASON}")
-            continue
-        result = _migrate_file(file, data, target, named, accept_changes=accept_changes, diff=diff)
-        exit_code = max(exit_code, result.exit_code)
-        moved += result.moved
-        migrated_files += 1
-    for note in describe_files_without_objects(empty):
+        elif file.path in selection.paths and not force_exclude:
+            empty.append(file.name)
+    for note in (*errors, *describe_files_without_objects(empty)):
         print_note(note)
+    if errors:
+        exit_code = ExitCode.ERROR
     if migrated_files:
         first, last = target.releases[0].name, target.releases[-1].name
         kubernetes_names = f"Kubernetes {first}" + (f" to {last}" if last != first else "")
@@ -123,18 +114,18 @@ class _Result(NamedTuple):
 
 
 def _migrate_file(
-    file: FoundFile, data: bytes, target: Target, named: tuple[str, ...], *, accept_changes: bool, diff: bool
+    file: InputFile, target: Target, named: tuple[str, ...], *, accept_changes: bool, diff: bool
 ) -> _Result:
     """Migrate a file, and print or write the result."""
     try:
-        text, encoding = decode(data)
+        text, encoding = decode(file.data)
     except UnicodeDecodeError:
         print_note(f"{file.name}: not a text file")
         return _Result(ExitCode.ERROR, 0)
     migration = migrate_source(Source(file.name, text), target, accept_changes=accept_changes)
     _print_remarks(file.name, migration)
     after = encoding.encode(migration.text)
-    if error := print_edited(file.name, file.path, data, after, named, diff=diff):
+    if error := print_edited(file.name, file.path, file.data, after, named, diff=diff):
         print_note(error)
         return _Result(ExitCode.ERROR, 0)
     if migration.is_refused:
