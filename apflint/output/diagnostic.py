@@ -22,19 +22,20 @@ _COMMANDS = ("example", "request")
 
 
 class Diagnostic(NamedTuple):
-    """What to render. Strings are not sanitized yet, except the heading."""
+    """What to render. Strings are not sanitized yet."""
 
-    heading: str
-    """In front of the message: `error[APF305]`; it may have colors and links."""
-    heading_cells: int
+    label: str
+    """In front of the message: `error`, then `rule`."""
     message: str
     severity: Severity
-    """The color of the carets."""
+    """The color of the label and of the carets."""
     file: str
     span: Span | None
     """None if there is no place to show."""
     source: Source | None
     """The text to quote, or None if there is none."""
+    rule: str = ""
+    url: str = ""
     about: str = ""
     """What is at the place: `FlowSchema batch`."""
     remarks: tuple[tuple[str, str], ...] = ()
@@ -56,8 +57,11 @@ def render_diagnostic(diagnostic: Diagnostic, style: Style) -> str:
 
 
 def _message(diagnostic: Diagnostic, style: Style) -> list[str]:
-    first, *rest = wrap(sanitize(diagnostic.message), style.prose_width, diagnostic.heading_cells + 2, 2)
-    head = f"{diagnostic.heading}: {style.paint(first.rstrip(' '), 'bold')}"
+    rule, color = f"[{sanitize(diagnostic.rule)}]" if diagnostic.rule else "", diagnostic.severity
+    cells = count_cells(f"{diagnostic.label}{rule}: ")
+    first, *rest = wrap(sanitize(diagnostic.message), style.prose_width, cells, 2)
+    heading = style.paint(diagnostic.label, color) + style.link(style.paint(rule, color), diagnostic.url)
+    head = f"{heading}: {style.paint(first.rstrip(' '), 'bold')}"
     return [head.rstrip(" "), *(f"  {style.paint(line, 'bold')}" for line in rest)]
 
 

@@ -30,7 +30,7 @@ class Case(NamedTuple):
     line: int | None = None
 
 
-def render_junit(name: str, suites: Mapping[str, list[Case]]) -> str:
+def render_suites(name: str, suites: Mapping[str, list[Case]]) -> str:
     """Render the suites of all files in ASCII. Strings are sanitized, as XML 1.0 allows no control characters."""
     root = ET.Element("testsuites", name=name)
     _count_cases(root, [case for cases in suites.values() for case in cases])

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
-from apflint.output.policy import junit
+from apflint.output.policy import render_junit
 from apflint.policy.parser import parse_suite
 from apflint.policy.running import FileResult, Run, Runner
 
@@ -243,10 +243,10 @@ def test_junit_is_well_formed_for_any_names(name: str, file: str) -> None:
     result = Run(
         (FileResult(file, reading.source, "1.36", (), tuple(runner.run())), FileResult(file, None, "", (), (), ()))
     )
-    rendered = junit.render(result)
+    rendered = render_junit(result)
     rendered.encode("utf-8")
     assert len(ET.fromstring(rendered)[0]) == 1
-    assert rendered == junit.render(result)
+    assert rendered == render_junit(result)
 
 
 def test_control_characters_are_escaped(directory: Path, apflint: Any) -> None:

@@ -15,7 +15,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.inputs.cluster import ClusterOptions
-from apflint.output.policy import json, junit, text
+from apflint.output import policy
 from apflint.policy.running import Run, run_suite_file
 from apflint.settings import resolve_settings
 
@@ -63,13 +63,13 @@ def test(
     with show_progress("Testing"):
         result = Run(tuple(run_suite_file(path, manifests, cluster, print_note) for path in suites))
     for file in result.files:
-        sys.stderr.write(text.render_mistakes(file, style(color, sys.stderr)))
+        sys.stderr.write(policy.render_mistakes(file, style(color, sys.stderr)))
     if output_format == "json":
-        sys.stdout.write(json.render(result))
+        sys.stdout.write(policy.render_json(result))
     elif output_format == "junit":
-        sys.stdout.write(junit.render(result))
+        sys.stdout.write(policy.render_junit(result))
     else:
-        sys.stdout.write(text.render(result, style(color, quiet=quiet)))
+        sys.stdout.write(policy.render_text(result, style(color, quiet=quiet)))
         if not quiet:
-            sys.stderr.write(text.render_summary(result))
+            sys.stderr.write(policy.render_summary(result))
     return ExitCode.OK if exit_zero and result.status == ExitCode.FINDINGS else result.status

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.findings.notes import describe_in_one_line, list_remarks
-from apflint.output.junit import Case, render_junit
+from apflint.output.junit import Case, render_suites
 from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     suites: dict[str, list[Case]] = {name: [] for name, source in report.sources.items() if source.text}
     for finding in report.findings:
         suites.setdefault(finding.file, []).append(_to_case(finding))
-    return render_junit("apflint", {file: suites[file] or [Case("no findings", file)] for file in sorted(suites)})
+    return render_suites("apflint", {file: suites[file] or [Case("no findings", file)] for file in sorted(suites)})
 
 
 def _to_case(finding: Finding) -> Case:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import count_cells
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.findings.notes import list_remarks
 from apflint.output.findings.summary import render_statistics, render_summary
-from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
@@ -27,18 +25,17 @@ def render(report: Report, style: Style) -> str:
 
 
 def _to_diagnostic(finding: Finding, report: Report, style: Style) -> Diagnostic:
-    rule = f"[{sanitize(finding.rule)}]"
     about = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
     about += [finding.field] if finding.field and style.verbose else []
     return Diagnostic(
-        heading=style.paint(finding.severity, finding.severity)
-        + style.link(style.paint(rule, finding.severity), finding.url),
-        heading_cells=count_cells(finding.severity + rule),
+        label=finding.severity,
         message=finding.message,
         severity=finding.severity,
         file=finding.file,
         span=finding.span,
         source=report.sources.get(finding.file),
+        rule=finding.rule,
+        url=finding.url,
         about=", ".join(about),
         remarks=tuple(list_remarks(finding)),
     )

@@ -1,0 +1,154 @@
+"""Results of policy tests as text, JSON and JUnit XML."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from apflint.output.console import Style, hang
+from apflint.output.diagnostic import Diagnostic, render_diagnostic
+from apflint.output.json_text import span_json, to_json
+from apflint.output.junit import Case, render_suites
+from apflint.output.sanitize import sanitize_path
+from apflint.policy.expectation import Example
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.policy.running import FileResult, Result, Run
+
+
+def render_text(run: Run, style: Style) -> str:
+    """Render a block for each file, quietly only for files with failures. Files that are not suites are left out."""
+    return "\n".join(
+        _render_file(file, style) for file in run.files if not file.mistakes and (file.failed or not style.quiet)
+    )
+
+
+def render_mistakes(file: FileResult, style: Style) -> str:
+    """Render why a file is not a suite; nothing if it is."""
+    text = ""
+    for mistake in file.mistakes:
+        span = mistake.span if file.source is not None else None  # a file that cannot be read has no lines
+        text += render_diagnostic(Diagnostic("error", mistake.message, "error", file.name, span, file.source), style)
+    return text
+
+
+def render_failure(file: FileResult, result: Result, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
+    """Render an expectation that does not hold."""
+    diagnostic = Diagnostic("FAIL", result.name, "error", file.name, result.span, file.source)
+    return render_diagnostic(diagnostic._replace(remarks=tuple(_remarks(file, result))), style)
+
+
+def render_summary(run: Run) -> str:
+    """Render a line on all files."""
+    passed, failed = sum(file.passed for file in run.files), sum(file.failed for file in run.files)
+    invalid = sum(bool(file.mistakes) for file in run.files)
+    expectations, files = pluralize(passed + failed, "expectation"), pluralize(len(run.files), "file")
+    text = f"{expectations} in {files}: {passed} passed, {failed} failed."
+    return f"{text} {pluralize(invalid, 'file')} could not be tested.\n" if invalid else f"{text}\n"
+
+
+def _render_file(file: FileResult, style: Style) -> str:
+    counts = [style.paint(f"{file.passed} passed", "good")] if file.passed else []
+    counts += [style.paint(f"{file.failed} failed", "error")] if file.failed else []
+    text = f"{style.paint(sanitize_path(file.name), 'bold')}: {', '.join(counts)} (Kubernetes {file.kubernetes})\n"
+    for result in file.results:
+        if not result.passed:
+            text += render_failure(file, result, style)
+        elif not style.quiet:
+            head = f"{style.paint('pass', 'good')}: "
+            text += "".join(f"{line}\n" for line in hang(head, result.name, style.prose_width, 2, len("pass: ")))
+    return text
+
+
+def _remarks(file: FileResult, result: Result) -> Iterator[tuple[str, str]]:
+    if isinstance(result.test.claim, Example):  # the request itself follows
+        yield "expected", result.test.claim.reaches.describe()
+    elif result.test.name:
+        yield "expected", result.expected
+    yield "instead", result.happened
+    if result.request is not None:
+        yield "request", file.explain_command(result) or json.dumps(result.request.record)
+    if result.destination is not None:
+        schema, level = result.destination.flow_schema.name, result.destination.level.name
+        yield "goes to", f'FlowSchema "{schema}" -> priority level "{level}"'
+    yield from (("why", sentence) for sentence in result.reasons)
+
+
+def render_json(run: Run) -> str:
+    """Render `{"schema": 1, "files": [...], "summary": {...}}`. A file that is not a suite has `errors` and no `tests`."""
+    report = {
+        "schema": 1,
+        "files": [_file_json(file) for file in run.files],
+        "summary": {
+            "files": len(run.files),
+            "tests": sum(len(file.results) for file in run.files),
+            "passed": sum(file.passed for file in run.files),
+            "failed": sum(file.failed for file in run.files),
+            "errors": sum(len(file.mistakes) for file in run.files),
+        },
+    }
+    return to_json(report, 2)
+
+
+def _file_json(file: FileResult) -> dict[str, Any]:
+    return {
+        "file": file.name,
+        "kubernetes": file.kubernetes,
+        "manifests": list(file.manifests),
+        "tests": [_result_json(file, result) for result in file.results],
+        "errors": [{"message": mistake.message, **span_json(mistake.span)} for mistake in file.mistakes],
+    }
+
+
+def _result_json(file: FileResult, result: Result) -> dict[str, Any]:
+    goes, request = result.destination, result.request
+    return {
+        "name": result.name,
+        "kind": result.test.kind,
+        "passed": result.passed,
+        "expected": result.expected,
+        "happened": result.happened or None,
+        "why": list(result.reasons),
+        **span_json(result.span),
+        "request": None
+        if request is None
+        else {
+            "words": None if request.words is None else list(request.words),
+            "command": file.explain_command(result),
+            **request.record,
+        },
+        "goesTo": None
+        if goes is None
+        else {
+            "flowSchema": goes.flow_schema.name,
+            "priorityLevel": goes.level.name,
+            "distinguisher": goes.distinguisher,
+            "whenFull": goes.when_full,
+            "minSeats": goes.level.min,
+        },
+    }
+
+
+def render_junit(run: Run) -> str:
+    """Render the document. A file that is not a suite is a test suite with a case in error."""
+    suites: dict[str, list[Case]] = {}
+    for file in run.files:
+        cases = suites.setdefault(file.name, [])
+        if file.mistakes:
+            first = file.mistakes[0]
+            error = {"message": first.message, "type": "error"}
+            details = render_mistakes(file, Style())
+            cases.append(Case("the file is a suite", file.name, "error", error, details, first.span.line))
+        cases += (_to_case(file, result) for result in file.results)
+    return render_suites("apflint test", suites)
+
+
+def _to_case(file: FileResult, result: Result) -> Case:
+    case = Case(result.name, file.name, line=result.span.line)
+    if result.passed:
+        return case
+    failure = {"message": result.happened, "type": "failure"}
+    return case._replace(result="failure", attributes=failure, details=render_failure(file, result))

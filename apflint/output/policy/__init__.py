@@ -1,1 +1,0 @@
-"""Renderers of the results of `apflint test`."""
