@@ -14,7 +14,7 @@ from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resources import RESOURCES
 from apflint.formats import check_dns_label
 from apflint.output.console import wrap
-from apflint.output.explain.text import render_explanation
+from apflint.output.explain import render_explanation
 from apflint.output.sanitize import sanitize
 from apflint.requests.request import COLLECTION_VERBS, VERBS
 from apflint.requests.words import check_target, check_verb, infer_resource, parse_words

@@ -18,11 +18,10 @@ from apflint.explainer import Explainer
 from apflint.inputs import reading
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.inputs.reading import split_lines
+from apflint.output import explain_lines as lines
 from apflint.output.console import Style, count_cells
-from apflint.output.explain import lines
-from apflint.output.explain.json import explanation_json
-from apflint.output.explain.lines import LineExplainer, explain_lines
-from apflint.output.explain.text import render_explanation
+from apflint.output.explain import explanation_json, render_explanation
+from apflint.output.explain_lines import LineExplainer, explain_lines
 from apflint.releases import parse_release
 from apflint.requests.json_lines import parse_record
 from apflint.requests.request import parse_http

@@ -10,7 +10,7 @@ from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_
 
 from apflint.evaluate.flows import Flow, describe_flow, find_flow
 from apflint.model import build_flow_schema, build_priority_level
-from apflint.output.explain.json import flow_json
+from apflint.output.explain import flow_json
 
 if TYPE_CHECKING:
     from pathlib import Path

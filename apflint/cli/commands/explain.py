@@ -23,9 +23,8 @@ from apflint.formats import check_dns_label
 from apflint.inputs.cluster import ClusterOptions, read_cluster
 from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.reading import read_pieces, split_lines
-from apflint.output.explain.json import explanation_json
-from apflint.output.explain.lines import explain_lines
-from apflint.output.explain.text import render_explanation
+from apflint.output.explain import explanation_json, render_explanation
+from apflint.output.explain_lines import explain_lines
 from apflint.output.json_text import to_json
 from apflint.requests.audit_event import parse_event
 from apflint.requests.command_line import RequestArguments

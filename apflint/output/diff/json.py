@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint.output.diff.phrases import describe_part
-from apflint.output.explain.json import matched_by_json, outcomes_json, place_json
+from apflint.output.explain import matched_by_json, outcomes_json, place_json
 from apflint.output.limits import level_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
-from apflint.output.explain.json import explanation_json, resolution_json
+from apflint.output.explain import explanation_json, resolution_json
 from apflint.output.sanitize import sanitize_json
 from apflint.requests.json_lines import describe_json_error, read_json_values, strip_timestamp, unwrap_list
 

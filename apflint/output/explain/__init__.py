@@ -1,1 +1,0 @@
-"""Renderers of `apflint explain`: text, JSON, and lines of JSON for many requests."""
