@@ -19,10 +19,8 @@ from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.requestinfo import is_seen_by_apf
+from apflint.output import diff as output
 from apflint.output.console import Style
-from apflint.output.diff import markdown, phrases
-from apflint.output.diff import text as text_format
-from apflint.output.diff.phrases import Sides
 from apflint.output.markdown import format_code
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.match import RequestDigest
 
 STORY = "fixtures/stories/move-ci"
-BOTH = Sides("old", "new")
+BOTH = output.Sides("old", "new")
 
 
 def level(name: str, shares: int = 30, response: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -202,7 +200,7 @@ def test_objects_may_differ_without_consequence() -> None:
     found = compare_configurations(side(schema("a", "workload-low", at=900)), side(schema("a", "workload-low", at=901)))
     assert [each.details for each in found.objects] == [("matchingPrecedence 900 -> 901",)]
     assert not found.changed
-    assert "but without effect" in text_format.render_diff(found, BOTH, Style())
+    assert "but without effect" in output.render_text(found, BOTH, Style())
 
 
 def test_only_seats_change() -> None:
@@ -210,7 +208,7 @@ def test_only_seats_change() -> None:
     assert found.changed
     assert {what for what, _, _ in told(found)} == {"limits"}
     assert ("limits", "a", "a") in told(found)
-    assert '"limits", "a"' not in text_format.render_diff(found, BOTH, Style())  # the table of levels says it
+    assert '"limits", "a"' not in output.render_text(found, BOTH, Style())  # the table of levels says it
 
 
 def test_other_seats_of_the_server_are_felt_wherever_requests_wait() -> None:
@@ -227,7 +225,7 @@ def test_a_level_that_no_longer_queues_is_told_by_itself() -> None:
     found = compare_configurations(
         side(level("x"), schema("a", "x")), side(level("x", 30, {"type": "Reject"}), schema("a", "x"))
     )
-    text = text_format.render_diff(found, BOTH, Style())
+    text = output.render_text(found, BOTH, Style())
     assert "x  (same FlowSchema, other queues)" in text
     assert "requests without a free seat get 429 at once" in text
     assert text.count("(same FlowSchema, other queues)") == 1
@@ -238,7 +236,7 @@ def test_other_flows() -> None:
         side(schema("a", "workload-low")), side(schema("a", "workload-low", method="ByNamespace"))
     )
     assert told(found) == {("flow", "a", "a")}
-    assert "one per user -> one per namespace" in text_format.render_diff(found, BOTH, Style())
+    assert "one per user -> one per namespace" in output.render_text(found, BOTH, Style())
 
 
 def test_flows_make_no_difference_where_nobody_waits() -> None:
@@ -331,7 +329,7 @@ def test_who_stays_is_found_where_only_one_verb_is_left() -> None:
 
 def test_requests_are_quoted_for_a_shell() -> None:
     found = compare_configurations(side(), side(schema("a", "workload-low", "dev $(ops)'s")))
-    text = text_format.render_diff(found, BOTH, Style())
+    text = output.render_text(found, BOTH, Style())
     commands = [shlex.split(line) for line in text.splitlines() if "apflint explain list pods" in line]
     assert commands
     assert all("dev $(ops)'s" in command for command in commands)
@@ -367,7 +365,7 @@ def test_what_is_not_shown_is_counted(tmp_path: Path, capsys: pytest.CaptureFixt
         if (group["from"]["priorityLevel"], group["to"]["priorityLevel"]) == ("workload-low", "workload-high")
     ]
     assert {request["from"]["flowSchema"] for request in group["requests"]} == {f"s{number:03}" for number in range(14)}
-    rest = len(group["requests"]) - phrases.MAX_CHANGES
+    rest = len(group["requests"]) - output.MAX_CHANGES
     assert rest >= 4
     assert f"  and {rest} more: see --format json\n" in command(capsys, *paths)[1]
     assert f"| and {rest} more | | |\n" in command(capsys, *paths, "--format", "markdown")[1]
@@ -377,7 +375,7 @@ def test_a_search_that_ends_early_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(changes, "MAX_MOVES", 3)
-    monkeypatch.setattr(phrases, "MAX_MOVES", 3)
+    monkeypatch.setattr(output, "MAX_MOVES", 3)
     paths = [written(tmp_path / f"{target}.json", many(5, target)) for target in ("workload-low", "workload-high")]
     status, out, _ = command(capsys, *paths)
     assert status == 1
@@ -396,7 +394,7 @@ NASTY = "a`|<b>\x1b[31m\n@team ]("
 
 def test_markdown_takes_no_markup_from_manifests() -> None:
     found = compare_configurations(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
-    text = markdown.render_diff(found, BOTH)
+    text = output.render_markdown(found, BOTH)
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
     assert "@team" in text
     assert "@team" not in outside
@@ -422,7 +420,7 @@ def test_a_code_span_ends_where_it_should(text: str) -> None:
 
 def test_text_shows_no_control_characters() -> None:
     found = compare_configurations(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
-    text = text_format.render_diff(found, Sides("a\x1b", "b"), Style(width=60))
+    text = output.render_text(found, output.Sides("a\x1b", "b"), Style(width=60))
     assert all(line.isprintable() for line in text.splitlines())
 
 
@@ -478,7 +476,7 @@ def test_both_directions_tell_the_same_pairs(before: list[dict[str, Any]], after
 def test_another_flow_schema_of_the_same_level() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(schema("b", "workload-low")))
     assert told(found) == {("flowSchema", "a", "b")}
-    text = text_format.render_diff(found, BOTH, Style())
+    text = output.render_text(found, BOTH, Style())
     assert text.startswith("Requests of 1 kind move to another FlowSchema of the same priority level.")
 
 
@@ -502,7 +500,7 @@ def test_another_flow_schema_of_the_same_level() -> None:
 def test_what_becomes_of_requests_that_find_no_seat(response: dict[str, Any], words: str) -> None:
     now = level("x", 30, {"type": "Queue", "queuing": response})
     found = compare_configurations(side(level("x"), schema("a", "exempt")), side(now, schema("a", "x")))
-    text = " ".join(text_format.render_diff(found, BOTH, Style()).split())
+    text = " ".join(output.render_text(found, BOTH, Style()).split())
     assert "before exempt: every request is executed at once after " in text
     assert words in text
 
@@ -510,15 +508,15 @@ def test_what_becomes_of_requests_that_find_no_seat(response: dict[str, Any], wo
 def test_whoever_comes_to_starve_is_told() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
     said = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
-    assert said in " ".join(text_format.render_diff(found, BOTH, Style()).split())
-    assert f"- {said}" in markdown.render_diff(found, BOTH)
+    assert said in " ".join(output.render_text(found, BOTH, Style()).split())
+    assert f"- {said}" in output.render_markdown(found, BOTH)
 
 
 def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phrases, "MAX_GROUPS", 2)
-    monkeypatch.setattr(phrases, "MAX_EXAMPLES", 1)
-    monkeypatch.setattr(phrases, "MAX_OBJECTS", 3)
-    monkeypatch.setattr(markdown, "_MAX_LEVELS", 2)
+    monkeypatch.setattr(output, "MAX_GROUPS", 2)
+    monkeypatch.setattr(output, "MAX_EXAMPLES", 1)
+    monkeypatch.setattr(output, "MAX_OBJECTS", 3)
+    monkeypatch.setattr(output, "MAX_MARKDOWN_LEVELS", 2)
     names = ("workload-low", "workload-high", "leader-election", "node-high")
     before = [two_rules(f"s{name}", name, ("pods", "secrets")) for name in names]
     after = [
@@ -528,15 +526,15 @@ def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for at, value in enumerate([*before, *after]):
         value["spec"]["rules"][0]["subjects"][0]["group"]["name"] = f"g{at % 4}"
     found = compare_configurations(side(*before), side(*after, *(level(f"l{at}") for at in range(3))))
-    moved = [group for group in found.groups if phrases.needs_own_section(group)]
+    moved = [group for group in found.groups if output.needs_own_section(group)]
     left = sum(len(group.changes) for group in moved[2:])
     assert left >= 2
-    text = text_format.render_diff(found, BOTH, Style())
+    text = output.render_text(found, BOTH, Style())
     assert f"And {left} more kinds of requests: see --format json." in text
     shown = moved[0].changes[0]
     assert f"    and {len(shown.examples) - 1} more like these: see --format json" in text
     assert f"  and {len(found.objects) - 3} more: see --format json" in text
-    page = markdown.render_diff(found, BOTH)
+    page = output.render_markdown(found, BOTH)
     assert f"And {left} more kinds of requests, not shown here." in page
     assert f"and {len(shown.examples) - 1} more like these" in page
     assert f"- and {len(found.objects) - 3} more" in page

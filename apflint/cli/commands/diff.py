@@ -18,9 +18,7 @@ from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
 from apflint.inputs.cluster import ClusterOptions, read_configuration
-from apflint.output.diff import json, markdown
-from apflint.output.diff import text as text_format
-from apflint.output.diff.phrases import Sides
+from apflint.output.diff import Sides, diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
 
 if TYPE_CHECKING:
@@ -73,11 +71,11 @@ def diff(
         )
     sides = Sides(_shown(old), _shown(new))
     if output_format == "json":
-        text = to_json(json.diff_json(found, sides), 2)
+        text = to_json(diff_json(found, sides), 2)
     elif output_format == "markdown":
-        text = markdown.render_diff(found, sides)
+        text = render_markdown(found, sides)
     else:
-        text = text_format.render_diff(found, sides, style(color))
+        text = render_text(found, sides, style(color))
     sys.stdout.write(text)
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
 

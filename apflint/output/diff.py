@@ -1,0 +1,469 @@
+"""The differences of two configurations as text, as Markdown for a comment on a pull request, and as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from apflint.budgets import MAX_MOVES
+from apflint.builtin import AUTOUPDATE
+from apflint.diff.requests import has_flows
+from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.explanation import explain_match
+from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
+from apflint.evaluate.outcomes import describe_starvation
+from apflint.output.console import hang, label_lines, render_prose
+from apflint.output.explain import matched_by_json, outcomes_json, place_json
+from apflint.output.limits import level_json
+from apflint.output.markdown import format_code
+from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.tables import render_table
+from apflint.record import NamedTuple
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.diff.levels import LevelChange
+    from apflint.diff.requests import ChangeGroup, Difference, Example, RequestChange
+    from apflint.evaluate.classify import Resolution
+    from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.model import FlowSchema
+    from apflint.output.console import Style
+
+MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
+"""How many to show to people; the others are counted, and in the JSON."""
+MAX_MARKDOWN_LEVELS = 40
+"""A comment on GitHub has room for 65,536 characters; with these bounds it stays below."""
+TITLES = {
+    "priorityLevel": "another priority level",
+    "flowSchema": "same priority level, another FlowSchema",
+    "flow": "same FlowSchema, other flows",
+    "limits": "same FlowSchema, other queues",
+}
+"""What the requests of a group have in common."""
+_RARE = "rare: only a user of Kubernetes' own that is in additional groups"
+_LABEL_CELLS = 9
+_FIGURES = {"Nominal": "nominal", "Min": "min", "Attainable": "attainable", "Queued": "max_queued"}
+
+
+class Sides(NamedTuple):
+    """The user's names of the two configurations."""
+
+    old: str
+    new: str
+
+
+def render_text(difference: Difference, sides: Sides, style: Style) -> str:
+    """Render the difference as text."""
+    parts = [_summary(difference, sides, style)]
+    groups = [group for group in difference.groups if needs_own_section(group)]
+    shown = (_group_lines(group, difference, style) for group in groups[:MAX_GROUPS])
+    parts += ("".join(f"{line}\n" for line in lines) for lines in shown)
+    if left := sum(len(group.changes) for group in groups[MAX_GROUPS:]):
+        parts.append(f"And {pluralize(left, 'more kind')} of requests: see --format json.\n")
+    if groups:
+        parts.append(f"{style.paint('Each request is an argument list of `apflint explain`.', 'dim')}\n")
+    objects = "".join(f"{line}\n" for line in _object_lines(difference, style))
+    upgrade = render_prose(style, *_describe_upgrade(difference, sides), color="dim")
+    return "\n".join(filter(None, (*parts, _level_table(difference, style), objects + upgrade)))
+
+
+def _summary(difference: Difference, sides: Sides, style: Style) -> str:
+    first, *others = _summarize(difference)
+    old, new = difference.old.limits, difference.new.limits
+    seats = f"{_format_step(old.server_concurrency, new.server_concurrency)} seats in one API server"
+    kubernetes = _format_step(old.release.name, new.release.name)
+    scope = f"{sides.old} -> {sides.new}, Kubernetes {kubernetes}, {seats}"
+    return (
+        render_prose(style, first, color="bold")
+        + render_prose(style, *others)
+        + render_prose(style, scope, color="dim")
+    )
+
+
+def _group_lines(group: ChangeGroup, difference: Difference, style: Style) -> Iterator[str]:
+    names = _format_step(sanitize(group.old.name), sanitize(group.new.name))
+    yield f"{style.paint(names, 'bold')}  {style.paint(f'({TITLES[group.type]})', 'dim')}"
+    before, after = _describe_level(group.old), _describe_level(group.new)
+    facts = [("seats", f"as before: {after}")] if before == after else [("before", before), ("after", after)]
+    for label, text in (*facts, ("", _describe_new_starvation(group))):
+        if text:
+            yield from label_lines(label, text, _LABEL_CELLS, style, 2)
+    for change in group.changes[:MAX_CHANGES]:
+        yield from _change_lines(change, group, difference, style)
+    if len(group.changes) > MAX_CHANGES:
+        yield f"  and {len(group.changes) - MAX_CHANGES} more: see --format json"
+
+
+def _change_lines(change: RequestChange, group: ChangeGroup, difference: Difference, style: Style) -> Iterator[str]:
+    names = (side.flow_schema.name for side in (change.old, change.new))
+    step = _format_step(*(f"{name}{_format_change(name, difference)}" for name in names))
+    yield from hang("  ", step, style.prose_width, 4)
+    for example in change.examples[:MAX_EXAMPLES]:
+        # Never broken into lines, so that it can be copied.
+        yield f"    apflint explain {style.paint(sanitize(_format_request(example)), 'info')}"
+        for verb, part in _list_causes(example, difference):
+            yield from label_lines(verb, part, _LABEL_CELLS, style, 6)
+    if len(change.examples) > MAX_EXAMPLES:
+        yield f"    and {len(change.examples) - MAX_EXAMPLES} more like these: see --format json"
+    if flows := _describe_flows(change, group):
+        yield from label_lines("flows", flows, _LABEL_CELLS, style, 4)
+    if change.is_rare:
+        yield from label_lines("who", _RARE, _LABEL_CELLS, style, 4)
+
+
+def _object_lines(difference: Difference, style: Style) -> Iterator[str]:
+    changes = difference.objects
+    if changes:
+        yield style.paint("Objects", "bold")
+    for change in changes[:MAX_OBJECTS]:
+        text = f"{change.change}: {change.kind} {change.name} ({', '.join(change.details)})"
+        yield from hang("  ", text, style.prose_width, 4)
+    if len(changes) > MAX_OBJECTS:
+        yield f"  and {len(changes) - MAX_OBJECTS} more: see --format json"
+
+
+def _level_table(difference: Difference, style: Style) -> str:
+    changed = [change for change in difference.levels if change.is_changed]
+    if not changed:
+        return ""
+    figures = ("nominal", "shares", "min", "max", "attainable", "max_queued")
+    rows: list[list[str | Text]] = []
+    for change in changed:
+        gain, *steps = _level_steps(change, *figures)
+        name = Text(_name_with_change(change, sanitize_line(change.name)), "bold")
+        rows.append([name, Text(gain, {"+": "green", "-": "bold red"}.get(gain[0], "")), *steps])
+    titles = ("PRIORITY LEVEL", "CHANGE", "NOMINAL", "SHARES", "MIN", "MAX", "ATTAINABLE", "QUEUED")
+    return render_table(titles, rows, style, optional=("SHARES", "MAX", "QUEUED"))
+
+
+def render_markdown(difference: Difference, sides: Sides) -> str:
+    """Render the difference as a comment."""
+    first, *others = _summarize(difference)
+    old, new = difference.old.limits, difference.new.limits
+    seats = _arrow(_format_step(old.server_concurrency, new.server_concurrency))
+    kubernetes = _arrow(_format_step(old.release.name, new.release.name))
+    parts = [
+        "### API Priority and Fairness",
+        " ".join((f"**{first}**", *others)),
+        f"{format_code(sides.old)} → {format_code(sides.new)}, Kubernetes {kubernetes}, {seats} seats in one API server",
+    ]
+    groups = [group for group in difference.groups if needs_own_section(group)]
+    for group in groups[:MAX_GROUPS]:
+        parts += _group_markdown(group, difference)
+    if left := sum(len(group.changes) for group in groups[MAX_GROUPS:]):
+        parts.append(f"And {pluralize(left, 'more kind')} of requests, not shown here.")
+    parts += [*_levels_markdown(difference), *_objects_markdown(difference)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _arrow(text: str) -> str:
+    return text.replace("->", "→")
+
+
+def _group_markdown(group: ChangeGroup, difference: Difference) -> Iterator[str]:
+    names = _arrow(_format_step(format_code(group.old.name), format_code(group.new.name)))
+    yield f"#### {names} ({TITLES[group.type]})"
+    before, after = _describe_level(group.old), _describe_level(group.new)
+    lines = [f"- as before: {after}"] if before == after else [f"- before: {before}", f"- after: {after}"]
+    lines += [f"- {problem}"] if (problem := _describe_new_starvation(group)) else []
+    yield "\n".join(lines)
+    rows = ["| FlowSchema before | after | for example: `apflint explain ...` |", "|---|---|---|"]
+    rows += [_row_markdown(change, group, difference) for change in group.changes[:MAX_CHANGES]]
+    if len(group.changes) > MAX_CHANGES:
+        rows.append(f"| and {len(group.changes) - MAX_CHANGES} more | | |")
+    yield "\n".join(rows)
+
+
+def _row_markdown(change: RequestChange, group: ChangeGroup, difference: Difference) -> str:
+    names = [side.flow_schema.name for side in (change.old, change.new)]
+    old, new = (f"{format_code(name)}{_format_change(name, difference)}" for name in names)
+    lines = []
+    for example in change.examples[:MAX_EXAMPLES]:
+        lines.append(format_code(_format_request(example)))
+        lines += [f"{verb} {format_code(part)}" for verb, part in _list_causes(example, difference)]
+    if change.is_rare:
+        lines.append(_RARE)
+    if len(change.examples) > MAX_EXAMPLES:
+        lines.append(f"and {len(change.examples) - MAX_EXAMPLES} more like these")
+    if flows := _describe_flows(change, group):
+        lines.append(f"flows: {_arrow(flows)}")
+    return f"| {old} | {new} | {'<br>'.join(lines)} |"
+
+
+def _levels_markdown(difference: Difference) -> Iterator[str]:
+    changed = [change for change in difference.levels if change.is_changed]
+    if not changed:
+        return
+    rows = [f"| Priority level | Change | {' | '.join(_FIGURES)} |", f"|---|--:|{'--:|' * len(_FIGURES)}"]
+    for change in changed[:MAX_MARKDOWN_LEVELS]:
+        name = _name_with_change(change, format_code(change.name))
+        rows.append(f"| {name} | {_arrow(' | '.join(_level_steps(change, *_FIGURES.values())))} |")
+    if len(changed) > MAX_MARKDOWN_LEVELS:
+        rows.append(f"| and {len(changed) - MAX_MARKDOWN_LEVELS} more |{' |' * (len(_FIGURES) + 1)}")
+    yield "#### Seats of each level"
+    yield "\n".join(rows)
+    yield (
+        "Nominal: the seats of the level. Min: the seats that it never lends. Attainable: the seats that it can reach while"
+        " all other levels are idle. Queued: its queues times their length limit."
+    )
+
+
+def _objects_markdown(difference: Difference) -> Iterator[str]:
+    changes = difference.objects
+    lines = [
+        f"- {change.change}: {change.kind} {format_code(change.name)} ({', '.join(map(format_code, change.details))})"
+        for change in changes[:MAX_OBJECTS]
+    ]
+    if len(changes) > MAX_OBJECTS:
+        lines.append(f"- and {len(changes) - MAX_OBJECTS} more")
+    if lines:
+        items = "\n".join(lines)
+        yield f"<details><summary>Objects that differ: {len(changes)}</summary>\n\n{items}\n\n</details>"
+
+
+def _summarize(difference: Difference) -> list[str]:
+    """Return sentences on the requests that move, on seats, and on objects."""
+    level, schema, flow = (
+        len(difference.changes_of_type(change_type)) for change_type in ("priorityLevel", "flowSchema", "flow")
+    )
+    if level and schema:
+        first = (
+            f"Requests of {pluralize(level + schema, 'kind')} move: {level} to another priority level,"
+            f" {schema} to another FlowSchema of the same level."
+        )
+    elif level:
+        first = f"Requests of {pluralize(level, 'kind')} move to another priority level."
+    elif schema:
+        first = f"Requests of {pluralize(schema, 'kind')} move to another FlowSchema of the same priority level."
+    else:
+        first = "No request changes its FlowSchema or its priority level."
+    sentences = [first]
+    if not difference.complete:
+        sentences.append(f"There are more: the search ends after {MAX_MOVES} requests.")
+    if flow:
+        sentences.append(f"Requests of {pluralize(flow, 'FlowSchema')} are split into other flows when they wait.")
+    sentences.append(_summarize_levels([change for change in difference.levels if change.is_changed]))
+    if difference.objects and not difference.changed:
+        sentences.append("The objects differ, but without effect.")
+    return sentences
+
+
+def _summarize_levels(changed: list[LevelChange]) -> str:
+    gained, lost = sum(change.gain > 0 for change in changed), sum(change.gain < 0 for change in changed)
+    rest = len(changed) - gained - lost
+    counts = ((gained, "with more seats"), (lost, "with fewer seats"), (rest, "with other limits or queues"))
+    parts = [f"{pluralize(count, 'level')} {kind}" for count, kind in counts if count]
+    return f"Priority levels: {', '.join(parts) or 'unchanged'}."
+
+
+def needs_own_section(group: ChangeGroup) -> bool:
+    """Whether to show a group: if only numbers of seats differ, the table of levels shows everything."""
+    return group.type != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
+
+
+def _describe_level(level: LevelLimits) -> str:
+    """Return the seats of a level, and what happens to requests without a free seat."""
+    if level.is_exempt:
+        return "exempt: every request is executed at once"
+    seats = f"nominal {level.nominal}"
+    if level.attainable > level.nominal:
+        seats += f", attainable {level.attainable}"
+    return f"{seats}; {_describe_waiting(level)}"
+
+
+def _describe_waiting(level: LevelLimits) -> str:
+    if level.is_exempt:
+        return ""
+    if level.response != "Queue":
+        return "requests without a free seat get 429 at once"
+    queue = f"1 of {level.hand_size} queues (of {level.queues})"
+    if level.queues == 1 or level.hand_size == 1:
+        queue = "the one queue" if level.queues == 1 else f"1 of {level.queues} queues"
+    wait = f"up to {DEFAULT_WAIT_SECONDS:g} seconds (with the default timeout)"
+    return f"requests without a free seat wait {wait} in {queue}, then get 429"
+
+
+def _describe_new_starvation(group: ChangeGroup) -> str | None:
+    """Return that requests now starve at their level, or None if they do not, or did so before."""
+    problem = describe_starvation(group.new)
+    return None if problem == describe_starvation(group.old) else problem
+
+
+def _describe_flows(change: RequestChange, group: ChangeGroup) -> str | None:
+    """Return how waiting requests are split into flows before and after, or None if nothing changes."""
+    if not (has_flows(group.old) and has_flows(group.new)):
+        return None
+    before, after = (_describe_method(side.flow_schema) for side in (change.old, change.new))
+    return None if before == after else f"{before} -> {after}"
+
+
+def _describe_method(schema: FlowSchema) -> str:
+    method = schema.spec.distinguisher_method
+    return {BY_USER: "one per user", BY_NAMESPACE: "one per namespace"}.get(method or "", "one flow")
+
+
+def _format_request(example: Example) -> str:
+    """Return the request as arguments of `apflint explain`, quoted for a shell."""
+    return shlex.join(example.witness.words or ())  # never None for requests of authenticated users
+
+
+def _list_causes(example: Example, difference: Difference) -> list[tuple[str, str]]:
+    """Return the parts of differing FlowSchemas that match the request, each with `matched` or `matches`.
+
+    A request moves only if the FlowSchema that captured it, or the one that captures it now, differs.
+    """
+    causes: dict[str, str] = {}
+    for verb, resolution in (("matched", example.old), ("matches", example.new)):
+        part = _describe_part(resolution, example)
+        if part and difference.flow_schema_change(resolution.flow_schema.name):
+            causes.setdefault(part, verb)
+    return [(verb, part) for part, verb in causes.items()]
+
+
+def _describe_part(resolution: Resolution, example: Example) -> str | None:
+    """Return the part of the FlowSchema that matches the request, or None if the server falls back to it."""
+    if resolution.matched_by is None:
+        return None
+    return explain_match(resolution.flow_schema, example.witness.digest).because.removeprefix("it matches ")
+
+
+def _format_change(name: str, difference: Difference) -> str:
+    """Return ` (removed)` or the like, to put behind the name of a FlowSchema; empty if it is the same."""
+    change = difference.flow_schema_change(name)
+    return "" if change is None else f" ({change.change})"
+
+
+def _format_step(old: object, new: object) -> str:
+    """Return `1.33 -> 1.36`, or one value if both are the same; `-` for None."""
+    before, after = ("-" if value is None else str(value) for value in (old, new))
+    return before if before == after else f"{before} -> {after}"
+
+
+def _level_steps(change: LevelChange, *figures: str) -> list[str]:
+    """Return the gain of a level, and how these figures of it change."""
+    values = ((getattr(change.old, figure, None), getattr(change.new, figure, None)) for figure in figures)
+    return [f"{change.gain:+}" if change.gain else "0", *(_format_step(*step) for step in values)]
+
+
+def _name_with_change(change: LevelChange, name: str) -> str:
+    """Return the name of a level, and whether it is added or removed."""
+    return f"{name} (added)" if change.old is None else f"{name} (removed)" if change.new is None else name
+
+
+def _describe_upgrade(difference: Difference, sides: Sides) -> list[str]:
+    """Return sentences on what a server of the new release does; none unless both sides are releases, old and new."""
+    old, new = difference.old.limits.release, difference.new.limits.release
+    if old.minor >= new.minor or not all(name.startswith("defaults:") for name in sides):
+        return []
+    served = (", ".join(release.served) or "none" for release in (old, new))
+    sentences = [f"API versions served by default: {_format_step(*served)}."]
+    if difference.objects and not new.maintains_objects:
+        # kubernetes/kubernetes pull request 98028 came after these releases.
+        sentences.append(f"A {new.name} server creates missing objects and leaves existing ones as they are.")
+    elif difference.objects:
+        # NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer; recorded on 1.36.2.
+        sentences.append(
+            f"A {new.name} server deletes removed objects and updates changed ones, unless their annotation"
+            f' {AUTOUPDATE} is "false".'
+        )
+    return sentences
+
+
+def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
+    """Return the object that `diff --format json` prints, with everything that differs.
+
+    `changed`: whether any request or level fares differently (exit status 1). `complete`: false if so much changes that the
+    search for requests was ended; `changes` then lacks some. `old`, `new`: `name` as on the command line, `kubernetes`,
+    `serverConcurrency`. `changes`: groups of requests that fare differently, the most severe first, each with `change`:
+
+    - `priorityLevel`: another level; `flowSchema`: another FlowSchema of the same level;
+    - `flow`: the same FlowSchema splits them into other flows (`distinguisherMethod`);
+    - `limits`: the same FlowSchema and level, but the level has other seats or queues;
+
+    `from` and `to`: the level before and after: `priorityLevel`, `limits` as in `limits --format json`, and `fates` as in
+    `explain --format json`; `requests`: each a pair of FlowSchemas, `from` and `to` (`flowSchema`, `distinguisherMethod`,
+    `file` and `line`, null for built-in ones), and `witnesses`, at least one: a request as `words` (arguments of `apflint
+    explain`) and as `record` (a line for `explain --requests`), with `from` and `to`: `matchedBy` as in `explain`, and
+    `covers`, that part of the FlowSchema in words. `levels`: `name`, `change` (added, removed, changed, same), `gain` of
+    nominal seats, `old` and `new` as in `limits --format json`. `objects`: what differs in the manifests: `kind`, `name`,
+    `change` (removed, added, changed), `details`.
+    """
+    old, new = difference.old.limits, difference.new.limits
+    return {
+        "schema": 1,
+        "changed": difference.changed,
+        "complete": difference.complete,
+        "old": _side(sides.old, old),
+        "new": _side(sides.new, new),
+        "changes": [_group_json(group, old, new) for group in difference.groups],
+        "levels": [_level_change_json(change) for change in difference.levels],
+        "objects": [
+            {"kind": change.kind, "name": change.name, "change": change.change, "details": list(change.details)}
+            for change in difference.objects
+        ],
+    }
+
+
+def _side(name: str, limits: Limits) -> dict[str, Any]:
+    return {"name": name, "serverConcurrency": limits.server_concurrency, "kubernetes": limits.release.name}
+
+
+def _level_change_json(change: LevelChange) -> dict[str, Any]:
+    kind = "added" if change.old is None else "removed" if change.new is None else "changed"
+    return {
+        "name": change.name,
+        "change": kind if change.is_changed else "same",
+        "gain": change.gain,
+        "old": None if change.old is None else level_json(change.old),
+        "new": None if change.new is None else level_json(change.new),
+    }
+
+
+def _group_json(group: ChangeGroup, old: Limits, new: Limits) -> dict[str, Any]:
+    return {
+        "change": group.type,
+        "from": _level_side_json(group.old, old),
+        "to": _level_side_json(group.new, new),
+        "requests": [_change_json(change) for change in group.changes],
+    }
+
+
+def _level_side_json(level: LevelLimits, limits: Limits) -> dict[str, Any]:
+    return {
+        "priorityLevel": level.name,
+        "limits": level_json(level),
+        "fates": outcomes_json(level, limits),
+    }
+
+
+def _change_json(change: RequestChange) -> dict[str, Any]:
+    return {
+        "from": _schema_json(change.old),
+        "to": _schema_json(change.new),
+        "witnesses": [
+            {
+                "words": None if example.witness.words is None else list(example.witness.words),
+                "record": example.witness.record,
+                "from": _part_json(example.old, example),
+                "to": _part_json(example.new, example),
+            }
+            for example in change.examples
+        ],
+    }
+
+
+def _schema_json(resolution: Resolution) -> dict[str, Any]:
+    schema = resolution.flow_schema
+    return {
+        "flowSchema": schema.name,
+        "distinguisherMethod": schema.spec.distinguisher_method,
+        **place_json(schema),
+    }
+
+
+def _part_json(resolution: Resolution, example: Example) -> dict[str, Any]:
+    return {"matchedBy": matched_by_json(resolution.matched_by), "covers": _describe_part(resolution, example)}

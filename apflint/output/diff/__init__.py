@@ -1,1 +1,0 @@
-"""Renderers of `apflint diff`: what changes from one configuration to another."""
