@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarking.cases import CASES, Setting
-from benchmarking.environments import tools, versions
+from benchmarking.environments import install_tools, list_versions
 
 _HEAD = """| case | wall clock (CPU time) | ratio or rate, wall clock | ratio, CPU time | target | |
 |---|---|---|---|---|---|"""
@@ -38,17 +38,17 @@ def main() -> int:
     runs = min(5, options.runs) if options.quick else options.runs
     missed = 0
     with tempfile.TemporaryDirectory() as name:
-        found = tools((options.environments or Path(name) / "environments").absolute())
+        tools = install_tools((options.environments or Path(name) / "environments").absolute())
         print(_HEAD)
         for number, case in enumerate(options.cases or CASES):
             folder = Path(name) / f"{number}-{case}"
             folder.mkdir()
-            for row in CASES[case](Setting(found, folder, runs, 10 if options.quick else 1)):
+            for row in CASES[case](Setting(tools, folder, runs, 10 if options.quick else 1)):
                 missed += not row.met
                 print(f"| {' | '.join((*row[:-1], 'met' if row.met else 'missed'))} |", flush=True)
         print(
             f"\n{runs} runs (fewer of long processes) on {os.cpu_count()} processors, load"
-            f" {os.getloadavg()[0]:.1f}, Python {platform.python_version()}, {versions(found)}."
+            f" {os.getloadavg()[0]:.1f}, Python {platform.python_version()}, {list_versions(tools)}."
         )
     return int(missed > 0)
 

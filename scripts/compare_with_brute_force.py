@@ -1,10 +1,10 @@
 """Compare the proofs of APF501, APF502, APF503 and APF507 with an independent enumeration of all requests.
 
     python scripts/compare_with_brute_force.py --configurations 5000 --seed 1 --processes 2
-    python scripts/compare_with_brute_force.py --only 1:4711        difference configuration again, with its manifests
+    python scripts/compare_with_brute_force.py --only 1:4711        compare one configuration again, and print its manifests
 
 Prints totals and, for each difference, the smallest manifests that show it. Exits with 1 if there is any difference. The
-reference is in tests/brute_force; a configuration is known by the seed and its number.
+reference is in tests/brute_force. The seed and the number of a configuration determine it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Result(NamedTuple):
-    """What came of difference configuration."""
+    """The result of comparing one configuration."""
 
     name: str
     counts: Counter[str]
@@ -59,25 +59,25 @@ def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter
 
 
 def run(task: tuple[str, tuple[str, ...]]) -> Result:
-    """Compare the configuration of this name for these rules."""
+    """Compare one configuration, for some rules."""
     name, rules = task
     config = configuration(name)
     counts, wrong = compare(config, rules)
     kinds = dict.fromkeys((difference.rule, difference.kind) for difference in wrong)
-    return Result(name, counts, tuple(reproducer(name, config, *kind) for kind in kinds))
+    return Result(name, counts, tuple(find_reproducer(name, config, *kind) for kind in kinds))
 
 
-def reproducer(name: str, config: Configuration, rule: str, kind: str) -> str:
-    """The smallest manifests with a difference of this rule and kind."""
+def find_reproducer(name: str, config: Configuration, rule: str, kind: str) -> str:
+    """Return the smallest manifests with a difference of this rule and kind."""
 
-    def shown(smaller: Configuration) -> list[Difference]:
+    def find_remaining(smaller: Configuration) -> list[Difference]:
         return [difference for difference in compare(smaller, (rule,))[1] if difference.kind == kind]
 
-    smallest = reduce(config, lambda smaller: bool(shown(smaller)))
+    smallest = reduce(config, lambda smaller: bool(find_remaining(smaller)))
     return as_yaml(
         smallest,
         f"configuration {name}",
-        *(f"{difference.rule} {difference.kind}: {difference.detail}" for difference in shown(smallest)),
+        *(f"{difference.rule} {difference.kind}: {difference.detail}" for difference in find_remaining(smallest)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The inputs of `fuzz`: manifests, requests, events, settings and suites, mutated; and the command lines that read them."""
+"""Inputs of the fuzzer: mutated manifests, requests, events, settings and suites, and command lines that read them."""
 
 from __future__ import annotations
 
@@ -67,23 +67,23 @@ COMMANDS = (
 
 
 class Input(NamedTuple):
-    """Files in an otherwise empty folder, what is on standard input, and the command line."""
+    """The files of a directory, standard input, and a command line."""
 
     files: dict[str, bytes]
     stdin: bytes
     arguments: tuple[str, ...]
     format: str = ""
-    """What standard output is to be, where a machine is to read it."""
+    """Expected format of standard output, if a machine reads it."""
 
 
 class Maker:
-    """Makes the inputs of a seed."""
+    """Generates the inputs of a seed."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     def make(self, number: int) -> Input:
-        """The input with a number: always the same."""
+        """Return the input with a number. It is always the same."""
         self.random = random.Random(f"{self.seed}:{number}")
         kinds: list[tuple[int, Callable[[], Input]]] = [
             (10, self._check), (3, self._fix), (2, self._migrate), (2, self._ask), (1, self._requests), (1, self._test),
@@ -169,7 +169,7 @@ class Maker:
         return {name: self._text() for name in names}
 
     def _text(self) -> bytes:
-        """A manifest, or several, more or less damaged."""
+        """Return one or several manifests, more or less damaged."""
         roll = self.random.random()
         if roll < 0.05:
             return self.random.randbytes(self.random.randint(0, 300))
@@ -192,7 +192,7 @@ class Maker:
         return self._bytes(data) if self.random.random() < 0.6 else data
 
     def _mutated(self, value: Any) -> Any:
-        """A copy of a value with some parts replaced, dropped, doubled or wrapped."""
+        """Return a copy of a value with some parts replaced, dropped, duplicated or wrapped."""
         if self.random.random() < 0.04:
             return self.random.choice((*VALUES, [value], {"items": [value]}, [value, value]))
         if isinstance(value, dict):
@@ -205,7 +205,7 @@ class Maker:
         return value
 
     def _bytes(self, data: bytes) -> bytes:
-        """Damage to a text: bytes, words, lines and indentation."""
+        """Return text with damaged bytes, words, lines and indentation."""
         for _ in range(self.random.choice((1, 1, 2, 4, 16))):
             at = self.random.randint(0, len(data))
             length = min(self.random.choice((0, 1, 1, 4, 32)), len(data) - at)
@@ -243,7 +243,7 @@ class Maker:
 
     @cached_property
     def _manifests(self) -> list[Any]:
-        """The recorded manifests, texts and values, and those of the stories."""
+        """The manifests in fixtures, as text or as values."""
         found: list[Any] = [file.read_text() for file in sorted(FIXTURES.glob("stories/**/*.yaml"))]
         for file in sorted(FIXTURES.glob("conformance/*.jsonl")):
             lines = file.read_text(encoding="utf-8").splitlines()

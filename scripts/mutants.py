@@ -1,17 +1,17 @@
-"""Mutation testing: mistakes are put into the code, and each should make a test fail.
+"""Mutation testing: change the code in small ways. Each change should make a test fail.
 
     pip install -e '.[test]' mutmut
     python scripts/mutants.py apflint/model.py apflint/evaluate apflint/checks --sample 2000 --seed 7
     python scripts/mutants.py apflint/checks/flows.py --tests tests/test_rules_whole_set.py tests/test_rules_objects.py
 
-A line of JSON for each mutant goes to `--out`; a second run leaves out those that are there. With `--retry FILE` only those
-that survived in an earlier run are tried. A sample is tried in random order: what there is when it is stopped is one, too.
+Appends a line of JSON for each mutant to `--out`; a second run skips the mutants in this file. `--retry FILE` tries only those
+that survived an earlier run. A sample is in random order, so an interrupted run is a smaller sample.
 
-The mistakes are those of mutmut 3. They are made otherwise: the tests are collected once, and each mutant is a fork of that
-process in which the code of one function is exchanged. It runs the tests that execute the line, quick ones and those that
-killed its neighbours first, up to `--seconds` of them, so a mutant costs 0.1 seconds. Laws are tried on 20 examples. Mutated
-as well are functions behind decorators (properties, caches). Not mutated are what runs at import, annotations, `cast`, `len`,
-`isinstance`, the `strict` of zip, and prose: texts with a blank in them, and what is put into them.
+The mutations are those of mutmut 3, with another runner: it collects the tests once, and forks for each mutant. The fork replaces
+the code of one function and runs the tests that execute the line, up to `--seconds` of them: first those that killed mutants of
+the same function, then the fastest. A mutant takes 0.1 seconds. Property tests run 20 examples. Decorated functions (properties,
+caches) are mutated, too. Not mutated: code that runs at import, annotations, `cast`, `len`, `isinstance`, the `strict` of zip, and
+messages (strings that contain a space).
 """
 
 from __future__ import annotations
@@ -24,40 +24,42 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from mutating.mistakes import ROOT
-from mutating.records import DEAD, SAME, records
+from mutating.mutations import ROOT
+from mutating.records import EQUAL, KILLED, read_records
 from mutating.runner import Run
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="+", help="files and folders to mutate")
-    parser.add_argument("--tests", nargs="+", default=["tests"], help="what to give to pytest")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of tests for each mutant")
-    parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn from those of all files")
+    parser.add_argument("paths", nargs="+", help="files and directories to mutate")
+    parser.add_argument("--tests", nargs="+", default=["tests"], help="arguments of pytest")
+    parser.add_argument("--seconds", type=float, default=8.0, help="maximum time of the tests of a mutant")
+    parser.add_argument("--sample", type=int, default=0, help="number of mutants to draw from all files [default: all]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", default="mutants.jsonl")
-    parser.add_argument("--killers", nargs="+", default=[], help="the --out of earlier runs: their tests go first")
     parser.add_argument(
-        "--measured", help="the --out of an earlier run with .tests behind it: the tests are those still"
+        "--killers", nargs="+", default=[], help="--out files of earlier runs: try the tests that killed mutants first"
     )
-    parser.add_argument("--retry", help="the --out of an earlier run: only what survived there")
+    parser.add_argument("--measured", help="OUT.tests of an earlier run with the same tests: do not measure them again")
+    parser.add_argument("--retry", help="--out file of an earlier run: try only the mutants that survived")
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     paths = [ROOT / path for path in options.paths]
-    files = [each for path in paths for each in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
-    options.files = [os.path.relpath(each, ROOT) for each in files]
+    files = [file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    options.files = [os.path.relpath(file, ROOT) for file in files]
     for file in options.files:
         __import__(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
-    begun = time.monotonic()
+    start = time.monotonic()
     plugins = [f"no:{name}" for name in ("cacheprovider", "randomly", "cov", "timeout", "xdist", "logging")]
     arguments = [argument for name in plugins for argument in ("-p", name)]
     pytest.main(["-q", *arguments, *options.tests], plugins=[Run(options)])
-    verdicts = Counter(each["verdict"] for each in records(Path(options.out)))
-    dead, real = sum(verdicts[each] for each in DEAD), verdicts.total() - verdicts[SAME]
-    print(f"\n{dead} of {real} dead ({dead / max(real, 1):.1%}): {dict(verdicts)}, {time.monotonic() - begun:.0f} s")
+    verdicts = Counter(record["verdict"] for record in read_records(Path(options.out)))
+    killed, total = sum(verdicts[verdict] for verdict in KILLED), verdicts.total() - verdicts[EQUAL]
+    print(
+        f"\n{killed} of {total} killed ({killed / max(total, 1):.1%}): {dict(verdicts)}, {time.monotonic() - start:.0f} s"
+    )
 
 
 if __name__ == "__main__":

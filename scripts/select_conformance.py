@@ -2,10 +2,10 @@
 
     python scripts/select_conformance.py [--from DIR] [--check]
 
-DIR holds the whole recording, one `<kube>-<apiVersion>.jsonl` for each server and API version; it is too large to be
-part of this repository. The choice is a greedy set cover over the features of the cases (see `features`), then a
-seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. `--check` writes nothing and fails if
-the committed files are not what this script makes.
+DIR contains the whole recording, one `<kube>-<apiVersion>.jsonl` for each server and API version; it is too large for this
+repository. The choice is a greedy set cover over the features of the cases (see `list_features`), then a
+seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. `--check` writes nothing, and fails if
+the committed files differ.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _INDEX = re.compile(r"\[[^]]*\]")
 _LONG_RUN = re.compile(r"(.)\1{999,}", re.DOTALL)
 
 
-def without_indices(field: str | None) -> str:
-    """`spec.rules[0].subjects[1]` as `spec.rules.subjects`."""
+def remove_indices(field: str | None) -> str:
+    """Return `spec.rules.subjects` for `spec.rules[0].subjects[1]`."""
     return _INDEX.sub("", field or "")
 
 
 def read_cases(file: Path) -> list[Case]:
-    """The recorded cases of one server and API version that may be published here.
+    """Return the recorded cases of one server and API version that may be published here.
 
-    `source: upstream` marks objects out of Kubernetes' own tests, which are not ours to copy.
+    `source: upstream` marks objects from Kubernetes' own tests, which must not be copied.
     """
     with file.open(encoding="utf-8") as lines:
         cases: list[Case] = [json.loads(line) for line in lines]
     return [case for case in cases if case["source"] != "upstream"]
 
 
-def features(case: Case) -> Iterator[tuple[object, ...]]:
-    """What a case shows; every feature of every case is kept by some chosen case."""
+def list_features(case: Case) -> Iterator[tuple[object, ...]]:
+    """Yield the features of a case. The chosen cases have every feature of any case."""
     server = (case["kube"], case["apiVersion"])
     named = case["id"].startswith("b/")  # others are generated, and their ids mean nothing
     family = "/".join(case["id"].split("/")[:3])
@@ -58,39 +58,39 @@ def features(case: Case) -> Iterator[tuple[object, ...]]:
     if named:
         yield ("family", family)
     for reason, field in case["causes"]:
-        yield (*server, reason, without_indices(field))
+        yield (*server, reason, remove_indices(field))
     for decode in case.get("decode", ()):
-        kind, field = decode["kind"], without_indices(decode.get("field"))
+        kind, field = decode["kind"], remove_indices(decode.get("field"))
         yield (*server, kind)
         yield (kind, field, decode.get("got"))
         if kind == "wrongType":
             yield (*server, kind, field)
     if named:  # the same manifests get other verdicts from other servers
-        causes = sorted((reason, without_indices(field)) for reason, field in case["causes"])
+        causes = sorted((reason, remove_indices(field)) for reason, field in case["causes"])
         yield ("verdict", family, case["code"], str(causes))
     if len(case["causes"]) > 1:
-        yield ("together", str(sorted({(reason, without_indices(field)) for reason, field in case["causes"]})))
+        yield ("together", str(sorted({(reason, remove_indices(field)) for reason, field in case["causes"]})))
 
 
 def cover(cases: list[Case]) -> set[int]:
-    """Indices of a small set of cases with all features of all cases: greedy, and by lot where two tie.
+    """Return the indices of a small set of cases with the features of all cases: greedy, and at random if two are equal.
 
-    The shorter manifest would be a worse tie-break: "v1" is shorter than "v1beta1", and one file would get them all.
+    Preferring the shorter manifest would put all of them into one file: "v1" is shorter than "v1beta1".
     """
     chance = random.Random(SEED)
-    shows = [frozenset(features(case)) for case in cases]
-    heap = [(-len(shown), chance.random(), index) for index, shown in enumerate(shows)]
+    features = [frozenset(list_features(case)) for case in cases]
+    heap = [(-len(found), chance.random(), index) for index, found in enumerate(features)]
     heapq.heapify(heap)
     covered: set[tuple[object, ...]] = set()
     chosen: set[int] = set()
     while heap:
-        claimed, lot, index = heapq.heappop(heap)
-        gain = len(shows[index] - covered)
-        if gain == -claimed:
+        negative_gain, lot, index = heapq.heappop(heap)
+        gain = len(features[index] - covered)
+        if gain == -negative_gain:
             if gain == 0:
                 break
             chosen.add(index)
-            covered |= shows[index]
+            covered |= features[index]
         elif gain:
             heapq.heappush(heap, (-gain, lot, index))
     return chosen
@@ -108,8 +108,8 @@ def fill_up(cases: list[Case], chosen: set[int]) -> None:
         chosen.update(chance.sample(rest, max(0, min(missing, len(rest)))))
 
 
-def line(case: Case) -> str:
-    """A case as one line. A manifest with very long runs of one character is a list: texts, and [text, times]."""
+def format_case(case: Case) -> str:
+    """Return a case as a line. A manifest with very long runs of one character is a list of strings and [character, count]."""
     manifest: str | list[Any] = case["manifest"]
     parts: list[Any] = []
     end = 0
@@ -126,7 +126,7 @@ def line(case: Case) -> str:
 
 
 def choose(recording: Path) -> dict[str, str]:
-    """The files to write: name and text."""
+    """Return the files to write: name and content."""
     cases = [case for file in sorted(recording.glob("*.jsonl")) for case in read_cases(file)]
     chosen = cover(cases)
     print(f"{len(chosen)} of {len(cases)} cases cover all features", file=sys.stderr)
@@ -134,12 +134,12 @@ def choose(recording: Path) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     for index in sorted(chosen):
         case = cases[index]
-        texts.setdefault(f"{case['kube']}-{case['apiVersion']}.jsonl", []).append(line(case))
+        texts.setdefault(f"{case['kube']}-{case['apiVersion']}.jsonl", []).append(format_case(case))
     return {name: "".join(lines) for name, lines in texts.items()}
 
 
 def main() -> int:
-    """Write or check the files; 1 if they differ or there is no recording."""
+    """Write or check the files. Returns 1 if they differ or if there is no recording."""
     parser = argparse.ArgumentParser(description="Choose the conformance cases from recorded verdicts.")
     parser.add_argument(
         "--from",
@@ -159,7 +159,9 @@ def main() -> int:
     if options.check:
         stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
         for name in stale:
-            print(f"fixtures/conformance/{name} is not what this script makes", file=sys.stderr)
+            print(
+                f"fixtures/conformance/{name} is out of date: run python scripts/select_conformance.py", file=sys.stderr
+            )
         return 1 if stale else 0
     TARGET.mkdir(parents=True, exist_ok=True)
     for name in there.keys() - made.keys():

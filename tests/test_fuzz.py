@@ -1,4 +1,4 @@
-"""The fuzzer can fail, gives the same inputs again, and what it once found stays mended."""
+"""The fuzzer reports failures and repeats its inputs, and the bugs that it found stay fixed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOUND = {
         f"apiVersion: {GROUP}/v1beta1\nkind: PriorityLevelConfiguration\nmetadata: {{name: exempt}}\nspec: {{type: Exempt, exempt: x}}\n",
     ),
 }
-"""What went wrong once: a command line, and the file it is about."""
+"""Inputs that once failed: a command line and its file."""
 
 
 @pytest.fixture
@@ -45,22 +45,22 @@ def fuzz(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize(("arguments", "text"), FOUND.values(), ids=FOUND)
-def test_what_was_found_stays_mended(
+def test_bugs_that_were_found_stay_fixed(
     fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     given = fuzz.Input({"a.yaml": text.encode()}, b"", arguments)
-    assert fuzz.wrong(given, *fuzz.run(given)) is None
+    assert fuzz.find_problem(given, *fuzz.run(given)) is None
 
 
-def test_an_input_is_known_by_seed_and_number(fuzz: ModuleType) -> None:
+def test_seed_and_number_determine_an_input(fuzz: ModuleType) -> None:
     first = [fuzz.Maker(3).make(number) for number in range(50)]
     assert first == [fuzz.Maker(3).make(number) for number in range(50)]
     assert first != [fuzz.Maker(4).make(number) for number in range(50)]
     assert {given.arguments[0] for given in first} >= {"check", "fix", "migrate"}
 
 
-def test_what_goes_wrong_is_seen(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_are_reported(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from apflint import cli
 
     monkeypatch.chdir(tmp_path)
@@ -72,19 +72,19 @@ def test_what_goes_wrong_is_seen(fuzz: ModuleType, tmp_path: Path, monkeypatch: 
     for run, wrong in (
         (broken, "RuntimeError: broken"),
         (lambda _: 3, "exit status 3"),
-        (lambda _: 2, "exit status 2 without a word"),
-        (lambda _: sys.stdout.write("{") - 1, "json that is none"),
+        (lambda _: 2, "exit status 2 without a message"),
+        (lambda _: sys.stdout.write("{") - 1, "invalid json"),
         (lambda _: sys.stdout.write("\x1b") - 1, "a raw control character"),
         (lambda _: sys.stderr.write("internal error") * 0, "internal error"),
     ):
         monkeypatch.setattr(cli, "run", run)
-        assert wrong in fuzz.wrong(given, *fuzz.run(given))
+        assert wrong in fuzz.find_problem(given, *fuzz.run(given))
 
 
-def test_a_process_that_hangs_or_dies_is_seen(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzz, "PATIENCE", 3.0)
+def test_process_that_hangs_or_dies_is_reported(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "TIMEOUT_SECONDS", 3.0)
     hanging = "import time; print('[\"at\", 0]', flush=True); time.sleep(60)"
-    monkeypatch.setattr(fuzz, "command", lambda _seed, _start: [sys.executable, "-c", hanging])
+    monkeypatch.setattr(fuzz, "worker_command", lambda _seed, _start: [sys.executable, "-c", hanging])
     count, failures = fuzz.fuzz(6.0, 1)
     assert count == 1
     assert failures

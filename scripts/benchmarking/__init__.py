@@ -1,1 +1,1 @@
-"""What `scripts/benchmark.py` is made of: inputs from a seed, environments, whole processes taken in turn, and the cases."""
+"""The parts of `scripts/benchmark.py`: inputs from a seed, virtual environments, measured processes, and cases."""

@@ -1,4 +1,4 @@
-"""The cases: what is measured beside what, and what is aimed at."""
+"""The cases of the benchmark: commands, what they are compared with, and targets."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarking import inputs
-from benchmarking.growth import GROWING, STEEP, STEP, exponent
-from benchmarking.processes import environment, in_turn
+from benchmarking.growth import GROWING, MAX_EXPONENT, STEP, fit_exponent
+from benchmarking.processes import environment, measure_in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,46 +18,46 @@ if TYPE_CHECKING:
 
 
 class Setting(NamedTuple):
-    """What a case has to work with. `runs` is for processes of a tenth of a second; long ones run a fifth as often."""
+    """Tools and options of a case. `runs` is for processes of a tenth of a second; long ones run a fifth as often."""
 
     tools: Tools
     folder: Path
-    """An empty folder of the case's own."""
+    """An empty directory for the case."""
     runs: int
-    part: int = 1
-    """Inputs are this part of what they should be: a tenth, to try the script out."""
+    divisor: int = 1
+    """Divides the sizes of all inputs: 10 to try the script out."""
 
-    def sized(self, count: int) -> int:
-        """A number of things in the input."""
-        return max(1, count // self.part)
+    def scale(self, count: int) -> int:
+        """Return the size of an input."""
+        return max(1, count // self.divisor)
 
     @property
-    def few(self) -> int:
-        """How often a long process runs."""
+    def long_runs(self) -> int:
+        """Number of runs of a long process."""
         return max(min(3, self.runs), self.runs // 5)
 
 
 class Row(NamedTuple):
-    """A line of the table. `by_processor` decides, for other work on the machine disturbs it least."""
+    """A line of the table. CPU time decides: other work on the machine disturbs it least."""
 
     case: str
     measured: str
-    by_clock: str
-    by_processor: str
+    wall_clock: str
+    cpu_time: str
     target: str
     met: bool
 
 
 def version(setting: Setting) -> Iterator[Row]:
-    """The least that a start costs."""
+    """Measure the cost of a start."""
     commands = {"apflint": [setting.tools.apflint, "--version"], "bare": [setting.tools.python, "-c", "pass"]}
-    cost = in_turn(commands, setting.folder, setting.runs)
+    cost = measure_in_turn(commands, setting.folder, setting.runs)
     yield _ratio("`apflint --version`", cost, "apflint", "bare", 3.0, "`python -c pass`")
 
 
 def small(setting: Setting) -> Iterator[Row]:
-    """One small valid file, beside the tools that a hook would run."""
-    cost = in_turn(_small_commands(setting), setting.folder, setting.runs)
+    """Compare one small valid file with other tools that a hook may run."""
+    cost = measure_in_turn(_small_commands(setting), setting.folder, setting.runs)
     yield _ratio("`check` of one small valid file", cost, "valid", "yamllint", 1.1, "yamllint")
     yield _ratio("the same", cost, "valid", "check-jsonschema", 0.5, "check-jsonschema")
     yield _ratio("the same", cost, "valid", "bare", 5.0, "`python -c pass`")
@@ -70,7 +70,7 @@ def _small_commands(setting: Setting) -> dict[str, list[str]]:
     (folder / "valid.yaml").write_text(inputs.SMALL)
     (folder / "finding.yaml").write_text(inputs.ONE_FINDING)
     (folder / "empty").mkdir()
-    schema = _schema(setting)
+    schema = _write_schema(setting)
     return {
         "valid": [tools.apflint, "check", "valid.yaml"],
         "yamllint": [tools.yamllint, "valid.yaml"],
@@ -85,16 +85,16 @@ _LOAD = "import sys, yaml; list(yaml.load_all(open(sys.argv[1], 'rb'), Loader=ya
 
 
 def large(setting: Setting) -> Iterator[Row]:
-    """One file of many objects."""
+    """Measure one file of many objects."""
     path = setting.folder / "large.yaml"
-    inputs.one_file(path, setting.sized(5000))
+    inputs.write_one_file(path, setting.scale(5000))
     commands = {
         "apflint": [setting.tools.apflint, "check", path.name],
         "PyYAML": [setting.tools.peer_python, "-c", _LOAD, path.name],
     }
-    cost = in_turn(commands, setting.folder, setting.few)
+    cost = measure_in_turn(commands, setting.folder, setting.long_runs)
     size = path.stat().st_size
-    what = f"`check` of one file of {setting.sized(5000):,} objects ({size / 1e6:.1f} MB)"
+    what = f"`check` of one file of {setting.scale(5000):,} objects ({size / 1e6:.1f} MB)"
     yield _ratio(what, cost, "apflint", "PyYAML", 1.5, "PyYAML's C loader")
     times = cost["apflint"].memory / size
     measured = f"{cost['apflint'].memory / 1e6:.0f} MB; PyYAML {cost['PyYAML'].memory / 1e6:.0f} MB"
@@ -102,35 +102,35 @@ def large(setting: Setting) -> Iterator[Row]:
 
 
 def thousand(setting: Setting) -> Iterator[Row]:
-    """Many files of one object each."""
-    count = setting.sized(1000)
-    inputs.many_files(setting.folder / "many", count)
-    schema = _schema(setting)
+    """Measure many files of one object each."""
+    count = setting.scale(1000)
+    inputs.write_many_files(setting.folder / "many", count)
+    schema = _write_schema(setting)
     names = [f"many/{number:04}.yaml" for number in range(count)]
     commands = {
         "apflint": [setting.tools.apflint, "check", "many"],
         "yamllint": [setting.tools.yamllint, "many"],
         "check-jsonschema": [setting.tools.check_jsonschema, "--schemafile", schema, *names],
     }
-    cost = in_turn(commands, setting.folder, setting.few)
+    cost = measure_in_turn(commands, setting.folder, setting.long_runs)
     what = f"`check` of {count:,} files of one FlowSchema each"
     yield _ratio(what, cost, "apflint", "yamllint", 0.3, "yamllint")
     yield _ratio("the same", cost, "apflint", "check-jsonschema", 0.4, "check-jsonschema")
 
 
 def repository(setting: Setting) -> Iterator[Row]:
-    """Many files, of which few are ours."""
-    files, ours = setting.sized(10_000), setting.sized(100)
-    inputs.repository(setting.folder / "repository", files, ours)
-    inputs.many_files(setting.folder / "ours", ours)
+    """Measure many files, few of which contain APF objects."""
+    files, ours = setting.scale(10_000), setting.scale(100)
+    inputs.write_repository(setting.folder / "repository", files, ours)
+    inputs.write_many_files(setting.folder / "ours", ours)
     apflint = setting.tools.apflint
     commands = {"all": [apflint, "check", "repository"], "ours": [apflint, "check", "ours"]}
-    cost = in_turn(commands, setting.folder, setting.few)
+    cost = measure_in_turn(commands, setting.folder, setting.long_runs)
     clock = 1e6 * (cost["all"].seconds - cost["ours"].seconds) / (files - ours)
-    processor = 1e6 * (cost["all"].processor - cost["ours"].processor) / (files - ours)
+    processor = 1e6 * (cost["all"].cpu - cost["ours"].cpu) / (files - ours)
     yield Row(
         f"a repository of {files:,} YAML files, {ours} of them with APF objects: each file without APF objects",
-        f"{_took(cost['all'])}; {_took(cost['ours'])} for the {ours} alone",
+        f"{_format_cost(cost['all'])}; {_format_cost(cost['ours'])} for the {ours} alone",
         f"{clock:.0f} µs",
         f"{processor:.0f} µs",
         "40 µs",
@@ -139,55 +139,55 @@ def repository(setting: Setting) -> Iterator[Row]:
 
 
 def requests(setting: Setting) -> Iterator[Row]:
-    """Answers to requests that come again and again, and to requests that do not."""
-    inputs.as_list(setting.folder / "apf.json", [inputs.flow_schema(number) for number in range(20)])
+    """Measure answers to repeated and to distinct requests."""
+    inputs.write_list(setting.folder / "apf.json", [inputs.flow_schema(number) for number in range(20)])
     for lines, different, target in (
-        (setting.sized(1_000_000), setting.sized(20_000), 300_000),
-        (setting.sized(100_000), setting.sized(100_000), 30_000),
+        (setting.scale(1_000_000), setting.scale(20_000), 300_000),
+        (setting.scale(100_000), setting.scale(100_000), 30_000),
     ):
-        inputs.request_lines(setting.folder / "requests.jsonl", lines, different)
+        inputs.write_requests(setting.folder / "requests.jsonl", lines, different)
         command = [setting.tools.apflint, "explain", "-f", "apf.json", "--requests", "requests.jsonl"]
-        cost = in_turn({"explain": command}, setting.folder, setting.few)["explain"]
+        cost = measure_in_turn({"explain": command}, setting.folder, setting.long_runs)["explain"]
         yield Row(
             f"`explain --requests`, {lines:,} lines, {different:,} distinct; defaults and 20 FlowSchemas",
-            _took(cost),
+            _format_cost(cost),
             f"{lines / cost.seconds:,.0f} a second",
-            f"{lines / cost.processor:,.0f} a second",
+            f"{lines / cost.cpu:,.0f} a second",
             f"{target:,} a second",
-            lines / cost.processor >= target,
+            lines / cost.cpu >= target,
         )
 
 
 def crowd(setting: Setting) -> Iterator[Row]:
-    """The whole-set rules where they have most to do."""
-    count = setting.sized(300)
-    inputs.as_list(setting.folder / "crowd.json", inputs.crowd(count, 10))
+    """Measure the whole-set rules on FlowSchemas that overlap."""
+    count = setting.scale(300)
+    inputs.write_list(setting.folder / "crowd.json", inputs.crowd(count, 10))
     command = [setting.tools.apflint, "check", "--fail-on", "never", "crowd.json"]
-    cost = in_turn({"check": command}, setting.folder, setting.few)["check"]
+    cost = measure_in_turn({"check": command}, setting.folder, setting.long_runs)["check"]
     yield Row(
         f"`check` of {count} FlowSchemas of 10 rules, all rules",
-        _took(cost),
+        _format_cost(cost),
         f"{cost.seconds:.1f} s",
-        f"{cost.processor:.1f} s",
+        f"{cost.cpu:.1f} s",
         "5 s",
-        cost.processor <= 5,
+        cost.cpu <= 5,
     )
 
 
 def growth(setting: Setting) -> Iterator[Row]:
-    """Each command on an input of three sizes."""
-    for one in GROWING:
-        sizes = [setting.sized(one.smallest) * STEP**power for power in range(3)]
-        commands = {str(size): [setting.tools.apflint, *one.prepare(setting.folder, size)] for size in sizes}
-        cost = in_turn(commands, setting.folder, setting.few, of=min)
-        power = exponent([each.processor for each in cost.values()])
+    """Measure each command on inputs of three sizes."""
+    for command in GROWING:
+        sizes = [setting.scale(command.smallest) * STEP**power for power in range(3)]
+        commands = {str(size): [setting.tools.apflint, *command.prepare(setting.folder, size)] for size in sizes}
+        cost = measure_in_turn(commands, setting.folder, setting.long_runs, of=min)
+        power = fit_exponent([item.cpu for item in cost.values()])
         yield Row(
-            f"{one.what}: {', '.join(f'{size:,}' for size in sizes)}",
-            "; ".join(map(_took, cost.values())),
+            f"{command.name}: {', '.join(f'{size:,}' for size in sizes)}",
+            "; ".join(map(_format_cost, cost.values())),
             "",
             f"n^{power:.2f}",
-            f"n^{STEEP}",
-            power <= STEEP,
+            f"n^{MAX_EXPONENT}",
+            power <= MAX_EXPONENT,
         )
 
 
@@ -196,8 +196,8 @@ CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
 }
 
 
-def _schema(setting: Setting) -> str:
-    """The JSON Schema of FlowSchemas, for check-jsonschema."""
+def _write_schema(setting: Setting) -> str:
+    """Write the JSON Schema of FlowSchemas for check-jsonschema, and return its path."""
     path = setting.folder / "flow-schema.json"
     command = [setting.tools.apflint, "schema", "FlowSchema"]
     path.write_bytes(subprocess.run(command, env=environment(), capture_output=True, check=True).stdout)
@@ -206,10 +206,10 @@ def _schema(setting: Setting) -> str:
 
 def _ratio(case: str, cost: dict[str, Cost], ours: str, other: str, target: float, name: str) -> Row:
     mine, theirs = cost[ours], cost[other]
-    processor = mine.processor / theirs.processor
+    processor = mine.cpu / theirs.cpu
     return Row(
         case,
-        f"{_took(mine)}; {name} {_took(theirs)}",
+        f"{_format_cost(mine)}; {name} {_format_cost(theirs)}",
         f"{mine.seconds / theirs.seconds:.2f}",
         f"{processor:.2f}",
         f"{target:g} times {name}",
@@ -217,8 +217,8 @@ def _ratio(case: str, cost: dict[str, Cost], ours: str, other: str, target: floa
     )
 
 
-def _took(cost: Cost) -> str:
+def _format_cost(cost: Cost) -> str:
     """Return wall clock and CPU time: `52 ms (50)`."""
     if cost.seconds < 1:
-        return f"{1000 * cost.seconds:.0f} ms ({1000 * cost.processor:.0f})"
-    return f"{cost.seconds:.2f} s ({cost.processor:.2f})"
+        return f"{1000 * cost.seconds:.0f} ms ({1000 * cost.cpu:.0f})"
+    return f"{cost.seconds:.2f} s ({cost.cpu:.2f})"

@@ -1,4 +1,4 @@
-"""Virtual environments: one for apflint as users install it, one for what it is compared with."""
+"""Virtual environments: one for apflint as users install it, one for the tools that it is compared with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PEERS = ("yamllint", "check-jsonschema")
 
 
 class Tools(NamedTuple):
-    """Commands, by their paths."""
+    """Paths of the commands."""
 
     python: str
     """The Python of apflint's environment."""
@@ -24,8 +24,8 @@ class Tools(NamedTuple):
     check_jsonschema: str
 
 
-def tools(folder: Path) -> Tools:
-    """Makes the two environments in a folder, unless they are there, and installs apflint anew: a wheel, not editable."""
+def install_tools(folder: Path) -> Tools:
+    """Create the two environments in a directory if they are missing, and reinstall apflint: as a wheel, not editable."""
     own, peers = folder / "apflint", folder / "peers"
     root = Path(__file__).parents[2]
     _install(own, *(("--force-reinstall", "--no-deps") if own.exists() else ()), str(root))
@@ -41,17 +41,25 @@ def tools(folder: Path) -> Tools:
     )
 
 
-def versions(found: Tools) -> str:
-    """What was installed, for the note below the table."""
-    said = subprocess.run(
+def list_versions(found: Tools) -> str:
+    """Return names and versions of the other tools, for the note below the table."""
+    listed = subprocess.run(
         [found.peer_python, "-m", "pip", "list", "--format", "freeze"], capture_output=True, text=True, check=True
     ).stdout.lower()
     wanted = (*PEERS, "pyyaml")
-    return ", ".join(line.replace("==", " ") for line in said.splitlines() if line.split("==")[0] in wanted)
+    return ", ".join(line.replace("==", " ") for line in listed.splitlines() if line.split("==")[0] in wanted)
 
 
-def _install(place: Path, *what: str) -> None:
-    if not place.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    command = [str(place / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what]
+def _install(environment_directory: Path, *packages: str) -> None:
+    if not environment_directory.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(environment_directory)], check=True)
+    command = [
+        str(environment_directory / "bin/python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        *packages,
+    ]
     subprocess.run(command, check=True, env=environment(), stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""How the time of a command grows with its input: four times as much may take four times as long, not sixteen times."""
+"""Measures how the time of a command grows with its input: proportionally, or with the square."""
 
 from __future__ import annotations
 
@@ -14,38 +14,37 @@ if TYPE_CHECKING:
 
 
 STEP = 4
-"""Each of the three sizes of an input is so many times the one before."""
-STEEP = 1.4
-"""The most. What grows as n log n does comes to 1.15 at most, and a time half of which is the square at the largest size to 1.4."""
+"""Factor between the three sizes of an input."""
+MAX_EXPONENT = 1.4
+"""Maximum exponent. n log n has at most 1.15; a time that is half quadratic at the largest size has 1.4."""
 
 
 class Growing(NamedTuple):
-    """A command whose input comes in three sizes."""
+    """A command with inputs of three sizes."""
 
-    what: str
+    name: str
     smallest: int
     prepare: Callable[[Path, int], list[str]]
-    """Makes the input in a folder; the arguments of apflint."""
+    """Creates the input of a size in a directory, and returns the arguments of apflint."""
 
 
-def exponent(seconds: Sequence[float]) -> float:
-    """The power of the size with which a time grows: 1, as the size; 2, with its square. From the times of the three sizes.
+def fit_exponent(seconds: Sequence[float]) -> float:
+    """Return the exponent of the growth, from the times of the three sizes: 1 is proportional, 2 is quadratic.
 
-    What every run takes, whatever its input, is in all three, so it has no part in the steps from one to the next: it is
-    the second step as a power of what it is for a time that grows as the size, `STEP` times the first. Other work on
-    the machine only adds to a time, so take the least of several runs of each size, not their mean.
+    The constant cost of a run is in all three times, so only the two differences count: if the time is proportional, the second
+    is `STEP` times the first. Other work on the machine only adds time, so pass the minimum of several runs of each size.
     """
     first, second = (max(after - before, 1e-6) for before, after in pairwise(seconds))
     return math.log(second / first, STEP)
 
 
 def _documents(folder: Path, count: int) -> list[str]:
-    inputs.one_file(folder / f"documents-{count}.yaml", count)
+    inputs.write_one_file(folder / f"documents-{count}.yaml", count)
     return ["check", f"documents-{count}.yaml"]
 
 
 def _files(folder: Path, count: int) -> list[str]:
-    inputs.many_files(folder / f"files-{count}", count)
+    inputs.write_many_files(folder / f"files-{count}", count)
     return ["check", f"files-{count}"]
 
 
@@ -58,19 +57,19 @@ def _findings(folder: Path, count: int) -> list[str]:
 
 
 def _crowd(folder: Path, count: int) -> list[str]:
-    # As many users for each FlowSchema in all sizes: among the same forty, four times as many have twenty times the findings.
-    inputs.as_list(folder / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
+    # The number of users grows with the FlowSchemas: among the same 40 users, 4 times the FlowSchemas have 20 times the findings.
+    inputs.write_list(folder / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
     return ["check", "--fail-on", "never", f"crowd-{count}.json"]
 
 
 def _entries(folder: Path, count: int) -> list[str]:
     urls = ([f"/x{number}"] for number in range(count))
-    return ["check", "--fail-on", "never", _listed(folder / f"entries-{count}.json", [_with_urls(urls)])]
+    return ["check", "--fail-on", "never", _write_list(folder / f"entries-{count}.json", [_with_urls(urls)])]
 
 
 def _diff_values(folder: Path, count: int) -> list[str]:
     sides = (
-        _listed(folder / f"{side}-{count}.json", [_with_urls([[f"/{side}{number}" for number in range(count)]])])
+        _write_list(folder / f"{side}-{count}.json", [_with_urls([[f"/{side}{number}" for number in range(count)]])])
         for side in ("these", "those")
     )
     return ["diff", *sides]
@@ -78,12 +77,12 @@ def _diff_values(folder: Path, count: int) -> list[str]:
 
 def _fix(folder: Path, count: int) -> list[str]:
     texts = (_edited(number, "verbs: [get, list", "verbs: [get, get, list") for number in range(count))
-    return ["fix", "--diff", _joined(folder / f"fix-{count}.yaml", "".join(texts))]
+    return ["fix", "--diff", _write_text(folder / f"fix-{count}.yaml", "".join(texts))]
 
 
 def _migrate(folder: Path, count: int) -> list[str]:
     texts = (_edited(number, "k8s.io/v1", "k8s.io/v1beta3") for number in range(count))
-    return ["migrate", "--to", "v1", "--diff", _joined(folder / f"migrate-{count}.yaml", "".join(texts))]
+    return ["migrate", "--to", "v1", "--diff", _write_text(folder / f"migrate-{count}.yaml", "".join(texts))]
 
 
 def _limits(folder: Path, count: int) -> list[str]:
@@ -96,32 +95,32 @@ def _graph(folder: Path, count: int) -> list[str]:
 
 def _diff(folder: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
-    old = _listed(folder / f"old-{count}.json", schemas)
+    old = _write_list(folder / f"old-{count}.json", schemas)
     schemas[count // 2]["spec"]["rules"][0]["subjects"].pop()
-    return ["diff", old, _listed(folder / f"new-{count}.json", schemas)]
+    return ["diff", old, _write_list(folder / f"new-{count}.json", schemas)]
 
 
 def _diff_levels(folder: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
-    for schema in schemas:  # of more rules each would be looked at by itself, but only where there are few
+    for schema in schemas:  # a small configuration with more rules would be analyzed rule by rule
         del schema["spec"]["rules"][0]["nonResourceRules"]
-    old = _listed(folder / f"before-{count}.json", schemas)
+    old = _write_list(folder / f"before-{count}.json", schemas)
     for schema in schemas:
         schema["spec"]["priorityLevelConfiguration"]["name"] = "global-default"
-    return ["diff", old, _listed(folder / f"after-{count}.json", schemas)]
+    return ["diff", old, _write_list(folder / f"after-{count}.json", schemas)]
 
 
 def _diff_order(folder: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
-    old = _listed(folder / f"forth-{count}.json", schemas)
+    old = _write_list(folder / f"forth-{count}.json", schemas)
     for number, schema in enumerate(reversed(schemas)):
         schema["spec"]["matchingPrecedence"] = _FIRST + number
-    return ["diff", old, _listed(folder / f"back-{count}.json", schemas)]
+    return ["diff", old, _write_list(folder / f"back-{count}.json", schemas)]
 
 
 def _requests(folder: Path, count: int) -> list[str]:
-    inputs.as_list(folder / "apf.json", [inputs.flow_schema(number) for number in range(20)])
-    inputs.request_lines(folder / f"requests-{count}.jsonl", count, count)
+    inputs.write_list(folder / "apf.json", [inputs.flow_schema(number) for number in range(20)])
+    inputs.write_requests(folder / f"requests-{count}.jsonl", count, count)
     return ["explain", "-f", "apf.json", "--requests", f"requests-{count}.jsonl"]
 
 
@@ -129,28 +128,28 @@ def _edited(number: int, old: str, new: str) -> str:
     return inputs.manifest(number).replace(old, new)
 
 
-def _joined(path: Path, text: str) -> str:
+def _write_text(path: Path, text: str) -> str:
     path.write_text(text)
     return path.name
 
 
-def _listed(path: Path, items: list[dict[str, Any]]) -> str:
-    inputs.as_list(path, items)
+def _write_list(path: Path, items: list[dict[str, Any]]) -> str:
+    inputs.write_list(path, items)
     return path.name
 
 
 _FIRST = 2
-"""The first precedence that a FlowSchema may have: 1 is for `exempt` alone."""
+"""The first matchingPrecedence that a FlowSchema may have: only `exempt` may have 1."""
 
 
 def _schema(number: int) -> dict[str, Any]:
-    found = inputs.flow_schema(number)
-    found["spec"]["matchingPrecedence"] = _FIRST + number
-    return found
+    schema = inputs.flow_schema(number)
+    schema["spec"]["matchingPrecedence"] = _FIRST + number
+    return schema
 
 
 def _with_urls(lists: Iterable[list[str]]) -> dict[str, Any]:
-    """A FlowSchema of one rule that has a non-resource rule for each list of URLs."""
+    """Return a FlowSchema of one rule, with a non-resource rule for each list of URLs."""
     schema = _schema(0)
     rule = {"subjects": schema["spec"]["rules"][0]["subjects"]}
     entries = [{"verbs": ["get"], "nonResourceURLs": urls} for urls in lists]
@@ -159,13 +158,13 @@ def _with_urls(lists: Iterable[list[str]]) -> dict[str, Any]:
 
 
 def _pairs(path: Path, count: int) -> str:
-    """FlowSchemas, each with a level of its own."""
+    """Write FlowSchemas, each with its own priority level."""
     items: list[dict[str, Any]] = []
     for number in range(count):
         schema = _schema(number)
         schema["spec"]["priorityLevelConfiguration"]["name"] = f"level-{number}"
         items += (schema, inputs.priority_level(f"level-{number}"))
-    return _listed(path, items)
+    return _write_list(path, items)
 
 
 GROWING = (

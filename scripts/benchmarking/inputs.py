@@ -1,4 +1,4 @@
-"""Inputs, made from a fixed seed, so that they are the same everywhere."""
+"""Generates inputs from a fixed seed, so that they are the same everywhere."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ spec:
           namespaces: [team-a]
 """
 ONE_FINDING = SMALL.replace("1000", "20000")
-"""The same with one finding: the precedence is out of range."""
+"""`SMALL` with one finding: its matchingPrecedence is out of range."""
 
 _MANIFEST = """---
 # FlowSchema of {team}: its people and its pipelines.
@@ -73,7 +73,7 @@ spec:
 
 
 def manifest(number: int) -> str:
-    """A valid FlowSchema of a team, 850 bytes of YAML, without a finding beside up to 5,000 of its kind."""
+    """Return a valid FlowSchema of a team: 850 bytes of YAML. Up to 5,000 of them together have no finding."""
     return _MANIFEST.format(
         team=f"team-{number:04}",
         precedence=1001 + number,
@@ -82,20 +82,20 @@ def manifest(number: int) -> str:
     )
 
 
-def one_file(path: Path, documents: int) -> None:
-    """So many FlowSchemas in one file."""
+def write_one_file(path: Path, documents: int) -> None:
+    """Write FlowSchemas into one file."""
     path.write_text("".join(map(manifest, range(documents))))
 
 
-def many_files(folder: Path, files: int) -> None:
-    """So many files of one FlowSchema each."""
+def write_many_files(folder: Path, files: int) -> None:
+    """Write files of one FlowSchema each."""
     folder.mkdir()
     for number in range(files):
         (folder / f"{number:04}.yaml").write_text(manifest(number))
 
 
-def repository(folder: Path, files: int, ours: int) -> None:
-    """A repository of YAML files, 5 kB each, some of which hold a FlowSchema and the others a ConfigMap."""
+def write_repository(folder: Path, files: int, ours: int) -> None:
+    """Write a repository of YAML files of 5 kB: some contain a FlowSchema, the others a ConfigMap."""
     every = files // ours
     data = "".join(f"  key-{number}: value {number} of a configuration that nobody reads\n" for number in range(100))
     for number in range(files):
@@ -107,7 +107,7 @@ def repository(folder: Path, files: int, ours: int) -> None:
 
 
 def flow_schema(number: int) -> dict[str, Any]:
-    """A FlowSchema of a team: its group and its service accounts, on a few resources and one path."""
+    """Return a FlowSchema of a team: its group and its service accounts, a few resources and one path."""
     subjects = [
         {"kind": "Group", "group": {"name": f"team-{number}"}},
         {"kind": "ServiceAccount", "serviceAccount": {"namespace": f"team-{number}", "name": "*"}},
@@ -139,7 +139,7 @@ def flow_schema(number: int) -> dict[str, Any]:
 
 
 def priority_level(name: str) -> dict[str, Any]:
-    """A level with queues."""
+    """Return a priority level with queues."""
     queuing = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
     limited = {"nominalConcurrencyShares": 20, "limitResponse": {"type": "Queue", "queuing": queuing}}
     return {
@@ -151,7 +151,7 @@ def priority_level(name: str) -> dict[str, Any]:
 
 
 def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
-    """FlowSchemas that overlap in every way: few users and resources, so that many rules never decide anything."""
+    """Return FlowSchemas that overlap: few users and resources, so that many rules are unreachable."""
     chance = random.Random(SEED)
 
     def rule() -> dict[str, Any]:
@@ -178,13 +178,13 @@ def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
     return schemas
 
 
-def as_list(path: Path, items: list[dict[str, Any]]) -> None:
-    """A Kubernetes list of objects in a JSON file."""
+def write_list(path: Path, items: list[dict[str, Any]]) -> None:
+    """Write a Kubernetes list of objects into a JSON file."""
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
 
 
 def requests(count: int) -> Iterator[str]:
-    """So many different requests as JSON lines: users and service accounts of 30 teams, what controllers and people do."""
+    """Yield distinct requests as JSON lines: what users and service accounts of 30 teams typically do."""
     chance = random.Random(SEED)
     seen: set[str] = set()
     while len(seen) < count:
@@ -215,8 +215,8 @@ def _request(chance: random.Random) -> str:
     return json.dumps({"user": user, "groups": groups, "method": method, "path": path})
 
 
-def request_lines(path: Path, lines: int, different: int) -> None:
-    """A file of so many requests, drawn from so many different ones; all of them once where the numbers are equal."""
+def write_requests(path: Path, lines: int, different: int) -> None:
+    """Write requests drawn from a number of distinct ones; each of them once if the numbers are equal."""
     known = list(requests(different))
     chance = random.Random(SEED)
     with path.open("w") as file:

@@ -1,4 +1,4 @@
-"""Whole processes, taken in turn, and what each costs."""
+"""Measures whole processes."""
 
 from __future__ import annotations
 
@@ -17,56 +17,57 @@ _UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes: getru
 
 
 class Cost(NamedTuple):
-    """What one process took. Other work on the machine disturbs `processor` (user and system) least."""
+    """What a process costs. Other work on the machine disturbs `cpu` (user and system time, in seconds) least."""
 
     seconds: float
-    processor: float
+    cpu: float
     memory: int
-    """Bytes at the peak, those of whoever started the process at the least."""
+    """Bytes at the peak; at least those of the process that started it."""
 
 
-def in_turn(
+def measure_in_turn(
     commands: Mapping[str, Sequence[str]],
     folder: Path,
     runs: int,
     of: Callable[[Sequence[float]], float] = statistics.median,
 ) -> dict[str, Cost]:
-    """What whole processes cost: each command once without being measured, then all of them in turn, `runs` times.
+    """Return the cost of each command: the median of its runs, or what `of` returns for them.
 
-    Of the runs the median is told, or what `of` makes of them. Output goes nowhere. SystemExit for an exit status that is not 0 or 1, the one for findings.
+    Runs each command once without measuring it, then all of them in turn, `runs` times. Discards their output. Raises SystemExit
+    if an exit code is not 0 or 1 (findings).
     """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for turn in range(runs + 1):
         for name, command in commands.items():
-            cost = _once(command, folder)
+            cost = _measure(command, folder)
             if turn:  # the first one reads the disk
                 costs[name].append(cost)
-    return {name: _cost(found, of) for name, found in costs.items()}
+    return {name: _combine(runs_of_command, of) for name, runs_of_command in costs.items()}
 
 
-def _cost(found: Sequence[Cost], of: Callable[[Sequence[float]], float]) -> Cost:
-    seconds, processor, memory = zip(*found, strict=True)
-    return Cost(of(seconds), of(processor), round(of(memory)))
+def _combine(costs: Sequence[Cost], of: Callable[[Sequence[float]], float]) -> Cost:
+    seconds, cpu, memory = zip(*costs, strict=True)
+    return Cost(of(seconds), of(cpu), round(of(memory)))
 
 
-def _once(command: Sequence[str], folder: Path) -> Cost:
-    back = os.getcwd()
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.chdir(folder)  # posix_spawn has no folder of its own
+def _measure(command: Sequence[str], folder: Path) -> Cost:
+    old_directory = os.getcwd()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.chdir(folder)  # posix_spawn cannot set the directory
     try:
         begin = time.perf_counter()
-        redirected = [(os.POSIX_SPAWN_DUP2, nowhere, descriptor) for descriptor in (0, 1, 2)]
+        redirected = [(os.POSIX_SPAWN_DUP2, null, descriptor) for descriptor in (0, 1, 2)]
         process = os.posix_spawnp(command[0], list(command), environment(), file_actions=redirected)
         _, status, used = os.wait4(process, 0)
-        taken = time.perf_counter() - begin
+        seconds = time.perf_counter() - begin
     finally:
-        os.chdir(back)
-        os.close(nowhere)
+        os.chdir(old_directory)
+        os.close(null)
     if os.waitstatus_to_exitcode(status) not in (0, 1):
         raise SystemExit(f"{shlex.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
-    return Cost(taken, used.ru_utime + used.ru_stime, used.ru_maxrss * _UNIT)
+    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * _UNIT)
 
 
 def environment() -> dict[str, str]:
-    """The environment of what is measured: bytecode is kept, and modules come from where they are installed."""
+    """Return the environment variables of a measured process: without those of Python, which may disable its bytecode cache."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

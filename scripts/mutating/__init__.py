@@ -1,1 +1,1 @@
-"""What `scripts/mutants.py` is made of: mistakes, functions that become mutants, the tests run on each, and records."""
+"""The parts of `scripts/mutants.py`: mutations, replacing the code of functions, running the tests, and records."""

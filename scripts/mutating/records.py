@@ -1,4 +1,4 @@
-"""What became of mutants: a line of JSON for each."""
+"""Results of mutation testing: a line of JSON for each mutant."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SAME = "same"
-"""The verdict where the compiler makes the same code of it: that is no mutant, and does not count."""
-DEAD = ("killed", "timeout")
-"""Verdicts that are as they should be."""
+EQUAL = "same"
+"""Verdict if the compiled code is equal: this is not a mutant and does not count."""
+KILLED = ("killed", "timeout")
+"""Verdicts if the tests detect the mutant."""
 
 
-def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of an earlier run."""
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Read the records of an earlier run."""
     return map(json.loads, path.read_text().splitlines())
 
 
-def key(record: dict[str, Any]) -> tuple[str, ...]:
-    """What a mutant is known by after other lines have changed."""
-    return tuple(record[name] for name in ("file", "function", "was", "now"))
+def identify(record: dict[str, Any]) -> tuple[str, ...]:
+    """Return what identifies a mutant after other lines have changed."""
+    return tuple(record[name] for name in ("file", "function", "old", "new"))

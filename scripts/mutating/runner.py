@@ -1,4 +1,4 @@
-"""A plugin of pytest that runs the tests for each mutant, in a fork of the process that has collected them."""
+"""A pytest plugin that runs the tests for each mutant, in a fork of the process that collected them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import coverage
 
-from mutating.exchange import caches, exchange, forget, living
-from mutating.mistakes import ROOT, mutants
-from mutating.records import DEAD, SAME, key, records
+from mutating.exchange import clear, find_caches, find_functions, replace_code
+from mutating.mutations import ROOT, find_mutants
+from mutating.records import EQUAL, KILLED, identify, read_records
 
 if TYPE_CHECKING:
     import argparse
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     import libcst as cst
     import pytest
 
-    from mutating.mistakes import Mutant
+    from mutating.mutations import Mutant
 
-EXAMPLES = 20
-"""Of each law, for each mutant."""
-LAW = "_hypothesis_internal_use_settings"
-"""Where hypothesis keeps the settings of a test."""
+MAX_EXAMPLES = 20
+"""Examples of a property test for each mutant."""
+SETTINGS = "_hypothesis_internal_use_settings"
+"""Attribute in which hypothesis keeps the settings of a test."""
 
 
-class Found(NamedTuple):
-    """What the run without mutants shows; tests by number."""
+class Baseline(NamedTuple):
+    """The result of the run without mutants. Tests are numbered."""
 
     tests: list[str]
     seconds: list[float]
     lines: dict[str, dict[int, list[int]]]
-    """File → line → tests."""
+    """The numbers of the tests that execute each line, by file and line."""
 
 
 class Run:
-    """A plugin of pytest: where the tests would run once, they run for each mutant."""
+    """A pytest plugin that runs the tests for each mutant instead of once."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -53,62 +53,62 @@ class Run:
         self.killers: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
 
     def pytest_collection(self) -> None:
-        """Before the test modules are imported: laws do not shrink what they find, and remember nothing."""
-        from hypothesis import Phase, settings  # pytest wants to import plugins itself
+        """Disable shrinking and the database of hypothesis, before the test modules are imported."""
+        from hypothesis import Phase, settings  # pytest must import its plugins itself
 
         settings.register_profile("mutants", settings(), phases=(Phase.explicit, Phase.generate), database=None)
         settings.load_profile("mutants")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Of the tests of this process."""
+        """Record the time and the failure of a test in this process."""
         self.seconds[report.nodeid] += report.duration  # type: ignore[assignment]  # a Counter of floats
         if report.failed:
             self.failed = report.nodeid
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """In place of pytest's own."""
+        """Run the tests of all mutants, instead of pytest's own loop."""
         from hypothesis import settings
 
         self.items = list(session.items)
         for item in self.items:
             function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
-            law = getattr(function, LAW, None)
-            if law is not None:
-                few = settings(law, max_examples=min(EXAMPLES, law.max_examples))
-                setattr(function, LAW, few)
-        forget(caches())
+            known = getattr(function, SETTINGS, None)
+            if known is not None:
+                reduced = settings(known, max_examples=min(MAX_EXAMPLES, known.max_examples))
+                setattr(function, SETTINGS, reduced)
+        clear(find_caches())
         measured = Path(self.options.measured or f"{self.options.out}.tests")
         if not self.options.measured:
-            pid = os.fork()  # what the tests leave behind in caches must not be there when the mutants run
+            pid = os.fork()  # so that the caches are empty when the mutants run
             if pid == 0:
                 self.measure(measured)
             if os.waitpid(pid, 0)[1]:
                 raise RuntimeError("the run without mutants failed")
         tests, seconds, lines = json.loads(measured.read_text())
         if tests != [item.nodeid for item in self.items]:
-            raise RuntimeError(f"{measured} is of other tests")
-        found = Found(tests, seconds, {file: {int(at): each for at, each in on.items()} for file, on in lines.items()})
-        self.all(found)
+            raise RuntimeError(f"{measured} was measured for other tests")
+        by_line = {file: {int(line): on for line, on in found.items()} for file, found in lines.items()}
+        self.run_all(Baseline(tests, seconds, by_line))
         return True
 
     def measure(self, measured: Path) -> None:
-        """Which test executes which lines, and how long it takes; those that fail without a mutant tell nothing."""
-        counted = coverage.Coverage(data_file=None, include=[f"{ROOT}/apflint/*"], config_file=False)
-        counted.start()
+        """Measure which lines each test executes, and its time. Leaves out tests that fail without a mutant. Ends the process."""
+        recorder = coverage.Coverage(data_file=None, include=[f"{ROOT}/apflint/*"], config_file=False)
+        recorder.start()
         number = {item.nodeid: at for at, item in enumerate(self.items)}
-        remembering, modules = caches(), len(sys.modules)
+        caches, modules = find_caches(), len(sys.modules)
         for item, following in zip(self.items, [*self.items[1:], None], strict=True):
-            if len(sys.modules) != modules:  # to look for caches takes as long as a quick test
-                remembering, modules = caches(), len(sys.modules)
-            forget(remembering)
-            counted.switch_context(item.nodeid)
+            if len(sys.modules) != modules:  # finding caches takes as long as a quick test
+                caches, modules = find_caches(), len(sys.modules)
+            clear(caches)
+            recorder.switch_context(item.nodeid)
             self.failed = ""
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.failed:
                 print(f"fails without a mutant: {item.nodeid}", file=sys.__stderr__, flush=True)
                 del number[item.nodeid]
-        counted.stop()
-        data = counted.get_data()
+        recorder.stop()
+        data = recorder.get_data()
         lines = {
             os.path.relpath(file, ROOT): {
                 line: [number[test] for test in tests if test in number]
@@ -120,65 +120,67 @@ class Run:
         measured.write_text(json.dumps([names, [self.seconds[name] for name in names], lines]))
         os._exit(0)
 
-    def all(self, found: Found) -> None:
-        """Run them, and write down what became of each."""
+    def run_all(self, baseline: Baseline) -> None:
+        """Run the tests of all mutants, and append the records."""
         out, retry = Path(self.options.out), self.options.retry and Path(self.options.retry)
-        done = {each["id"] for each in records(out)} if out.exists() else set()
-        survived = {key(each) for each in records(retry) if each["verdict"] not in (*DEAD, SAME)} if retry else None
-        every = [(mutant, module) for module, made in map(mutants, self.options.files) for mutant in made]
+        done = {record["id"] for record in read_records(out)} if out.exists() else set()
+        survived = {identify(r) for r in read_records(retry) if r["verdict"] not in (*KILLED, EQUAL)} if retry else None
+        every = [(mutant, module) for module, mutants in map(find_mutants, self.options.files) for mutant in mutants]
         print(f"{len(every)} mutants in {len(self.options.files)} files", file=sys.__stderr__, flush=True)
         if survived is not None:
-            every = [each for each in every if key(each[0]._asdict()) in survived]
+            every = [pair for pair in every if identify(pair[0]._asdict()) in survived]
         if self.options.sample:
             every = random.Random(self.options.seed).sample(every, min(len(every), self.options.sample))
-        functions = {file: living(file) for file in self.options.files}
-        number = {test: at for at, test in enumerate(found.tests)}
-        for record in (each for path in self.options.killers for each in records(Path(path))):
+        functions = {file: find_functions(file) for file in self.options.files}
+        number = {test: at for at, test in enumerate(baseline.tests)}
+        for record in (record for path in self.options.killers for record in read_records(Path(path))):
             if record["by"] in number:
                 self.killers[record["file"], record["function"]][number[record["by"]]] += 1
         with out.open("a") as stream:
             for mutant, module in every:
                 if mutant.id not in done:
-                    verdict, by = self.one(mutant, module, functions[mutant.file][mutant.function], found)
-                    record = {name: getattr(mutant, name) for name in ("id", "file", "function", "line", "was", "now")}
+                    verdict, by = self.run_one(mutant, module, functions[mutant.file][mutant.function], baseline)
+                    record = {name: getattr(mutant, name) for name in ("id", "file", "function", "line", "old", "new")}
                     stream.write(json.dumps(record | {"verdict": verdict, "by": by}) + "\n")
                     stream.flush()
 
-    def one(self, mutant: Mutant, module: cst.Module, functions: list[FunctionType], found: Found) -> tuple[str, str]:
-        """What becomes of a mutant, and the test that killed it."""
-        on = found.lines.get(mutant.file, {})
-        tests = {test for line in range(mutant.lines[0], mutant.lines[1] + 1) for test in on.get(line, ())}
+    def run_one(
+        self, mutant: Mutant, module: cst.Module, functions: list[FunctionType], baseline: Baseline
+    ) -> tuple[str, str]:
+        """Run the tests of a mutant. Returns the verdict and the test that killed it, or ""."""
+        by_line = baseline.lines.get(mutant.file, {})
+        tests = {test for line in range(mutant.lines[0], mutant.lines[1] + 1) for test in by_line.get(line, ())}
         killers = self.killers[mutant.file, mutant.function]
         chosen, seconds = [], 0.0
-        for test in sorted(tests, key=lambda test: (-killers[test], found.seconds[test])):
-            if seconds + found.seconds[test] <= self.options.seconds:
+        for test in sorted(tests, key=lambda test: (-killers[test], baseline.seconds[test])):
+            if seconds + baseline.seconds[test] <= self.options.seconds:
                 chosen.append(test)
-                seconds += found.seconds[test]
+                seconds += baseline.seconds[test]
         if not chosen:
             if not tests:
                 return "uncovered", ""
-            chosen = [min(tests, key=lambda test: found.seconds[test])]
-            seconds = found.seconds[chosen[0]]
+            chosen = [min(tests, key=lambda test: baseline.seconds[test])]
+            seconds = baseline.seconds[chosen[0]]
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
             items = [self.items[test] for test in chosen]
-            self.child(mutant, module, functions, items, writer, max(seconds, self.options.seconds))
+            self.run_child(mutant, module, functions, items, writer, max(seconds, self.options.seconds))
         os.close(writer)
         if not select.select([reader], [], [], 60 + 20 * seconds)[0]:
-            # It sleeps: it has used up no time of the processor.
+            # It sleeps, and never reaches the limit of CPU time.
             os.killpg(pid, signal.SIGKILL)
         killer = os.read(reader, 4096).decode()
         os.close(reader)
         status = os.waitpid(pid, 0)[1]
         if os.WIFSIGNALED(status):
             return ("timeout" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else "crash"), ""
-        if killer in found.tests:
-            killers[found.tests.index(killer)] += 1
-        verdicts = {0: "survived", 1: "killed", 3: SAME}
+        if killer in baseline.tests:
+            killers[baseline.tests.index(killer)] += 1
+        verdicts = {0: "survived", 1: "killed", 3: EQUAL}
         return verdicts.get(os.WEXITSTATUS(status), "crash"), killer
 
-    def child(
+    def run_child(
         self,
         mutant: Mutant,
         module: cst.Module,
@@ -187,14 +189,14 @@ class Run:
         writer: int,
         seconds: float,
     ) -> None:
-        """In a process of its own, which ends here: with 0 where it survives, 1 where a test fails, 3 where it is no mutant."""
+        """Run the tests in the fork, and exit: 0 if all pass, 1 if one fails, 3 if the code is equal, 4 if an error occurs."""
         status = 4
         try:
             os.setpgid(0, 0)
             limit = int(5 + 2 * seconds)
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-            if not exchange(mutant, module, functions):
+            if not replace_code(mutant, module, functions):
                 os._exit(3)
             self.failed = ""
             status = 0
@@ -204,7 +206,7 @@ class Run:
                     os.write(writer, self.failed.encode())
                     status = 1
                     break
-        except BaseException as error:  # noqa: BLE001  # whatever it is, the parent must hear of it
+        except BaseException as error:  # noqa: BLE001  # report every error to the parent
             print(f"{mutant.id}: {error!r}", file=sys.__stderr__, flush=True)
         finally:
             os._exit(status)

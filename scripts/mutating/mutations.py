@@ -1,4 +1,4 @@
-"""Which mistakes there are: those of mutmut, with a choice of our own of what to leave out."""
+"""The mutations of a file: those of mutmut, except for some that tests cannot or need not detect."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ _COMPOUND = cst.If | cst.For | cst.While | cst.With
 
 
 class Mutant(NamedTuple):
-    """One mistake."""
+    """A mutation of a function."""
 
     id: str
     file: str
     function: str
-    """Qualified name of the function at the top of the module, or of the method, that it is in."""
+    """Qualified name of the outermost function or method that contains it."""
     line: int
     lines: tuple[int, int]
-    """Those whose execution makes a test relevant."""
-    was: str
-    now: str
+    """First and last line of the statement: tests that execute one of its lines are relevant."""
+    old: str
+    new: str
     mutation: Any
     node: Any
 
 
-def prose(node: cst.CSTNode) -> bool:
-    """Whether this is a text that people read."""
+def is_message(node: cst.CSTNode) -> bool:
+    """Whether a string is a message for people."""
     if isinstance(node, cst.FormattedString):
         return any(" " in part.value.strip() for part in node.parts if isinstance(part, cst.FormattedStringText))
     if isinstance(node, cst.ConcatenatedString):
-        return prose(node.left) or prose(node.right)
+        return is_message(node.left) or is_message(node.right)
     return isinstance(node, cst.SimpleString) and " " in str(node.raw_value)
 
 
-def strict(node: cst.CSTNode) -> str:
-    """The argument `strict` of a call: without that assertion a right program does the same."""
-    given = [arg for arg in getattr(node, "args", ()) if arg.keyword and arg.keyword.value == "strict"]
-    return cst.Module([]).code_for_node(given[0].value) if given else ""
+def find_strict(node: cst.CSTNode) -> str:
+    """Return the argument `strict` of a call, or "" if it has none: a correct program behaves the same without this assertion."""
+    values = [arg for arg in getattr(node, "args", ()) if arg.keyword and arg.keyword.value == "strict"]
+    return cst.Module([]).code_for_node(values[0].value) if values else ""
 
 
 class Visitor(file_mutation.MutationVisitor):
-    """mutmut's visitor, with a choice of its own of what to leave out; `places` tells where each mutation is."""
+    """The visitor of mutmut, with other exclusions. `places` contains the place of each mutation."""
 
     def __init__(self) -> None:
         operators = [pair for pair in file_mutation.mutation_operators if pair[1] is not operator_string]
@@ -64,58 +64,58 @@ class Visitor(file_mutation.MutationVisitor):
             return node.func.value in ("cast", "len", "isinstance")
         if isinstance(node, cst.Param) and node.default is not None:
             return not isinstance(node.default, cst.Name | cst.BaseNumber | cst.BaseString)
-        return prose(node) or (
+        return is_message(node) or (
             isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "strict"
         )
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Called by libcst; the children are looked at where it says True."""
+        """Return whether to visit the children. Called by libcst."""
         before = len(self.mutations)
-        deeper: bool = super().on_visit(node)
+        visits_children: bool = super().on_visit(node)
         self.mutations[before:] = [
-            each for each in self.mutations[before:] if strict(each.mutated_node) == strict(node)
+            mutation for mutation in self.mutations[before:] if find_strict(mutation.mutated_node) == find_strict(node)
         ]
         self.places += [self._place(node)] * (len(self.mutations) - before)
         self.stack.append(node)
-        return deeper
+        return visits_children
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
-        """Called by libcst."""
+        """Leave a node. Called by libcst."""
         super().on_leave(original_node)
         self.stack.pop()
 
     def _place(self, node: cst.CSTNode) -> tuple[Any, ...] | None:
-        """Function, its name, line, and the lines of the statement; a default counts wherever its function runs."""
-        scopes = [each for each in self.stack if isinstance(each, cst.FunctionDef | cst.ClassDef)]
-        outer = next((at for at, each in enumerate(scopes) if isinstance(each, cst.FunctionDef)), None)
+        """Return the function, its name, the line, and the lines of the statement; for a default, the lines of the function."""
+        scopes = [scope for scope in self.stack if isinstance(scope, cst.FunctionDef | cst.ClassDef)]
+        outer = next((at for at, scope in enumerate(scopes) if isinstance(scope, cst.FunctionDef)), None)
         if outer is None:
             return None
         function = scopes[outer]
         inside = self.stack[self.stack.index(scopes[-1]) :]
-        statements = (each for each in reversed(inside) if isinstance(each, cst.SimpleStatementLine | _COMPOUND))
+        statements = (part for part in reversed(inside) if isinstance(part, cst.SimpleStatementLine | _COMPOUND))
         within = next(statements, node)
-        if any(isinstance(each, cst.Parameters) for each in inside):
+        if any(isinstance(part, cst.Parameters) for part in inside):
             within = function
-        position, own = (self.get_metadata(file_mutation.PositionProvider, each, None) for each in (within, node))
+        position, own = (self.get_metadata(file_mutation.PositionProvider, part, None) for part in (within, node))
         if position is None:
             return None
         first, last = position.start.line, position.end.line
         if within is not function and isinstance(within, _COMPOUND):
-            # Its head may be of many lines, and those with nothing but constants are never seen to be executed.
+            # The head may have several lines, and coverage does not report lines that contain only constants.
             body = self.get_metadata(file_mutation.PositionProvider, within.body.body[0])
             last = max(first, body.start.line - 1)
-        name = ".".join(each.name.value for each in scopes[: outer + 1])
+        name = ".".join(scope.name.value for scope in scopes[: outer + 1])
         return function, name, (own or position).start.line, (first, last)
 
 
-def mutants(file: str) -> tuple[cst.Module, list[Mutant]]:
-    """All mutants of one file."""
+def find_mutants(file: str) -> tuple[cst.Module, list[Mutant]]:
+    """Return the module and all mutants of a file."""
     visitor = Visitor()
     module = cst.MetadataWrapper(cst.parse_module((ROOT / file).read_text())).visit(visitor)
-    made = []
+    mutants = []
     for number, (mutation, place) in enumerate(zip(visitor.mutations, visitor.places, strict=True)):
         if place is not None:
             node, name, line, lines = place
-            was, now = (module.code_for_node(each) for each in (mutation.original_node, mutation.mutated_node))
-            made.append(Mutant(f"{file}:{number}", file, name, line, lines, was, now, mutation, node))
-    return module, made
+            old, new = (module.code_for_node(part) for part in (mutation.original_node, mutation.mutated_node))
+            mutants.append(Mutant(f"{file}:{number}", file, name, line, lines, old, new, mutation, node))
+    return module, mutants
