@@ -16,7 +16,7 @@ from apflint.effective import once
 from apflint.evaluate.configuration import matching_order
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place, field_path
-from apflint.wording import join_words
+from apflint.wording import join_some, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,25 +63,16 @@ def shadowed_rule(effective: Effective) -> Iterator[Problem]:
 
 def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
     """Yield a problem for each of these unreachable parts, except those that APF504 or APF506 explains."""
-    explainable = _count_explainable(effective, parts)
+    explainable, proofs = _count_explainable(effective, parts), effective.proofs
     for number, part in enumerate(parts):
-        schema = part.schema
-        if not schema.spec.rules:
+        if not part.schema.spec.rules:
             yield _problem(effective, part, "it has no rules", help="add a rule, or remove the FlowSchema")
         elif number >= explainable:
-            if not (_is_reported_elsewhere(effective, part) and effective.proofs.matches_nothing(part)):
-                captors = "FlowSchemas" if part.rule is None else "FlowSchemas or rules"
-                yield _problem(
-                    effective,
-                    part,
-                    f"every request it matches is captured by earlier {captors}",
-                    captors=None,
-                    assumed=_dangling_before(effective, schema),
-                    help="lower matchingPrecedence, or remove the FlowSchema" if part.rule is None else "remove it",
-                )
-        elif part.rule is None and (blockers := effective.proofs.find_blockers(schema)):
+            if not (_is_reported_elsewhere(effective, part) and proofs.matches_nothing(part)):
+                yield _shadowed_by_unknown(effective, part)
+        elif part.rule is None and (blockers := proofs.find_blockers(part.schema)):
             yield _shadowed_schema(effective, part, blockers)
-        elif part.rule is not None and (shadows := effective.proofs.find_shadows(part)):
+        elif part.rule is not None and (shadows := proofs.find_shadows(part)):
             yield _shadowed_part(effective, part, shadows)
         elif not _is_reported_elsewhere(effective, part):
             from apflint.proofs.unmatchable import find_reasons  # loads the proof engine
@@ -90,9 +81,32 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
             if len(reasons) == 1:
                 yield _problem(effective, part, reasons[0], help="correct or remove it")
             else:
-                notes = tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
-                reason = "no request that the server classifies matches it"
+                reason, notes = "no request that the server classifies matches it", tuple(map(write_sentence, reasons))
                 yield _problem(effective, part, reason, notes=notes, help="correct or remove it")
+
+
+def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
+    """Return for how many of the unreachable parts to determine what captures their requests."""
+    if not parts:
+        return 0
+    formula_work = _FORMULA_WORK * len(effective.assumed.order)
+    work = accumulate(map(effective.proofs.estimate_work, parts[:MAX_EXPLAINED_SHADOWS]), initial=formula_work)
+    return max(0, sum(spent <= MAX_EXPLAINING_WORK for spent in work) - 1)
+
+
+def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
+    """Return the problem of a part if it is not determined what captures its requests."""
+    captors, advice = "FlowSchemas or rules", "remove it"
+    if part.rule is None:
+        captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"
+    assumed = {other.document for other in effective.assumed.order}
+    dangling_before = [
+        other
+        for other in effective.configuration.dangling
+        if matching_order(other) < matching_order(part.schema) and other.document in assumed
+    ]
+    reason = f"every request it matches is captured by earlier {captors}"
+    return _problem(effective, part, reason, captors=None, assumed=dangling_before, help=advice)
 
 
 def _shadowed_schema(effective: Effective, part: Part, blockers: Sequence[FlowSchema]) -> Problem:
@@ -111,26 +125,24 @@ def _shadowed_schema(effective: Effective, part: Part, blockers: Sequence[FlowSc
 
 
 def _shadowed_part(effective: Effective, part: Part, shadows: Sequence[Part]) -> Problem:
-    others = [shadow.schema for shadow in shadows if shadow.schema.name != part.schema.name]
-    names = list(
-        dict.fromkeys(
-            field_path(shadow.path) if shadow.schema.name == part.schema.name else describe_flow_schema(shadow.schema)
+    captors, own_name = [shadow.schema for shadow in shadows], part.schema.name
+    names = [
+        *dict.fromkeys(
+            field_path(shadow.path) if shadow.schema.name == own_name else describe_flow_schema(shadow.schema)
             for shadow in shadows
         )
-    )
+    ]
+    others = [schema for schema in captors if schema.name != own_name]
+    reason = f"each of its requests is already matched by one of {len(names)} earlier parts"
     if len(names) == 1:
         reason = f"{names[0]} already matches all of its requests"
-    else:
-        reason = f"each of its requests is already matched by one of {len(names)} earlier parts"
-    return _problem(
-        effective,
-        part,
-        reason,
-        captors=others,
-        assumed=[shadow.schema for shadow in shadows],
-        notes=_note_names(names),
-        help="remove it",
-    )
+    notes = _note_names(names)
+    return _problem(effective, part, reason, captors=others, assumed=captors, notes=notes, help="remove it")
+
+
+def _note_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return a note that lists the names, if there are several."""
+    return (f"They are {join_some(names, MAX_NAMED + 1)}.",) if len(names) > 1 else ()
 
 
 def _problem(
@@ -159,39 +171,12 @@ def _problem(
     )
 
 
-def _note_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return a note that lists the names, if there are several."""
-    if len(names) == 1:
-        return ()
-    more = [f"{len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
-    return (f"They are {join_words([*names[:MAX_NAMED], *more], 'and')}.",)
-
-
 def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
     """Return whether both FlowSchemas treat requests alike: same priority level, same flows."""
     return (schema.spec.priority_level_configuration, schema.spec.distinguisher_method) == (
         other.spec.priority_level_configuration,
         other.spec.distinguisher_method,
     )
-
-
-def _dangling_before(effective: Effective, schema: FlowSchema) -> list[FlowSchema]:
-    """Return the earlier FlowSchemas whose priority level is assumed to be defined elsewhere."""
-    assumed = {other.document for other in effective.assumed.order}
-    return [
-        other
-        for other in effective.configuration.dangling
-        if matching_order(other) < matching_order(schema) and other.document in assumed
-    ]
-
-
-def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
-    """Return for how many of the unreachable parts to determine what captures their requests."""
-    if not parts:
-        return 0
-    formula_work = _FORMULA_WORK * len(effective.assumed.order)
-    work = accumulate(map(effective.proofs.estimate_work, parts[:MAX_EXPLAINED_SHADOWS]), initial=formula_work)
-    return max(0, sum(spent <= MAX_EXPLAINING_WORK for spent in work) - 1)
 
 
 def _is_reported_elsewhere(effective: Effective, part: Part) -> bool:

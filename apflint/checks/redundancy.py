@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.wording import join_some, join_words, quote
+from apflint.workspace import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
     from apflint.load.document import Document
-    from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
     Treatment = tuple[str, str | None]
     """Priority level and distinguisherMethod. The method is None if flows make no difference."""
@@ -49,21 +51,20 @@ _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 def captured_method(effective: Effective) -> Iterator[Problem]:
     """APF514."""
     for schema in effective.own_flow_schemas:
-        for i, rule in enumerate(schema.spec.rules):
-            for j, part in enumerate(rule.non_resource_rules):
+        for place, rule in rules_of(schema):
+            for index, part in enumerate(rule.non_resource_rules):
                 captor, methods = _find_method_captor(effective, schema, rule, part)
-                if captor is None:
-                    continue
-                names = join_words(map(str.upper, methods), "and")
-                yield Problem(
-                    Place(schema.document, ("spec", "rules", i, "nonResourceRules", j, "verbs")),
-                    f"all {names} requests of this rule are captured by {describe_flow_schema(captor)}",
-                    notes=(
-                        f"They go to the priority level {quote(captor.spec.priority_level_configuration)}.",
-                        "Only requests with other methods can match the rule.",
-                    ),
-                    help=f"remove the rule if it is intended for {names} requests",
-                )
+                if captor is not None:
+                    names = join_words(map(str.upper, methods), "and")
+                    yield Problem(
+                        place / "nonResourceRules" / index / "verbs",
+                        f"all {names} requests of this rule are captured by {describe_flow_schema(captor)}",
+                        notes=(
+                            f"They go to the priority level {quote(captor.spec.priority_level_configuration)}.",
+                            "Only requests with other methods can match the rule.",
+                        ),
+                        help=f"remove the rule if it is intended for {names} requests",
+                    )
 
 
 def _find_method_captor(
@@ -76,22 +77,15 @@ def _find_method_captor(
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
         if not methods or set(part.verbs) <= set(methods) or matching_order(captor) > matching_order(schema):
             continue
-        if any(
-            _includes_all(other.subjects, rule.subjects)
-            and any(
+        for other in captor.spec.rules:
+            groups = {subject.group for subject in other.subjects}
+            if (groups >= _EVERY_REQUEST or {*rule.subjects} <= {*other.subjects}) and any(
                 (paths.verbs == (ALL,) or {*methods} <= {*paths.verbs})
                 and includes_urls(paths.non_resource_urls, part.non_resource_urls)
                 for paths in other.non_resource_rules
-            )
-            for other in captor.spec.rules
-        ):
-            return captor, methods
+            ):
+                return captor, methods
     return None, ()
-
-
-def _includes_all(subjects: Sequence[Subject], others: Sequence[Subject]) -> bool:
-    """Return whether the first subjects certainly match everything that the others match."""
-    return {subject.group for subject in subjects} >= _EVERY_REQUEST or {*others} <= {*subjects}
 
 
 @once
@@ -112,23 +106,23 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
     removed: set[Document] = set()
     not_analyzed: list[FlowSchema] = []
     proofs = proof_parts = 0
-    for schema in effective.own_flow_schemas:
-        if not _has_peers(effective, schema):
-            continue
+    for schema in filter(partial(_has_peers, effective), effective.own_flow_schemas):
         is_small = _count_parts(schema) <= MAX_REDUNDANCY_PARTS
         if is_small and _shows_effect(effective, schema):
             continue
-        if is_small and proofs < MAX_REDUNDANCY_PROOFS:
-            proofs += 1
-            before, after = _configurations(effective, schema, removed)
-            size = sum(map(_count_parts, before.order))
-            if proof_parts + size <= MAX_REDUNDANCY_PROOF_PARTS:
-                proof_parts += size
-                if successors := _find_successors(effective, schema, before, after):
-                    removed.add(schema.document)
-                    yield _redundant(effective, schema, successors)
-                continue
-        not_analyzed.append(schema)
+        if not is_small or proofs == MAX_REDUNDANCY_PROOFS:
+            not_analyzed.append(schema)
+            continue
+        proofs += 1
+        before, after = _configurations(effective, schema, removed)
+        size = sum(map(_count_parts, before.order))
+        if proof_parts + size > MAX_REDUNDANCY_PROOF_PARTS:
+            not_analyzed.append(schema)
+            continue
+        proof_parts += size
+        if successors := _find_successors(effective, schema, before, after):
+            removed.add(schema.document)
+            yield _redundant(effective, schema, successors)
     if not_analyzed:
         count = len(not_analyzed)
         yield Problem(
@@ -143,65 +137,61 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
 
 
 def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[FlowSchema]) -> Problem:
-    level, method = _treatment(schema, flows=_flows_matter(effective, schema))
-    same = f"the same priority level {quote(level)}" + (f" and the same distinguisherMethod {method}" if method else "")
+    level, method = _treatment(effective, schema)
     names = join_some([describe_flow_schema(successor) for successor in successors], _MAX_NAMED)
+    own = [successor for successor in successors if not builtin.is_built_in(successor.document)]
+    flows = f" and the same distinguisherMethod {method}" if method else ""
     return Problem(
         Place(schema.document, _NAME),
         f"FlowSchema has no effect: without it, its requests go to {names}",
-        related=tuple(
-            Elsewhere(Place(successor.document, _NAME), "would match its requests")
-            for successor in successors
-            if not builtin.is_built_in(successor.document)
-        ),
-        notes=(f"They would have {same}.",),
+        related=tuple(Elsewhere(Place(other.document, _NAME), "would match its requests") for other in own),
+        notes=(f"They would have the same priority level {quote(level)}{flows}.",),
         help="remove it, or reference another priority level",
     )
 
 
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
     """Return whether another FlowSchema treats requests alike, so that this one may be redundant."""
-    level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
-    if level is None or schema.name in builtin.list_names(effective.release, "FlowSchema"):
+    level = schema.spec.priority_level_configuration
+    if level not in effective.configuration.levels or schema.name in builtin.list_names(
+        effective.release, "FlowSchema"
+    ):
         return False
-    flows = _flows_matter(effective, schema)
     # With another method, requests would share a flow with those that the other FlowSchema matches now.
-    if flows and schema.spec.distinguisher_method != "ByUser":
+    if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
-    return _count_treatments(effective)[_treatment(schema, flows=flows)] > 1
+    return _count_treatments(effective)[_treatment(effective, schema)] > 1
 
 
 @once
 def _count_treatments(effective: Effective) -> Counter[Treatment]:
-    order = effective.assumed.order
-    return Counter(
-        treatment for schema in order for treatment in {_treatment(schema, flows=True), _treatment(schema, flows=False)}
-    )
+    return Counter(_treatment(effective, schema) for schema in effective.assumed.order)
 
 
-def _treatment(schema: FlowSchema, *, flows: bool) -> Treatment:
+def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
     """Return what two FlowSchemas have in common that treat requests alike."""
-    return schema.spec.priority_level_configuration, schema.spec.distinguisher_method if flows else None
+    level = schema.spec.priority_level_configuration
+    return level, schema.spec.distinguisher_method if _separates_flows(effective, level) else None
 
 
-def _flows_matter(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether the priority level separates flows, which only several queues do."""
-    queuing = queuing_of(effective.configuration.levels[schema.spec.priority_level_configuration])
+def _separates_flows(effective: Effective, name: str) -> bool:
+    """Return whether a priority level separates flows, which only several queues do."""
+    level = effective.configuration.levels.get(name)
+    queuing = queuing_of(level) if level is not None else None
     return queuing is not None and queuing.queues > 1
 
 
 def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
     """Return whether a request shows that the FlowSchema has an effect, or none of those tried reaches it. Needs no solver."""
-    flows = _flows_matter(effective, schema)
-    treatment = _treatment(schema, flows=flows)
-    proofs = effective.proofs
+    proofs, treatment = effective.proofs, _treatment(effective, schema)
+    has_flows = _separates_flows(effective, treatment[0])
     position = proofs.find_position(schema)
     if position is None:
         return True
 
     def is_split(resolution: Resolution) -> bool:
         """Return whether a user of the FlowSchema has requests in a later one that treats them alike: two flows."""
-        return resolution.position > position and _treatment(resolution.flow_schema, flows=True) == treatment
+        return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
     captured = 0
     for rule in schema.spec.rules:
@@ -210,10 +200,10 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
                 if proofs.resolve(point).position == position:
                     captured += 1
                     successor = proofs.next_match(point, position)
-                    if successor is None or _treatment(successor, flows=flows) != treatment:
+                    if successor is None or _treatment(effective, successor) != treatment:
                         return True
             others = islice(proofs.candidates([_match_everything(rule)], ends=(end,)), MAX_REDUNDANCY_TRIALS)
-            if flows and any(is_split(proofs.resolve(point)) for point in others):
+            if has_flows and any(is_split(proofs.resolve(point)) for point in others):
                 return True
     return captured == 0
 
@@ -263,27 +253,23 @@ def _find_successors(
     from apflint.proofs.one_configuration import Analysis
     from apflint.proofs.two_configurations import Comparison
 
-    flows = _flows_matter(effective, schema)
-    treatment = _treatment(schema, flows=flows)
+    treatment = _treatment(effective, schema)
     successors: list[FlowSchema] = []
     for move in Comparison(before, after).find_moves(leaving=[schema]):
-        if _treatment(move.to_schema, flows=flows) != treatment:
+        if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
     # If a successor is unreachable now, it is the one to remove (APF501).
     analysis = Analysis(before)
     if any(analysis.find_request(other) is None for other in successors if not builtin.is_built_in(other.document)):
         return ()
-    # A user with requests in both FlowSchemas has two flows, and requests of one do not wait for the other.
-    if flows and (len(successors) != 1 or _shares_users(before, _widen(schema), successors[0])):
-        return ()
+    if _separates_flows(effective, treatment[0]):
+        # A user with requests in both FlowSchemas has two flows, and requests of one do not wait for the other.
+        if len(successors) != 1:
+            return ()
+        (successor,), wide = successors, _widen(schema)
+        order = [each for other in before.order for each in ((wide, other) if other is successor else (other,))]
+        extended = before._replace(order=tuple(order))
+        if Comparison(extended, before).find_passage(wide, successor) is not None:
+            return ()
     return tuple(successors)
-
-
-def _shares_users(configuration: Configuration, wide: FlowSchema, successor: FlowSchema) -> bool:
-    """Return whether a user that `wide` matches has requests that `successor` captures now."""
-    from apflint.proofs.two_configurations import Comparison
-
-    order = [schema for other in configuration.order for schema in ((wide, other) if other is successor else (other,))]
-    extended = configuration._replace(order=tuple(order))
-    return Comparison(extended, configuration).find_passage(wide, successor) is not None

@@ -8,11 +8,13 @@ without queues. APF517: a redefined built-in FlowSchema no longer matches its re
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.descriptions import describe_capacity, describe_seats, note_assumed_levels
+from apflint.checks.descriptions import describe_capacity, describe_seats, note_assumed_levels, object_keys
 from apflint.checks.system_users import (
     find_system_users,
     is_subject,
@@ -30,6 +32,7 @@ from apflint.fixes.suggestions import set_fields
 from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words, quote
+from apflint.workspace import resource_rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,19 +90,16 @@ class _Level(NamedTuple):
 def system_traffic_captured(effective: Effective) -> Iterator[Problem]:
     """APF507."""
     candidates = _find_candidates(effective)
-    if not candidates:
-        return
-    by_schema: dict[Document, list[_Capture]] = {}
-    for capture in _find_captures(effective, candidates):
-        by_schema.setdefault(capture.schema.document, []).append(capture)
-    levels: dict[str, _Level] = {}
+    by_schema: defaultdict[Document, list[_Capture]] = defaultdict(list)
+    for capture in _find_captures(effective, candidates) if candidates else ():
+        by_schema[capture.schema.document].append(capture)
+    describe_level = cache(partial(_describe_level, effective))
     for captures in by_schema.values():
-        name = _level_of(captures[0].schema)
-        level = levels.get(name) or _describe_level(effective, name)
-        levels[name] = level
+        level = describe_level(_level_of(captures[0].schema))
+        captures.sort(key=lambda capture: matching_order(capture.protected))
         worse = [
             capture
-            for capture in sorted(captures, key=lambda capture: matching_order(capture.protected))
+            for capture in captures
             if not level.is_as_good_as(effective.limits.level(_level_of(capture.protected)))
         ]
         if worse:
@@ -196,23 +196,24 @@ def _describe_level(effective: Effective, name: str) -> _Level:
 
 
 def _capture_problem(effective: Effective, level: _Level, captures: list[_Capture]) -> Problem:
-    schema = captures[0].schema
+    schema, protected = captures[0].schema, [capture.protected for capture in captures]
     commands = [_command(effective.passages, capture) for capture in captures]
-    names = join_some([quote(capture.protected.name) for capture in captures], _MAX_NAMED)
-    others = (
-        f"{quote(capture.protected.name)} loses requests such as `{command}`."
-        for capture, command in zip(captures, commands, strict=True)
+    names = join_some([quote(other.name) for other in protected], _MAX_NAMED)
+    examples = (
+        f"{quote(other.name)} loses requests such as `{command}`."
+        for other, command in zip(protected, commands, strict=True)
     )
     return Problem(
         Place(schema.document, _NAME),
         f"FlowSchema captures system requests of the built-in FlowSchema{'s' if len(captures) > 1 else ''} {names}",
         severity=_capture_severity(level, captures),
+        involves=object_keys(protected),
         notes=(
-            *(others if len(captures) > 1 else ()),
-            _compare_levels(effective, level, captures),
+            *(examples if len(captures) > 1 else ()),
+            _compare_levels(effective, level, protected),
             *note_assumed_levels(effective, [schema]),
         ),
-        help=_advise(level, captures),
+        help=_advise(level, schema, protected),
         example=commands[0],
     )
 
@@ -226,84 +227,75 @@ def _command(passages: Comparison, capture: _Capture) -> str:
     return passages.choose_witness(capture.point, (Requesters("system", capture.point.user),)).command
 
 
-def _compare_levels(effective: Effective, level: _Level, captures: Sequence[_Capture]) -> str:
+def _compare_levels(effective: Effective, level: _Level, protected: Sequence[FlowSchema]) -> str:
     """Return a sentence with the figures of the level and of those that the requests went to."""
     describe = describe_capacity if level.is_dedicated else describe_seats
-    reserved = {name: effective.limits.level(name) for name in (_level_of(capture.protected) for capture in captures)}
-    others = join_words((f"{quote(name)} ({describe(limits)})" for name, limits in reserved.items() if limits), "and")
+    reserved = filter(None, map(effective.limits.level, dict.fromkeys(map(_level_of, protected))))
+    others = join_words((f"{quote(limits.name)} ({describe(limits)})" for limits in reserved), "and")
     figures = f" ({describe(level.limits)})" if level.limits else ""
-    shared = ""
-    if level.outsider:
-        example = "" if level.is_built_in else f" (`{level.outsider}`)"
-        shared = f", which also serves other clients{example},"
+    example = "" if level.is_built_in else f" (`{level.outsider}`)"
+    shared = f", which also serves other clients{example}," if level.outsider else ""
     return f"They go to the priority level {quote(level.name)}{figures}{shared} instead of {others}."
 
 
-def _advise(level: _Level, captures: Sequence[_Capture]) -> str:
-    reserved = join_words(dict.fromkeys(quote(_level_of(capture.protected)) for capture in captures))
+def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) -> str:
+    reserved = join_words(dict.fromkeys(quote(_level_of(other)) for other in protected))
     if level.is_dedicated and level.limits is not None:
         return f"give {quote(level.name)} at least as many seats and as much room to queue, or use {reserved}"
-    if level.is_dedicated or names_only_system_users(captures[0].schema):
+    if level.is_dedicated or names_only_system_users(schema):
         return f"use {reserved}, or a priority level for these clients alone with at least as many seats"
-    last = max(capture.protected.spec.matching_precedence for capture in captures)
+    last = max(other.spec.matching_precedence for other in protected)
     return f"list only the intended subjects, or use a matchingPrecedence above {last}"
 
 
 def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
     """Return `info` if somebody chose this level for these clients, or if no API of Kubernetes itself is affected."""
-    if not any(capture.is_common for capture in captures) or _matches_only_custom_resources(captures[0].schema):
+    from apflint.evaluate.resources import RESOURCES
+
+    known = {resource.group for resource in RESOURCES} | {ALL}
+    matches_only_custom_resources = all(
+        not rule.non_resource_rules and all(known.isdisjoint(part.api_groups) for part in rule.resource_rules)
+        for rule in captures[0].schema.spec.rules
+    )
+    if matches_only_custom_resources or not any(capture.is_common for capture in captures):
         return "info"
     rejects = level.limits is not None and not level.limits.queues
     return None if level.outsider or rejects else "info"
 
 
-def _matches_only_custom_resources(schema: FlowSchema) -> bool:
-    from apflint.evaluate.resources import RESOURCES
-
-    known = {resource.group for resource in RESOURCES} | {ALL}
-    return all(
-        not rule.non_resource_rules and all(known.isdisjoint(part.api_groups) for part in rule.resource_rules)
-        for rule in schema.spec.rules
-    )
-
-
-def built_in_flow_schema_narrowed(effective: Effective) -> Iterator[Problem]:
-    """APF517."""
-    yield from _narrowed_problems(effective)
-
-
-def documents_to_widen(effective: Effective) -> frozenset[Document]:
-    """Return the documents for which APF517 suggests to add clusterScope."""
-    places = (problem.place for problem in _narrowed_problems(effective) if problem.fix is not None)
-    return frozenset(place.document for place in places if place.document is not None)
-
-
 @once
-def _narrowed_problems(effective: Effective) -> tuple[Problem, ...]:
+def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
+    """APF517."""
     suggested = builtin.list_suggested_names(effective.release, "FlowSchema")
     redefined = [schema for schema in effective.own_flow_schemas if schema.name in suggested]
     if not redefined:
         return ()
     order = {schema.document for schema in effective.assumed.order}
     originals = {schema.name: schema for schema in effective.without_own.order}
-    problems: list[Problem] = []
-    for schema in redefined:
-        original = originals.get(schema.name)
-        if original is None or schema.document not in order:
-            continue
-        if schema.spec.rules != original.spec.rules or matching_order(schema) > matching_order(original):
-            problems += _narrowed_problem(effective, schema, original)
-    return tuple(problems)
+    problems = (
+        _narrowed_problem(effective, schema, original)
+        for schema in redefined
+        if (original := originals.get(schema.name)) is not None
+        and schema.document in order
+        and (schema.spec.rules != original.spec.rules or matching_order(schema) > matching_order(original))
+    )
+    return tuple(filter(None, problems))
 
 
-def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSchema) -> Iterator[Problem]:
+def documents_to_widen(effective: Effective) -> frozenset[Document]:
+    """Return the documents for which APF517 suggests to add clusterScope."""
+    places = (problem.place for problem in built_in_flow_schema_narrowed(effective) if problem.fix is not None)
+    return frozenset(place.document for place in places if place.document is not None)
+
+
+def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSchema) -> Problem | None:
     from apflint.proofs.witness import make_witness
 
     passages, targets = effective.passages, _find_targets(effective, schema, original)
     typical = _find_typical_request(effective, original, targets)
     point = typical or passages.find_between([original], targets)
     if point is None:
-        return
+        return None
     witness = make_witness(point) if typical else passages.choose_witness(point)
     _, target = passages.schemas(passages.positions(point))
     places = _find_places_to_widen(schema, witness.digest)
@@ -311,7 +303,7 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
         f"{quote(name)} ({describe_seats(limits)})" if (limits := effective.limits.level(name)) else quote(name)
         for name in (_level_of(original), _level_of(target))
     )
-    yield Problem(
+    return Problem(
         Place(schema.document, _NAME),
         f"redefined FlowSchema {quote(schema.name)} loses requests to the FlowSchema {quote(target.name)}",
         related=tuple(Elsewhere(place, "lacks clusterScope: true") for place in places),
@@ -359,18 +351,14 @@ def _find_typical_request(effective: Effective, original: FlowSchema, targets: l
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
     """Return the resource rules for all namespaces without clusterScope, if one would match the request with it."""
-    if matches_flow_schema(request, schema.spec):
-        return []
     narrow = {
-        Place(schema.document, ("spec", "rules", i, "resourceRules", j)): rule._replace(
-            resource_rules=(part._replace(cluster_scope=True),)
-        )
-        for i, rule in enumerate(schema.spec.rules)
-        for j, part in enumerate(rule.resource_rules)
+        place: rule._replace(resource_rules=(part._replace(cluster_scope=True),))
+        for place, rule, part in resource_rules_of(schema)
         if not part.cluster_scope and part.namespaces == (ALL,)
     }
     widened = schema.spec._replace(rules=tuple(narrow.values()))
-    return [*narrow] if matches_flow_schema(request, widened) else []
+    would_match = not matches_flow_schema(request, schema.spec) and matches_flow_schema(request, widened)
+    return [*narrow] if would_match else []
 
 
 class _DiscoveryCapture(NamedTuple):

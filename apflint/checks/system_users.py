@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import (
@@ -13,6 +14,7 @@ from apflint.evaluate.authentication import (
     UNAUTHENTICATED,
     parse_service_account,
 )
+from apflint.evaluate.flows import single_user
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject
 from apflint.record import NamedTuple
 
@@ -82,22 +84,23 @@ def find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSch
     """Return the system users of every cluster, those that `protected` names, and others of the same kinds."""
     from apflint.proofs.vocabulary import first_unmentioned
 
-    rules_of: dict[str, list[tuple[Document, int]]] = {}
+    rules_of: defaultdict[str, list[tuple[Document, int]]] = defaultdict(list)
     for schema in schemas:
         for rule, user in _named_users(schema):
-            rules_of.setdefault(user, []).append((schema.document, rule))
+            rules_of[user].append((schema.document, rule))
     node = first_unmentioned((f"{NODE_PREFIX}node-1",), rules_of, f"{NODE_PREFIX}node-{{}}")
     account = first_unmentioned((_KUBE_SYSTEM + name for name in _ACCOUNTS), rules_of, f"{_KUBE_SYSTEM}app-{{}}")
     needed = (user for schema in protected for _, user in _named_users(schema) if user.startswith("system:"))
     common = tuple(dict.fromkeys((ANONYMOUS, node, *_CONTROL_PLANE, account, *needed)))
     first: dict[tuple[bool, frozenset[tuple[Document, int]]], str] = {}
     for user, rules in rules_of.items():
-        if user not in common and _is_node_or_account(user):
-            first.setdefault((user.startswith(NODE_PREFIX), frozenset(rules)), user)
-    named: dict[Document, tuple[str, ...]] = {}
+        is_node = user.startswith(NODE_PREFIX) and user != NODE_PREFIX
+        if user not in common and (is_node or (user.startswith(_KUBE_SYSTEM) and parse_service_account(user))):
+            first.setdefault((is_node, frozenset(rules)), user)
+    named: defaultdict[Document, tuple[str, ...]] = defaultdict(tuple)
     for user in first.values():
         for document in dict.fromkeys(document for document, _ in rules_of[user]):
-            named[document] = (*named.get(document, ()), user)
+            named[document] += (user,)
     return SystemUsers(common, named)
 
 
@@ -105,17 +108,8 @@ def _named_users(schema: FlowSchema) -> Iterator[tuple[int, str]]:
     """Yield the index of a rule, and each user that the rule names."""
     for index, rule in enumerate(schema.spec.rules):
         for subject in rule.subjects:
-            if subject.kind == "User" and subject.user not in (None, ALL):
-                yield index, subject.user
-            elif subject.kind == "ServiceAccount" and subject.service_account and subject.service_account.name != ALL:
-                account = subject.service_account
-                yield index, f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
-
-
-def _is_node_or_account(user: str) -> bool:
-    if user.startswith(NODE_PREFIX):
-        return user != NODE_PREFIX
-    return user.startswith(_KUBE_SYSTEM) and parse_service_account(user) is not None
+            if (user := single_user(subject)) is not None:
+                yield index, user
 
 
 def may_be_system_user(subject: Subject) -> bool:

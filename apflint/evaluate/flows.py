@@ -70,7 +70,7 @@ def count_flows(schema: FlowSchema) -> int | None:
 
 def matched_users(schema: FlowSchema) -> set[str | None]:
     """Return the users that a FlowSchema matches. None stands for several users, such as a group."""
-    return {_single_user(subject) for rule in schema.spec.rules for subject in rule.subjects}
+    return {single_user(subject) for rule in schema.spec.rules for subject in rule.subjects}
 
 
 def matched_namespaces(schema: FlowSchema) -> set[str]:
@@ -83,7 +83,7 @@ def matched_namespaces(schema: FlowSchema) -> set[str]:
     return namespaces
 
 
-def _single_user(subject: Subject) -> str | None:
+def single_user(subject: Subject) -> str | None:
     """Return the name of the only user that a subject matches, or None if it may match several."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:

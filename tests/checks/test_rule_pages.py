@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apflint.finding import Report
 
 HEADINGS = ["Why", "Bad", "Good", "How to fix"]
-MAX_SENTENCE_WORDS = 28
+MAX_SENTENCE_WORDS = 25
 
 # Rules that have no example of a kind, each with the reason. The page says it too, under its heading.
 WITHOUT_BAD: dict[str, str] = {}
