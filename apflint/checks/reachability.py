@@ -63,16 +63,16 @@ def shadowed_rule(effective: Effective) -> Iterator[Problem]:
 
 def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
     """Yield a problem for each of these unreachable parts, except those that APF504 or APF506 explains."""
-    explainable, proofs = _count_explainable(effective, parts), effective.proofs
+    explainable = _count_explainable(effective, parts)
     for number, part in enumerate(parts):
         if not part.schema.spec.rules:
             yield _problem(effective, part, "it has no rules", help="add a rule, or remove the FlowSchema")
         elif number >= explainable:
-            if not (_is_reported_elsewhere(effective, part) and proofs.matches_nothing(part)):
+            if not (_is_reported_elsewhere(effective, part) and effective.proofs.matches_nothing(part)):
                 yield _shadowed_by_unknown(effective, part)
-        elif part.rule is None and (blockers := proofs.find_blockers(part.schema)):
+        elif part.rule is None and (blockers := effective.proofs.find_blockers(part.schema)):
             yield _shadowed_schema(effective, part, blockers)
-        elif part.rule is not None and (shadows := proofs.find_shadows(part)):
+        elif part.rule is not None and (shadows := effective.proofs.find_shadows(part)):
             yield _shadowed_part(effective, part, shadows)
         elif not _is_reported_elsewhere(effective, part):
             from apflint.proofs.unmatchable import find_reasons  # loads the proof engine
