@@ -5,35 +5,40 @@ from __future__ import annotations
 import os
 import signal
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
-def write_atomically(path: str, data: bytes) -> None:
+def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda: None) -> None:
     """Replace the content of a file, or create the file. If that fails, the file is unchanged.
 
-    A symbolic link stays, and its target is written. A device or a pipe is written to directly. Raises OSError, and
-    ValueError for a path with a NUL character.
+    A symbolic link stays, and its target is written. Permissions are kept, and the owner if the system permits it. A device
+    or a pipe is written to directly. `verify` is called as late as possible, and may raise an exception to keep the file.
+    Raises OSError, and ValueError for a path with a NUL character.
     """
     path = os.path.realpath(path)
     try:
-        mode = os.stat(path).st_mode
+        status = os.stat(path)
     except FileNotFoundError:
-        mode = None
-    if mode is not None and not stat.S_ISREG(mode):
+        status = None
+    if status is not None and not stat.S_ISREG(status.st_mode):
         with open(path, "wb") as file:
             file.write(data)
         return
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with delay_termination():
+    directory, name = os.path.split(path)
+    temporary = os.path.join(directory, f".{name[:100]}.{os.getpid()}.tmp")
+    with _delay_termination():
         try:
             with open(temporary, "xb") as file:
-                if mode is not None:
-                    os.chmod(temporary, stat.S_IMODE(mode))
                 file.write(data)
+                file.flush()
+                if status is not None:
+                    _copy_owner_and_mode(status, file.fileno())
+                os.fsync(file.fileno())
+            verify()
             os.replace(temporary, path)
         except BaseException as error:
             if not isinstance(error, FileExistsError) and os.path.lexists(temporary):
@@ -41,8 +46,16 @@ def write_atomically(path: str, data: bytes) -> None:
             raise
 
 
+def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
+    current = os.fstat(descriptor)
+    if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
+        with suppress(PermissionError):  # only root may give files away
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears the set-user-id bits
+
+
 @contextmanager
-def delay_termination() -> Iterator[None]:
+def _delay_termination() -> Iterator[None]:
     """Delay SIGTERM and SIGHUP until the body is done: otherwise they leave its temporary file behind.
 
     Signals that are ignored or have a handler keep it. In a thread, which gets no signals, this does nothing.

@@ -1,10 +1,9 @@
-"""Decodes files, and replaces them atomically: at any moment a file has all of its old or all of its new content."""
+"""Decodes files, and replaces them if their content is still the one that was read."""
 
 from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 from typing import NamedTuple
 
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
@@ -36,69 +35,23 @@ def decode(data: bytes) -> tuple[str, Encoding]:
 
 
 def replace(path: str, before: bytes, after: bytes) -> None:
-    """Replace the content `before` of a file with `after`.
+    """Replace the content `before` of a regular file with `after`, as `write_atomically` does.
 
-    The target of a symbolic link is replaced. Permissions are kept, and the owner if the system permits it. A signal
-    that ends the process takes effect afterwards. Raises NotReplacedError if the file has changed or may not be
-    written, and OSError.
+    Raises NotReplacedError if the file has changed or may not be written, and OSError.
     """
-    from apflint.atomic_write import delay_termination  # imported only to write
+    from apflint.atomic_write import write_atomically  # imported only to write
 
-    with delay_termination():
-        _replace(path, before, after)
+    def require_unchanged() -> None:
+        with open(path, "rb") as file:
+            if file.read(len(before) + 1) != before:
+                raise NotReplacedError("another process has changed it")
 
-
-def _replace(path: str, before: bytes, after: bytes) -> None:
-    import tempfile  # takes 5 ms, and is needed only to write
-
-    real = os.path.realpath(path)
-    status = os.stat(real)
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(os.stat(path).st_mode):
         raise NotReplacedError("it is not a regular file")
-    if not os.access(real, os.W_OK):
+    if not os.access(path, os.W_OK):
         raise NotReplacedError("it is read-only")
-    _require_content(real, before)
-    directory, name = os.path.split(real)
+    require_unchanged()
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=directory)
-    except OSError as error:
+        write_atomically(path, after, require_unchanged)
+    except PermissionError as error:
         raise NotReplacedError(f"cannot create a file in its directory: {error.strerror or error}") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(after)
-            file.flush()
-            _copy_owner_and_mode(status, file.fileno())
-            os.fsync(file.fileno())
-        _require_content(real, before)  # again, as late as possible
-        os.replace(temporary, real)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    _sync_directory(directory)
-
-
-def _require_content(path: str, content: bytes) -> None:
-    with open(path, "rb") as file:
-        if file.read(len(content) + 1) != content:
-            raise NotReplacedError("another process has changed it")
-
-
-def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
-    current = os.fstat(descriptor)
-    if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
-        with suppress(PermissionError):  # only root may give files away
-            os.fchown(descriptor, status.st_uid, status.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears the set-user-id bits
-
-
-def _sync_directory(directory: str) -> None:
-    """Write the new directory entry to the disk, if the file system supports that."""
-    try:
-        descriptor = os.open(directory, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
