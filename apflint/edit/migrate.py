@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from apflint.edit import replacement
 from apflint.edit.entries import find_alias
 from apflint.edit.migration_target import Target, serves
 from apflint.edit.operations import locate, text_edits
 from apflint.edit.proof import prove
+from apflint.edit.replacement import replace_part
 from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.edit.version_semantics import is_older, plan_migration
 from apflint.fix import Set
@@ -18,9 +19,6 @@ from apflint.load.tree import Scalar, resolve_alias, walk
 from apflint.releases import api_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from apflint.edit.version_semantics import Plan
     from apflint.fix import Edit, Operation
     from apflint.load.document import Document
     from apflint.load.source import Source
@@ -66,66 +64,64 @@ def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> 
     for document in loaded.documents:
         if document.version == target.version:
             continue
-        if remark := _find_obstacle(document, target):
-            remarks.append(remark)
+        if obstacle := _find_obstacle(document, target):
+            remarks.append(obstacle)
             continue
-        plan = plan_migration(document, target)
-        remarks += _describe(document, plan, target, accept_changes=accept_changes)
-        versions = _find_versions(document, target)
-        operations = locate(document, plan.operations)
+        operations, notes = plan_migration(document, target)
+        remarks.append(_remark("migrated", document, f"{document.version} -> {target.version}"))
+        for note in notes:
+            is_refused = note.effect == "impossible" or (note.effect == "changed" and not accept_changes)
+            remarks.append(_remark("refused" if is_refused else "note", document, note.message, note.path))
+        located, versions = locate(document, operations), _find_versions(document, target)
         try:
-            edits += text_edits(source.text, document.root, operations)
+            edits += text_edits(source.text, document.root, located)
             edits += (
-                replacement.replace_part(source.text, document.root, path, old.rpartition("/")[2], target.version)
+                replace_part(source.text, document.root, path, old.rpartition("/")[2], target.version)
                 for path, old in versions.items()
             )
         except CannotEditError as error:
             message = f"the text cannot be edited here: {error}; edit it manually"
-            remarks.append(Remark("refused", source.position(error.start)[0], _title(document), message))
-        migrated.append((document, [*operations, *(Set(path, f"{GROUP}/{target.version}") for path in versions)]))
+            remarks.append(_remark("refused", document, message, start=error.start))
+        migrated.append((document, [*located, *(Set(path, f"{GROUP}/{target.version}") for path in versions)]))
     text = source.text
     if not any(remark.kind == "refused" for remark in remarks):
-        intended: dict[int, list[Operation]] = {}
-        for document, operations in migrated:
-            intended.setdefault(document.start, []).extend(operations)
+        intended: defaultdict[int, list[Operation]] = defaultdict(list)
+        for document, located in migrated:
+            intended[document.start] += located
         try:
             text = apply_edits(source.text, edits)
             prove(source, text, intended)
         except CannotEditError as error:
             blamed = [entry for entry in migrated if entry[0].start in error.failed] or migrated
-            remarks += (_describe_shared(document, operations) for document, operations in blamed)
+            remarks += (_describe_shared(document, located) for document, located in blamed)
             text = source.text
     return Migration(text, tuple(sorted(dict.fromkeys(remarks), key=lambda remark: remark.line)))
 
 
-def _title(document: Document) -> str:
-    return f'{document.kind} "{document.name}"'
-
-
-def _line(document: Document, path: Path) -> int:
-    return document.source.position(document.offsets(path)[0])[0]
+def _remark(
+    kind: Literal["migrated", "note", "refused"],
+    document: Document,
+    message: str,
+    path: Path = ("apiVersion",),
+    start: int | None = None,
+) -> Remark:
+    """Return a remark about an object, at a field or at an offset."""
+    line, _ = document.source.position(document.offsets(path)[0] if start is None else start)
+    return Remark(kind, line, f'{document.kind} "{document.name}"', message)
 
 
 def _find_obstacle(document: Document, target: Target) -> Remark | None:
     """Return why an object is not migrated, or None if it can be."""
-    line, version = _line(document, ("apiVersion",)), document.version
+    version = document.version
     if api_version(version) is None:
-        return Remark("refused", line, _title(document), f'unknown version "{version}" of {GROUP}')
+        return _remark("refused", document, f'unknown version "{version}" of {GROUP}')
     if is_older(version, target.version):
         return None
     missing = next((release for release in target.releases if not serves(release, version)), None)
     if missing is None:
-        return Remark("note", line, _title(document), f"is already {version}, which is newer: left unchanged")
+        return _remark("note", document, f"is already {version}, which is newer: left unchanged")
     message = f"{version} is newer than {target.version}, but Kubernetes {missing.name} does not serve it"
-    return Remark("refused", line, _title(document), message)
-
-
-def _describe(document: Document, plan: Plan, target: Target, *, accept_changes: bool) -> Iterator[Remark]:
-    versions = f"{document.version} -> {target.version}"
-    yield Remark("migrated", _line(document, ("apiVersion",)), _title(document), versions)
-    for note in plan.notes:
-        is_refused = note.effect == "impossible" or (note.effect == "changed" and not accept_changes)
-        yield Remark("refused" if is_refused else "note", _line(document, note.path), _title(document), note.message)
+    return _remark("refused", document, message)
 
 
 def _find_versions(document: Document, target: Target) -> dict[Path, str]:
@@ -145,10 +141,10 @@ def _find_versions(document: Document, target: Target) -> dict[Path, str]:
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
     """Describe an object whose edits would change other places, pointing at the alias or merge key if there is one."""
     for operation in operations:
-        alias = find_alias(document.root, operation.path)
-        if alias is not None:
-            name = document.source.text[alias[0] : alias[1]].partition("\n")[0]
+        if alias := find_alias(document.root, operation.path):
+            name = document.source.text[slice(*alias)].partition("\n")[0]
             message = f"`{name}` repeats a value of another place, which an edit would change, too; edit it manually"
-            return Remark("refused", document.source.position(alias[0])[0], _title(document), message)
-    message = "an edit would change another place, too (an anchor, perhaps); edit it manually"
-    return Remark("refused", _line(document, ("apiVersion",)), _title(document), message)
+            return _remark("refused", document, message, start=alias[0])
+    return _remark(
+        "refused", document, "an edit would change another place, too (an anchor, perhaps); edit it manually"
+    )

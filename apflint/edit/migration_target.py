@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.errors import UserError
 from apflint.releases import API_VERSIONS, GROUP, RELEASES, Release, parse_release
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class Target(NamedTuple):
@@ -27,10 +29,12 @@ def choose_target(version: str | None = None, releases: Sequence[Release] = ()) 
     if not releases:
         releases = [next(known for known in reversed(RELEASES) if version is None or serves(known, version))]
     if version is None:
-        version = next((life.name for life in API_VERSIONS if _serve(releases, life.name)), None)
+        version = next(
+            (life.name for life in API_VERSIONS if all(serves(known, life.name) for known in releases)), None
+        )
     if version is None:
         raise UserError(
-            f"No version of {GROUP} is served by all of Kubernetes {releases[0].name} to {releases[-1].name}."
+            f"No version of {GROUP} is served by all of Kubernetes {describe_releases(releases)}."
             f" Keep several sets of manifests: {', '.join(_split(releases))}."
         )
     missing = next((known for known in releases if not serves(known, version)), None)
@@ -56,20 +60,16 @@ def serves(known: Release, version: str) -> bool:
     return version in known.served or version in known.on_request
 
 
-def _serve(releases: Sequence[Release], version: str) -> bool:
-    return all(serves(known, version) for known in releases)
+def describe_releases(releases: Sequence[Release]) -> str:
+    """Return `X.Y`, or `X.Y to X.Z` for several releases."""
+    first, last = releases[0].name, releases[-1].name
+    return first if first == last else f"{first} to {last}"
 
 
-def _split(releases: Sequence[Release]) -> list[str]:
-    """Return the fewest versions that together cover all releases, each with the first and last release."""
-    parts = []
+def _split(releases: Sequence[Release]) -> Iterator[str]:
+    """Yield the fewest versions that together cover all releases, each with its releases."""
     while releases:
-        lengths = {
-            life.name: next((n for n, known in enumerate(releases) if not serves(known, life.name)), len(releases))
-            for life in API_VERSIONS
-        }
-        version = max(lengths, key=lambda name: lengths[name])
-        first, last = releases[0].name, releases[lengths[version] - 1].name
-        parts.append(f"{version} for {first}" + (f" to {last}" if last != first else ""))
-        releases = releases[lengths[version] :]
-    return parts
+        served = {life.name: [*takewhile(partial(serves, version=life.name), releases)] for life in API_VERSIONS}
+        version = max(served, key=lambda name: len(served[name]))
+        yield f"{version} for {describe_releases(served[version])}"
+        releases = releases[len(served[version]) :]

@@ -38,27 +38,17 @@ class Note(NamedTuple):
     """What becomes of the meaning. `changed` needs the user's consent; `impossible` is refused in any case."""
 
 
-class Plan(NamedTuple):
-    """How to migrate an object, apart from its apiVersion."""
-
-    operations: tuple[Operation, ...]
-    notes: tuple[Note, ...]
-
-
-def plan_migration(document: Document, target: Target) -> Plan:
-    """Plan how to move an object to a later version."""
-    if notes := tuple(_find_unreadable(document, target)):
-        return Plan((), notes)
-    operations: tuple[Operation, ...] = ()
-    remarks: list[Note] = []
-    if document.kind == "PriorityLevelConfiguration":
-        operations = _convert_shares(document, target, remarks)
+def plan_migration(document: Document, target: Target) -> tuple[list[Operation], list[Note]]:
+    """Return the operations that move an object to a later version, apart from its apiVersion, and remarks about them."""
+    if unreadable := list(_find_unreadable(document, target)):
+        return [], unreadable
+    operations, notes = _convert_shares(document, target)
     after = _migrated(document, operations, target.version)
-    if notes := tuple(_find_undecodable(after, target.releases)):
-        return Plan((), notes)  # an unknown field that the new version has
+    if undecodable := list(_find_undecodable(after, target.releases)):
+        return [], undecodable  # an unknown field that the new version has
     for release in target.releases:
-        remarks += _find_differences(document, after, release)
-    return Plan(operations, tuple(dict.fromkeys(remarks)))
+        notes += _find_differences(document, after, release)
+    return operations, list(dict.fromkeys(notes))
 
 
 def stored_spec(document: Document, release: Release) -> FlowSchemaSpec | PriorityLevelConfigurationSpec:
@@ -102,31 +92,45 @@ def _find_undecodable(document: Document, releases: Iterable[Release]) -> Iterat
     for release in dict.fromkeys(releases):
         for violation in find_violations(document.value, document.kind, document.version, release):
             if violation.what != "unknown":
-                expected = f"expected a value of type {violation.expected}"
                 message = (
-                    f"the API server cannot decode the object as {document.version}: {expected}; see `apflint check`"
+                    f"the API server cannot decode the object as {document.version}: expected a value of type"
+                    f" {violation.expected}; see `apflint check`"
                 )
                 yield Note(violation.path, message, "impossible")
 
 
-def _convert_shares(document: Document, target: Target, notes: list[Note]) -> tuple[Operation, ...]:
-    """Return the operations on the shares and on their annotation, and add notes about them."""
+def _convert_shares(document: Document, target: Target) -> tuple[list[Operation], list[Note]]:
+    """Return the operations on the shares of a priority level and on their annotation, and remarks about them."""
+    operations: list[Operation] = []
+    notes: list[Note] = []
+    if document.kind != "PriorityLevelConfiguration":
+        return operations, notes
     limited: Any = document.at(*_LIMITED)
     old, new = shares_field(document.version), shares_field(target.version)
     written = None if limited is None else limited.get(old)
-    operations: list[Operation] = []
     if document.has(*_ANNOTATION) and _must_remove_annotation(document.version, target, written):
         notes.append(Note(_ANNOTATION, _describe_annotation(document.version, target.version), "kept"))
         operations.append(Remove(_ANNOTATION))
     if limited is None:
-        return tuple(operations)
+        return operations, notes
     if old != new and new in limited:
         if old in limited:
             message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
-        return tuple(operations)  # else `_find_differences` reports the unknown field, which has an effect now
+        return operations, notes  # else `_find_differences` reports the unknown field, which has an effect now
     if old != new and old in limited:
         operations.append(Rename((*_LIMITED, old), new))
+    more_operations, more_notes = _keep_shares(document, operations, target, limited)
+    return [*operations, *more_operations], [*notes, *more_notes]
+
+
+def _keep_shares(
+    document: Document, renaming: list[Operation], target: Target, limited: dict[str, object]
+) -> tuple[list[Operation], list[Note]]:
+    """Return the operation that keeps the number of shares once they are renamed, and remarks about what may change."""
+    operations: list[Operation] = []
+    notes: list[Note] = []
+    old, new = shares_field(document.version), shares_field(target.version)
     shares = {
         known.name: _effective_shares(document, source_release(document.version, known)) for known in target.releases
     }
@@ -135,14 +139,13 @@ def _convert_shares(document: Document, target: Target, notes: list[Note]) -> tu
         message = f"shares that are 0 or absent mean {meanings}; write the number"
         notes.append(Note((*_LIMITED, old), message, "changed"))
     count = min(shares.values())
-    migrated = _migrated(document, operations, target.version)
+    migrated = _migrated(document, renaming, target.version)
     after = {_effective_shares(migrated, known) for known in target.releases}
     if after != {count}:
-        state = "0" if written == 0 else "absent"
         meaning = " or ".join(map(str, sorted(after)))
         message = (
-            f"{old} is {state}, which means {count} shares in {document.version} and {meaning} in {target.version}:"
-            f" set {new} to {count}"
+            f"{old} is {'0' if limited.get(old) == 0 else 'absent'}, which means {count} shares in {document.version}"
+            f" and {meaning} in {target.version}: set {new} to {count}"
         )
         notes.append(Note((*_LIMITED, old), message, "kept"))
         operations.append(Set((*_LIMITED, old), count) if old in limited else Insert((*_LIMITED, new), count))
@@ -156,7 +159,7 @@ def _convert_shares(document: Document, target: Target, notes: list[Note]) -> tu
             " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
         )
         notes.append(Note(_LIMITED, message, "kept"))
-    return tuple(operations)
+    return operations, notes
 
 
 def _effective_shares(document: Document, release: Release) -> int:
@@ -185,15 +188,15 @@ def _find_differences(before: Document, after: Document, release: Release) -> It
     """Yield what a server of the release would reject, or interpret differently than the one before."""
     origin = source_release(before.version, release)
     unknown = {violation.path for violation in find_violations(before.value, before.kind, before.version, origin)}
-    remaining = find_violations(after.value, after.kind, after.version, release)
-    for violation in remaining:
-        problem = f"unknown field in {after.version} of Kubernetes {release.name}"
-        if violation.what != "unknown":
-            problem = f"expected a value of type {violation.expected} in {after.version}"
-        yield Note(
-            violation.path, f"{field_path(violation.path)}: {problem}; the API server rejects the object", "changed"
+    violations = find_violations(after.value, after.kind, after.version, release)
+    remaining = dict.fromkeys(violation.path for violation in violations)
+    for path in remaining:
+        message = (
+            f"{field_path(path)}: unknown field in {after.version} of Kubernetes {release.name};"
+            " the API server rejects the object"
         )
-    for path in unknown - {violation.path for violation in remaining}:
+        yield Note(path, message, "changed")
+    for path in unknown - remaining.keys():
         message = (
             f"{field_path(path)}: unknown field in {before.version} of Kubernetes {origin.name}, but not in {after.version}"
             f" of {release.name}, where it has an effect"

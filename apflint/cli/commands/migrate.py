@@ -11,7 +11,7 @@ from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.files import decode
 from apflint.edit.migrate import migrate as migrate_source
-from apflint.edit.migration_target import choose_target, parse_release_range
+from apflint.edit.migration_target import choose_target, describe_releases, parse_release_range
 from apflint.errors import UserError
 from apflint.finding import Skipped
 from apflint.inputs.patches import REASON
@@ -98,10 +98,10 @@ def migrate(
     if errors:
         exit_code = ExitCode.ERROR
     if migrated_files:
-        first, last = target.releases[0].name, target.releases[-1].name
-        kubernetes_names = f"Kubernetes {first}" + (f" to {last}" if last != first else "")
         verb = "would be moved" if diff else "moved"
-        print_note(f"{pluralize(moved, 'object')} {verb} to {target.version} for {kubernetes_names}")
+        print_note(
+            f"{pluralize(moved, 'object')} {verb} to {target.version} for Kubernetes {describe_releases(target.releases)}"
+        )
     elif not exit_code:
         print_note("no FlowSchema and no PriorityLevelConfiguration found")
     return ExitCode.OK if exit_zero and exit_code == ExitCode.FINDINGS else exit_code
