@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.location import Path
-    from apflint.policy.fields import Fields
+    from apflint.policy.parser import Fields
 
 _SUBJECT_KEYS = ("user", "group", "serviceAccount")
 _RESOURCE_KEYS = ("apiGroups", "resources", "namespaces", "clusterScope")

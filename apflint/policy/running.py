@@ -23,8 +23,7 @@ from apflint.load.source import STDIN
 from apflint.location import Span
 from apflint.policy.expectation import Destination, Example, Property, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
-from apflint.policy.fields import Mistake
-from apflint.policy.parser import parse_suite
+from apflint.policy.parser import Mistake, parse_suite
 from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.witness import Witness
 from apflint.record import NamedTuple

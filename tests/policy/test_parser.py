@@ -17,12 +17,12 @@ from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.policy.conditions import describe_requests
 from apflint.policy.expectation import Example, Property, Suite
 from apflint.policy.parser import ParsedSuite, parse_suite
-from apflint.requests.command_line import parse_command_line
+from apflint.requests.words import parse_command_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.policy.fields import Mistake
+    from apflint.policy.parser import Mistake
 
 ALL = ("*",)
 

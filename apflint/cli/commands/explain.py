@@ -27,9 +27,9 @@ from apflint.output.explain import explanation_json, render_explanation
 from apflint.output.explain_lines import explain_lines
 from apflint.output.json_text import to_json
 from apflint.requests.audit_event import parse_event
-from apflint.requests.command_line import RequestArguments
 from apflint.requests.json_lines import parse_record, read_json_values
 from apflint.requests.request import COLLECTION_VERBS, Request
+from apflint.requests.words import RequestArguments
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
