@@ -1,8 +1,7 @@
-"""The hooks under the real pre-commit, in a git repository of their own.
+"""The hooks under pre-commit.
 
-pre-commit takes hooks from a git repository, so the checkout is copied into one. By default the hooks run with the apflint
-of this environment (`language: system`); where tests may install from the package index, also just as they are shipped, in
-an environment that pre-commit makes.
+pre-commit reads hooks from a git repository, so the checkout is copied into one. By default, the hooks run with the apflint
+of this environment (`language: system`). With APFLINT_TEST_WHEEL=1 they also run as published: pre-commit installs them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 pytest.importorskip("pre_commit", reason="pre-commit is not installed")
 
 BAD = LEVEL.replace("queues: 64, handSize: 6", "queues: 4, handSize: 6").replace("name: batch", "name: bad")
-FIXABLE = SCHEMA.replace("verbs: [get, list]", 'verbs: [get, list, "*"]').replace("}]\n", "}]  # theirs\n")
+FIXABLE = SCHEMA.replace("verbs: [get, list]", 'verbs: [get, list, "*"]').replace("}]\n", "}]  # a comment\n")
 OTHER = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: other}\n"
 INDEX = pytest.mark.skipif(
     not os.environ.get("APFLINT_TEST_WHEEL"),
@@ -31,72 +30,71 @@ INDEX = pytest.mark.skipif(
 )
 
 
-def git(folder: Path, *arguments: str) -> str:
+def git(directory: Path, *arguments: str) -> str:
     command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false", *arguments]
     return subprocess.run(
-        command, cwd=folder, env=environment(), check=True, capture_output=True, text=True
+        command, cwd=directory, env=environment(), check=True, capture_output=True, text=True
     ).stdout.strip()
 
 
 @pytest.fixture(scope="module", params=["system", pytest.param("python", marks=INDEX)])
 def hooks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with the hooks, as its users name it in `repo`."""
-    folder: Path = tmp_path_factory.mktemp("apflint")
+    """Return a repository with the hooks, which users name in `repo`."""
+    directory: Path = tmp_path_factory.mktemp("apflint")
     for name in ("apflint", "rules", "schemas"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder / name)
+        shutil.copy(ROOT / name, directory / name)
     text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
     assert text.count("language: python\n") == 3
     text = text.replace("language: python\n", f"language: {request.param}\n")
-    (folder / ".pre-commit-hooks.yaml").write_text(text, encoding="utf-8")
-    git(folder, "init", "--quiet", "--initial-branch", "main")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "apflint")
-    return folder
+    (directory / ".pre-commit-hooks.yaml").write_text(text, encoding="utf-8")
+    git(directory, "init", "--quiet", "--initial-branch", "main")
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "--message", "apflint")
+    return directory
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pre-commit keeps the environments of hooks; one for all tests, as making them takes long."""
+    """Return the directory of the environments of hooks. All tests share it, because creating them takes long."""
     return tmp_path_factory.mktemp("pre-commit")
 
 
 class Repository:
-    """A repository of somebody who uses the hooks."""
+    """A repository that uses the hooks."""
 
-    def __init__(self, folder: Path, hooks: Path, home: Path) -> None:
-        variables = prepare(folder)
-        # Only apflint is taken from there: the other stand-ins and files are not needed.
-        self.folder = folder / "repository"
-        self.folder.mkdir()
+    def __init__(self, directory: Path, hooks: Path, home: Path) -> None:
+        variables = prepare(directory)
+        self.directory = directory / "repository"
+        self.directory.mkdir()
         self.variables = variables | {"PRE_COMMIT_HOME": str(home), "PRE_COMMIT_COLOR": "never"}
         if _language(hooks) == "python":
             del self.variables["PYTHONPATH"]
-        git(self.folder, "init", "--quiet", "--initial-branch", "main")
+        git(self.directory, "init", "--quiet", "--initial-branch", "main")
         self.rev = git(hooks, "rev-parse", "HEAD")
         self.hooks = hooks
 
     def use(self, *ids: str, **settings: object) -> None:
-        named = [{"id": one, **settings} for one in ids]
+        named = [{"id": hook_id, **settings} for hook_id in ids]
         config = {"repos": [{"repo": str(self.hooks), "rev": self.rev, "hooks": named}]}
         self.write(".pre-commit-config.yaml", yaml.safe_dump(config))
 
     def write(self, name: str, text: str) -> Path:
-        file = self.folder / name
+        file = self.directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        git(self.folder, "add", name)
+        git(self.directory, "add", name)
         return file
 
     def commit(self) -> None:
-        """Without any hook."""
-        git(self.folder, "commit", "--quiet", "--no-verify", "--message", "before")
+        """Commit without running hooks."""
+        git(self.directory, "commit", "--quiet", "--no-verify", "--message", "before")
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pre_commit", "run", *arguments],
-            cwd=self.folder,
+            cwd=self.directory,
             env=self.variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -116,14 +114,14 @@ def repository(tmp_path: Path, hooks: Path, home: Path) -> Repository:
 
 
 def passed(done: subprocess.CompletedProcess[str]) -> bool:
-    """Whether the hook ran, and found nothing."""
+    """Return whether the hook ran and found nothing."""
     assert done.stderr == ""
     assert "(no files to check)" not in done.stdout, done.stdout
     assert done.returncode in (0, 1), done.stdout
     return done.returncode == 0
 
 
-def test_apflint_looks_at_the_changed_files(repository: Repository) -> None:
+def test_apflint_checks_changed_files(repository: Repository) -> None:
     repository.use("apflint")
     repository.write("bad.yaml", BAD)
     repository.commit()
@@ -138,7 +136,7 @@ def test_apflint_looks_at_the_changed_files(repository: Repository) -> None:
     assert not passed(repository.run("--all-files"))
 
 
-def test_apflint_knows_the_levels_in_files_that_do_not_change(repository: Repository) -> None:
+def test_apflint_reads_levels_in_unchanged_files(repository: Repository) -> None:
     repository.use("apflint", args=["--fail-on", "warning", "--ignore", "APF505"])
     repository.write("platform/level.yaml", LEVEL)
     repository.commit()
@@ -158,7 +156,7 @@ def test_apflint_is_not_run_for_other_files(repository: Repository) -> None:
     assert "(no files to check)" in repository.run().stdout
 
 
-def test_one_process_sees_all_changed_files(repository: Repository) -> None:
+def test_one_process_checks_all_changed_files(repository: Repository) -> None:
     repository.use("apflint")
     for number in range(30):
         repository.write(f"other/{number}.yaml", OTHER)
@@ -172,7 +170,7 @@ def test_one_process_sees_all_changed_files(repository: Repository) -> None:
     assert "APF402" in done.stdout  # the same object in two files
 
 
-def test_excluded_files_are_left_out_although_they_are_named(repository: Repository) -> None:
+def test_excluded_files_are_skipped_even_if_named(repository: Repository) -> None:
     repository.use("apflint")
     repository.write("apflint.toml", 'exclude = ["vendor/*"]\n')
     repository.write("vendor/bad.yaml", BAD)
@@ -180,7 +178,7 @@ def test_excluded_files_are_left_out_although_they_are_named(repository: Reposit
     assert passed(repository.run())
 
 
-def test_apflint_project_looks_at_everything_even_where_no_manifest_changes(repository: Repository) -> None:
+def test_apflint_project_checks_all_files_if_any_file_changes(repository: Repository) -> None:
     repository.use("apflint-project")
     repository.write("bad.yaml", BAD)
     repository.write("notes.md", "nothing\n")
@@ -189,43 +187,43 @@ def test_apflint_project_looks_at_everything_even_where_no_manifest_changes(repo
     done = repository.run()
     assert not passed(done)
     assert "--> bad.yaml:" in done.stdout
-    git(repository.folder, "rm", "--quiet", "bad.yaml")
+    git(repository.directory, "rm", "--quiet", "bad.yaml")
     assert passed(repository.run())
 
 
 def test_arguments_of_a_hook(repository: Repository) -> None:
     repository.use("apflint-project", args=["--complete", "--select", "APF401"])
     repository.write("schema.yaml", SCHEMA)
-    assert not passed(repository.run())  # there is no level of that name
+    assert not passed(repository.run())  # the priority level does not exist
     repository.write("level.yaml", LEVEL)
     assert passed(repository.run())
 
 
-def test_apflint_fix_mends_and_fails_once(repository: Repository) -> None:
+def test_apflint_fix_edits_files_and_fails_once(repository: Repository) -> None:
     repository.use("apflint-fix")
     file = repository.write("schema.yaml", FIXABLE)
     repository.write("level.yaml", LEVEL)
     done = repository.run()
     assert not passed(done)
     assert "files were modified by this hook" in done.stdout
-    mended = FIXABLE.replace('verbs: [get, list, "*"]', 'verbs: ["*"]')
-    assert file.read_text(encoding="utf-8") == mended
-    git(repository.folder, "add", "schema.yaml")
+    fixed = FIXABLE.replace('verbs: [get, list, "*"]', 'verbs: ["*"]')
+    assert file.read_text(encoding="utf-8") == fixed
+    git(repository.directory, "add", "schema.yaml")
     assert passed(repository.run())
-    assert file.read_text(encoding="utf-8") == mended
+    assert file.read_text(encoding="utf-8") == fixed
 
 
-def test_commit_is_stopped(repository: Repository) -> None:
-    """As pre-commit is used day by day: installed, and run by git."""
+def test_hooks_stop_a_commit(repository: Repository) -> None:
+    """pre-commit is installed, and git runs it."""
     repository.use("apflint-fix", "apflint", "apflint-project")
     installed = [sys.executable, "-m", "pre_commit", "install"]
-    subprocess.run(installed, cwd=repository.folder, env=repository.variables, check=True, capture_output=True)
+    subprocess.run(installed, cwd=repository.directory, env=repository.variables, check=True, capture_output=True)
     repository.write("bad.yaml", BAD)
     commit = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "--message", "levels"]
 
     def committed() -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            commit, cwd=repository.folder, env=repository.variables, capture_output=True, text=True, check=False
+            commit, cwd=repository.directory, env=repository.variables, capture_output=True, text=True, check=False
         )
 
     stopped = committed()

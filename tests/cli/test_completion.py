@@ -99,7 +99,7 @@ def test_completion_prints_a_script(
     assert f"_APFLINT_COMPLETE=complete_{shell}" in capsys.readouterr().out
 
 
-def test_a_request_in_an_unknown_form_checks_nothing(
+def test_unknown_completion_request_checks_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("_APFLINT_COMPLETE", "1")

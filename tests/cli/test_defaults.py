@@ -7,7 +7,7 @@ import pytest
 from apflint.cli.app import run
 
 
-def test_the_default_is_the_newest_release(capsys: pytest.CaptureFixture[str]) -> None:
+def test_default_is_the_newest_release(capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for arguments in ([], ["--kubernetes", "1.37", "--api-version", "flowcontrol.apiserver.k8s.io/v1"]):
         assert run(["defaults", *arguments]) == 0
@@ -27,6 +27,8 @@ def test_the_default_is_the_newest_release(capsys: pytest.CaptureFixture[str]) -
         (["--kubernetes", "1.99"], '"1.99" is too new'),
     ],
 )
-def test_what_a_release_does_not_have(capsys: pytest.CaptureFixture[str], arguments: list[str], error: str) -> None:
+def test_version_that_a_release_does_not_have(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], error: str
+) -> None:
     assert run(["defaults", *arguments]) == 2
     assert error in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`apflint diff`: what it says holds for the requests that it shows, and nothing that changes is left out."""
+"""`apflint diff`: output, usage, what counts as a change, bounds, and laws."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import builders
 from support.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, objects
 
 from apflint.cli.app import run
@@ -34,29 +35,37 @@ STORY = "fixtures/stories/move-ci"
 BOTH = output.Sides("old", "new")
 
 
-def level(name: str, shares: int = 30, response: dict[str, Any] | None = None) -> dict[str, Any]:
-    queuing = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
-    limited = {"nominalConcurrencyShares": shares, "limitResponse": response or {"type": "Queue", "queuing": queuing}}
-    return {"kind": "PriorityLevelConfiguration", "name": name, "spec": {"type": "Limited", "limited": limited}}
+QUEUING = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
 
 
-def schema(name: str, target: str, group: str = "dev", method: str | None = "ByUser", at: int = 900) -> dict[str, Any]:
-    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
-    spec = {
-        "priorityLevelConfiguration": {"name": target},
-        "matchingPrecedence": at,
-        "distinguisherMethod": method and {"type": method},
-        "rules": [{"subjects": [{"kind": "Group", "group": {"name": group}}], "resourceRules": [rule]}],
-    }
-    return {"kind": "FlowSchema", "name": name, "spec": spec}
+def level(name: str, shares: int = 30, queuing: dict[str, int] | None = QUEUING) -> dict[str, Any]:
+    return builders.priority_level(name, shares, queuing)
+
+
+def schema(
+    name: str, target: str, group_name: str = "dev", method: str | None = "ByUser", at: int = 900
+) -> dict[str, Any]:
+    return builders.flow_schema(
+        name, target, at, subjects=[builders.group(group_name)], resources=[{**builders.ALL}], by=method
+    )
+
+
+def stored(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest as `objects` expects it."""
+    return (
+        {"kind": value["kind"], "name": value["metadata"]["name"], "spec": value["spec"]}
+        if "metadata" in value
+        else value
+    )
 
 
 def side(*values: dict[str, Any], defaults: bool = True, seats: int = 600) -> Side:
-    found = build_configuration(objects([*values]), BUILT_IN, defaults=defaults)
+    found = build_configuration(objects([*map(stored, values)]), BUILT_IN, defaults=defaults)
     return Side(found, compute_limits(tuple(found.levels.values()), found.order, seats, RELEASE))
 
 
-def told(found: Difference) -> set[tuple[str, str, str]]:
+def list_changes(found: Difference) -> set[tuple[str, str, str]]:
+    """Return the type of row change, and its old and new FlowSchema."""
     return {
         (group.type, change.old.flow_schema.name, change.new.flow_schema.name)
         for group in found.groups
@@ -64,7 +73,7 @@ def told(found: Difference) -> set[tuple[str, str, str]]:
     }
 
 
-def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def run_diff(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     status = run(["diff", *arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
@@ -80,24 +89,26 @@ def story(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("output", ["text", "markdown"])
-def test_a_story(
+def test_output_of_a_story(
     story: tuple[str, str], output: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
-    status, out, err = command(capsys, *story, "--kubernetes", "1.36", "--format", output)
+    status, out, err = run_diff(capsys, *story, "--kubernetes", "1.36", "--format", output)
     assert (status, err) == (1, "")
     assert out == snapshot
 
 
 @pytest.mark.parametrize("releases", [("1.33", "1.36"), ("1.18", "1.36"), ("1.25", "1.26"), ("1.23", "1.24")])
-def test_an_upgrade(releases: tuple[str, str], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_output_of_an_upgrade(
+    releases: tuple[str, str], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     old, new = releases
-    status, out, err = command(capsys, f"defaults:{old}", f"defaults:{new}")
+    status, out, err = run_diff(capsys, f"defaults:{old}", f"defaults:{new}")
     assert (status, err) == (1, "")
     assert out == snapshot
 
 
-def test_json(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = command(capsys, *story, "--kubernetes", "1.36", "--format", "json", "--server-concurrency", "100")
+def test_json_fields(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run_diff(capsys, *story, "--kubernetes", "1.36", "--format", "json", "--server-concurrency", "100")
     found = json.loads(out)
     assert status == 1
     assert list(found) == ["schema", "changed", "complete", "old", "new", "changes", "levels", "objects"]
@@ -114,10 +125,10 @@ def test_json(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     assert request["from"]["flowSchema"] == request["to"]["flowSchema"] == "ci-runner"
     assert (request["from"]["file"], request["from"]["line"]) == ("before/ci.yaml", 5)
     assert [witness["from"]["matchedBy"]["resourceRule"] for witness in request["witnesses"]] == [0, 1]
-    gains = {each["name"]: each["gain"] for each in found["levels"]}
+    gains = {row["name"]: row["gain"] for row in found["levels"]}
     assert gains["ci"] == 4
     assert sum(gains.values()) == 0
-    assert [(each["change"], each["name"]) for each in found["objects"]] == [
+    assert [(row["change"], row["name"]) for row in found["objects"]] == [
         ("added", "ci"),
         ("changed", "reporting"),
         ("removed", "dashboards"),
@@ -127,9 +138,9 @@ def test_json(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     ]
 
 
-def test_each_witness_is_what_explain_takes(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    _, text, _ = command(capsys, *story)
-    _, out, _ = command(capsys, *story, "--format", "json")
+def test_explain_confirms_each_witness(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    _, text, _ = run_diff(capsys, *story)
+    _, out, _ = run_diff(capsys, *story, "--format", "json")
     commands = re.findall(r"^ +apflint (explain .*)$", text, re.MULTILINE)
     asked = 0
     for group in json.loads(out)["changes"]:
@@ -147,23 +158,25 @@ def test_each_witness_is_what_explain_takes(story: tuple[str, str], capsys: pyte
     assert asked > len(commands) > 5
 
 
-# Exit status and usage
+# Exit codes and usage
 
 
-def test_exit_zero(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = command(capsys, *story, "--exit-zero")
-    assert (status, out) == (0, command(capsys, *story)[1])
+def test_exit_zero_option(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run_diff(capsys, *story, "--exit-zero")
+    assert (status, out) == (0, run_diff(capsys, *story)[1])
 
 
 @pytest.mark.parametrize("output", ["text", "markdown", "json"])
-def test_nothing_changes(story: tuple[str, str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = command(capsys, story[0], story[0], "--format", output)
+def test_identical_configurations_have_no_changes(
+    story: tuple[str, str], output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run_diff(capsys, story[0], story[0], "--format", output)
     assert (status, err) == (0, "")
     assert json.loads(out)["changes"] == [] if output == "json" else "No request changes its FlowSchema" in out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["-", "-"], "standard input cannot be both OLD and NEW"),
         (["before", "nowhere"], "nowhere"),
@@ -172,105 +185,103 @@ def test_nothing_changes(story: tuple[str, str], output: str, capsys: pytest.Cap
     ],
 )
 def test_wrong_usage(
-    story: tuple[str, str], arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    story: tuple[str, str], arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert story
-    status, out, err = command(capsys, *arguments)
+    status, out, err = run_diff(capsys, *arguments)
     assert (status, out) == (2, "")
-    assert said in err
+    assert message in err
     assert "internal error" not in err
 
 
-def test_a_side_without_objects_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = command(capsys, str(tmp_path), "defaults:1.36", "--kubernetes", "1.36")
+def test_side_without_objects_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run_diff(capsys, str(tmp_path), "defaults:1.36", "--kubernetes", "1.36")
     assert status == 0
     assert "No request changes" in out
     assert err == f"apflint: {tmp_path}: no FlowSchema and no PriorityLevelConfiguration found\n"
 
 
 def test_without_the_built_in_objects(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = command(capsys, *story, "--no-defaults", "--format", "json")
-    assert {each["name"] for each in json.loads(out)["levels"]} == {"exempt", "catch-all", "reporting", "ci"}
+    _, out, _ = run_diff(capsys, *story, "--no-defaults", "--format", "json")
+    assert {row["name"] for row in json.loads(out)["levels"]} == {"exempt", "catch-all", "reporting", "ci"}
 
 
 # What counts as a change
 
 
-def test_objects_may_differ_without_consequence() -> None:
+def test_object_change_without_effect_is_listed() -> None:
     found = compare_configurations(side(schema("a", "workload-low", at=900)), side(schema("a", "workload-low", at=901)))
-    assert [each.details for each in found.objects] == [("matchingPrecedence 900 -> 901",)]
+    assert [row.details for row in found.objects] == [("matchingPrecedence 900 -> 901",)]
     assert not found.changed
     assert "but without effect" in output.render_text(found, BOTH, Style())
 
 
-def test_only_seats_change() -> None:
+def test_change_of_seats_only() -> None:
     found = compare_configurations(side(level("x", 30), schema("a", "x")), side(level("x", 60), schema("a", "x")))
     assert found.changed
-    assert {what for what, _, _ in told(found)} == {"limits"}
-    assert ("limits", "a", "a") in told(found)
+    assert {what for what, _, _ in list_changes(found)} == {"limits"}
+    assert ("limits", "a", "a") in list_changes(found)
     assert '"limits", "a"' not in output.render_text(found, BOTH, Style())  # the table of levels says it
 
 
-def test_other_seats_of_the_server_are_felt_wherever_requests_wait() -> None:
+def test_server_concurrency_changes_the_limits_of_levels() -> None:
     found = compare_configurations(side(), side(seats=1200))
     assert {change.new.priority_level.name for change in found.changes_of_type("limits")} == set(
         side().configuration.levels
     ) - {
         "exempt",  # never waits
-        "catch-all",  # nobody gets there
+        "catch-all",  # no request reaches it
     }
 
 
-def test_a_level_that_no_longer_queues_is_told_by_itself() -> None:
-    found = compare_configurations(
-        side(level("x"), schema("a", "x")), side(level("x", 30, {"type": "Reject"}), schema("a", "x"))
-    )
+def test_level_that_no_longer_queues_has_its_own_section() -> None:
+    found = compare_configurations(side(level("x"), schema("a", "x")), side(level("x", 30, None), schema("a", "x")))
     text = output.render_text(found, BOTH, Style())
     assert "x  (same FlowSchema, other queues)" in text
     assert "requests without a free seat get 429 at once" in text
     assert text.count("(same FlowSchema, other queues)") == 1
 
 
-def test_other_flows() -> None:
+def test_other_distinguisher_is_a_flow_change() -> None:
     found = compare_configurations(
         side(schema("a", "workload-low")), side(schema("a", "workload-low", method="ByNamespace"))
     )
-    assert told(found) == {("flow", "a", "a")}
+    assert list_changes(found) == {("flow", "a", "a")}
     assert "one per user -> one per namespace" in output.render_text(found, BOTH, Style())
 
 
-def test_flows_make_no_difference_where_nobody_waits() -> None:
-    reject = level("x", 30, {"type": "Reject"})
+def test_distinguisher_does_not_matter_without_queues() -> None:
+    reject = level("x", 30, None)
     found = compare_configurations(side(reject, schema("a", "x")), side(reject, schema("a", "x", method=None)))
     assert found.objects
     assert not found.changed
 
 
-@pytest.mark.parametrize(("queues", "told_apart"), [(1, False), (2, True)])
-def test_flows_make_a_difference_from_two_queues_on(queues: int, told_apart: bool) -> None:
+@pytest.mark.parametrize(("queues", "is_change"), [(1, False), (2, True)])
+def test_distinguisher_matters_with_two_or_more_queues(queues: int, is_change: bool) -> None:
     queuing = {"queues": queues, "handSize": 1, "queueLengthLimit": 5}
-    x = level("x", 30, {"type": "Queue", "queuing": queuing})
+    x = level("x", 30, queuing)
     found = compare_configurations(side(x, schema("a", "x")), side(x, schema("a", "x", method=None)))
-    assert told(found) == ({("flow", "a", "a")} if told_apart else set())
-    more = level("x", 60, {"type": "Queue", "queuing": queuing})
+    assert list_changes(found) == ({("flow", "a", "a")} if is_change else set())
+    more = level("x", 60, queuing)
     found = compare_configurations(side(x, schema("a", "x")), side(more, schema("a", "x", method=None)))
-    assert ("flow" if told_apart else "limits", "a", "a") in told(found)
+    assert ("flow" if is_change else "limits", "a", "a") in list_changes(found)
 
 
-def test_dangling_and_broken() -> None:
+def test_dangling_flow_schema_and_invalid_level() -> None:
     found = compare_configurations(
         side(level("x"), level("y"), schema("a", "x"), schema("b", "y", "ops")),
-        side(level("x", 30, {"type": "Queue"}), schema("a", "x"), schema("b", "y", "ops")),
+        side(builders.priority_level("x", limitResponse={"type": "Queue"}), schema("a", "x"), schema("b", "y", "ops")),
     )
-    said = {(each.name, each.change): each.details[-1] for each in found.objects}
-    assert said["a", "changed"] == 'now without effect: its priority level "x" counts as absent'
-    assert said["b", "changed"] == 'now without effect: its priority level "y" does not exist'
-    assert said["x", "changed"].startswith("now without effect: it ")
-    assert ("y", "removed") in said
-    assert {("priorityLevel", "a", "global-default"), ("priorityLevel", "b", "global-default")} <= told(found)
+    message = {(row.name, row.change): row.details[-1] for row in found.objects}
+    assert message["a", "changed"] == 'now without effect: its priority level "x" counts as absent'
+    assert message["b", "changed"] == 'now without effect: its priority level "y" does not exist'
+    assert message["x", "changed"].startswith("now without effect: it ")
+    assert ("y", "removed") in message
+    assert {("priorityLevel", "a", "global-default"), ("priorityLevel", "b", "global-default")} <= list_changes(found)
 
 
-def test_each_rule_that_is_the_cause_has_a_request() -> None:
+def test_each_responsible_rule_has_a_witness() -> None:
     many = schema("a", "workload-low")
     rules = many["spec"]["rules"][0]
     rules["resourceRules"] = [
@@ -294,26 +305,26 @@ def two_rules(name: str, target: str, resources: tuple[str, ...]) -> dict[str, A
     return found
 
 
-def test_rules_in_another_order_change_nothing() -> None:
+def test_order_of_rules_does_not_matter() -> None:
     before, after = (
         side(two_rules("a", "workload-low", order))
         for order in (("pods", "secrets"), ("secrets", "pods", "configmaps"))
     )
-    assert told(compare_configurations(before, after)) == {("priorityLevel", "global-default", "a")}
+    assert list_changes(compare_configurations(before, after)) == {("priorityLevel", "global-default", "a")}
     swapped = compare_configurations(before, side(two_rules("a", "workload-low", ("secrets", "pods"))))
     assert swapped.objects
     assert not swapped.changed
 
 
-def test_who_stays_is_found_even_where_the_first_request_moves() -> None:
+def test_remaining_requests_are_found_if_the_first_one_moves() -> None:
     own = two_rules("own", "x", ("pods", "secrets"))
-    thief = two_rules("thief", "workload-low", ("pods",))
-    thief["spec"]["matchingPrecedence"] = 100
-    found = compare_configurations(side(level("x", 30), own), side(level("x", 60), own, thief))
-    assert {("priorityLevel", "own", "thief"), ("limits", "own", "own")} <= told(found)
+    earlier = two_rules("earlier", "workload-low", ("pods",))
+    earlier["spec"]["matchingPrecedence"] = 100
+    found = compare_configurations(side(level("x", 30), own), side(level("x", 60), own, earlier))
+    assert {("priorityLevel", "own", "earlier"), ("limits", "own", "own")} <= list_changes(found)
 
 
-def test_who_stays_is_found_where_only_one_verb_is_left() -> None:
+def test_remaining_requests_are_found_if_one_verb_is_left() -> None:
     def reading(name: str, target: str, at: int, *verbs: str) -> dict[str, Any]:
         made = schema(name, target, at=at)
         made["spec"]["rules"][0]["resourceRules"][0]["verbs"] = [*verbs]
@@ -323,7 +334,7 @@ def test_who_stays_is_found_where_only_one_verb_is_left() -> None:
     a = reading("a", "x", 900, "get", "create", "list")
     found = compare_configurations(side(before, a), side(after, a, reading("first", "workload-low", 50, "get", "list")))
     limits = (change for group in found.groups if group.type == "limits" for change in group.changes)
-    (change,) = (each for each in limits if each.old.flow_schema.name == "a")
+    (change,) = (row for row in limits if row.old.flow_schema.name == "a")
     assert [example.witness.digest.request_info.verb for example in change.examples] == ["create"]
 
 
@@ -332,7 +343,7 @@ def test_requests_are_quoted_for_a_shell() -> None:
     text = output.render_text(found, BOTH, Style())
     commands = [shlex.split(line) for line in text.splitlines() if "apflint explain list pods" in line]
     assert commands
-    assert all("dev $(ops)'s" in command for command in commands)
+    assert all("dev $(ops)'s" in run_diff for run_diff in commands)
 
 
 # Bounds
@@ -342,23 +353,14 @@ def many(count: int, target: str) -> list[dict[str, Any]]:
     return [schema(f"s{number:03}", target, f"g{number:03}") for number in range(count)]
 
 
-def written(path: Path, values: list[dict[str, Any]]) -> str:
-    items = [
-        {
-            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
-            "kind": value["kind"],
-            "metadata": {"name": value["name"]},
-            "spec": value["spec"],
-        }
-        for value in values
-    ]
+def write(path: Path, items: list[dict[str, Any]]) -> str:
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
     return str(path)
 
 
-def test_what_is_not_shown_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [written(tmp_path / f"{target}.json", many(14, target)) for target in ("workload-low", "workload-high")]
-    found = json.loads(command(capsys, *paths, "--format", "json")[1])
+def test_hidden_changes_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [write(tmp_path / f"{target}.json", many(14, target)) for target in ("workload-low", "workload-high")]
+    found = json.loads(run_diff(capsys, *paths, "--format", "json")[1])
     (group,) = [
         group
         for group in found["changes"]
@@ -367,20 +369,20 @@ def test_what_is_not_shown_is_counted(tmp_path: Path, capsys: pytest.CaptureFixt
     assert {request["from"]["flowSchema"] for request in group["requests"]} == {f"s{number:03}" for number in range(14)}
     rest = len(group["requests"]) - output.MAX_CHANGES
     assert rest >= 4
-    assert f"  and {rest} more: see --format json\n" in command(capsys, *paths)[1]
-    assert f"| and {rest} more | | |\n" in command(capsys, *paths, "--format", "markdown")[1]
+    assert f"  and {rest} more: see --format json\n" in run_diff(capsys, *paths)[1]
+    assert f"| and {rest} more | | |\n" in run_diff(capsys, *paths, "--format", "markdown")[1]
 
 
-def test_a_search_that_ends_early_says_so(
+def test_incomplete_search_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(changes, "MAX_MOVES", 3)
     monkeypatch.setattr(output, "MAX_MOVES", 3)
-    paths = [written(tmp_path / f"{target}.json", many(5, target)) for target in ("workload-low", "workload-high")]
-    status, out, _ = command(capsys, *paths)
+    paths = [write(tmp_path / f"{target}.json", many(5, target)) for target in ("workload-low", "workload-high")]
+    status, out, _ = run_diff(capsys, *paths)
     assert status == 1
     assert "the search ends after 3 requests" in out
-    found = json.loads(command(capsys, *paths, "--format", "json")[1])
+    found = json.loads(run_diff(capsys, *paths, "--format", "json")[1])
     assert found["complete"] is False
     moves = [one for group in found["changes"] if group["change"] != "limits" for one in group["requests"]]
     assert sum(len(one["witnesses"]) for one in moves) == 3
@@ -389,11 +391,11 @@ def test_a_search_that_ends_early_says_so(
 # Names from manifests
 
 
-NASTY = "a`|<b>\x1b[31m\n@team ]("
+HOSTILE_NAME = "a`|<b>\x1b[31m\n@team ]("
 
 
-def test_markdown_takes_no_markup_from_manifests() -> None:
-    found = compare_configurations(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
+def test_markdown_escapes_markup_in_manifests() -> None:
+    found = compare_configurations(side(level(HOSTILE_NAME), schema(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)), side())
     text = output.render_markdown(found, BOTH)
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
     assert "@team" in text
@@ -406,7 +408,7 @@ def test_markdown_takes_no_markup_from_manifests() -> None:
 
 
 @given(text=st.text())
-def test_a_code_span_ends_where_it_should(text: str) -> None:
+def test_code_span_contains_no_closing_fence(text: str) -> None:
     span = format_code(text)
     assert span.isprintable()
     if span == '""':
@@ -419,7 +421,7 @@ def test_a_code_span_ends_where_it_should(text: str) -> None:
 
 
 def test_text_shows_no_control_characters() -> None:
-    found = compare_configurations(side(level(NASTY), schema(NASTY, NASTY, NASTY)), side())
+    found = compare_configurations(side(level(HOSTILE_NAME), schema(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)), side())
     text = output.render_text(found, output.Sides("a\x1b", "b"), Style(width=60))
     assert all(line.isprintable() for line in text.splitlines())
 
@@ -429,15 +431,16 @@ def test_text_shows_no_control_characters() -> None:
 
 @given(values=FLOW_SCHEMAS)
 @settings(max_examples=25)
-def test_a_configuration_does_not_differ_from_itself(values: list[dict[str, Any]]) -> None:
+def test_configuration_does_not_differ_from_itself(values: list[dict[str, Any]]) -> None:
     found = compare_configurations(side(*values), side(*values))
     assert not found.changed
     assert (found.groups, found.objects) == ((), ())
 
 
+@pytest.mark.slow
 @given(before=FLOW_SCHEMAS, after=FLOW_SCHEMAS, digests=st.lists(DIGESTS, max_size=10), shares=st.integers(0, 60))
 @settings(max_examples=60)
-def test_what_is_said_holds_and_is_complete(
+def test_changes_are_correct_and_complete(
     before: list[dict[str, Any]], after: list[dict[str, Any]], digests: list[RequestDigest], shares: int
 ) -> None:
     old, new = side(level("own"), *before), side(level("own", shares), *after)
@@ -451,7 +454,7 @@ def test_what_is_said_holds_and_is_complete(
                 assert (here.flow_schema, there.flow_schema) == (change.old.flow_schema, change.new.flow_schema)
                 assert (here.priority_level.name, there.priority_level.name) == (group.old.name, group.new.name)
                 assert (group.type == "priorityLevel") == (group.old.name != group.new.name)
-    names = {(source, target) for _, source, target in told(found)}
+    names = {(source, target) for _, source, target in list_changes(found)}
     for digest in digests:
         if not is_seen_by_apf(digest.request_info):
             continue
@@ -465,17 +468,18 @@ def test_what_is_said_holds_and_is_complete(
             assert (here.flow_schema.name, there.flow_schema.name) in names
 
 
+@pytest.mark.slow
 @given(before=FLOW_SCHEMAS, after=FLOW_SCHEMAS)
 @settings(max_examples=25)
-def test_both_directions_tell_the_same_pairs(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
+def test_reverse_diff_has_the_same_pairs(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
     there = compare_configurations(side(*before), side(*after))
     back = compare_configurations(side(*after), side(*before))
-    assert told(back) == {(what, target, source) for what, source, target in told(there)}
+    assert list_changes(back) == {(what, target, source) for what, source, target in list_changes(there)}
 
 
-def test_another_flow_schema_of_the_same_level() -> None:
+def test_other_flow_schema_of_the_same_level() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(schema("b", "workload-low")))
-    assert told(found) == {("flowSchema", "a", "b")}
+    assert list_changes(found) == {("flowSchema", "a", "b")}
     text = output.render_text(found, BOTH, Style())
     assert text.startswith("Requests of 1 kind move to another FlowSchema of the same priority level.")
 
@@ -497,22 +501,22 @@ def test_another_flow_schema_of_the_same_level() -> None:
         ),
     ],
 )
-def test_what_becomes_of_requests_that_find_no_seat(response: dict[str, Any], words: str) -> None:
-    now = level("x", 30, {"type": "Queue", "queuing": response})
+def test_fate_of_requests_without_a_free_seat(response: dict[str, int], words: str) -> None:
+    now = level("x", 30, response)
     found = compare_configurations(side(level("x"), schema("a", "exempt")), side(now, schema("a", "x")))
     text = " ".join(output.render_text(found, BOTH, Style()).split())
     assert "before exempt: every request is executed at once after " in text
     assert words in text
 
 
-def test_whoever_comes_to_starve_is_told() -> None:
+def test_level_without_nominal_seats_is_reported() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
-    said = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
-    assert said in " ".join(output.render_text(found, BOTH, Style()).split())
-    assert f"- {said}" in output.render_markdown(found, BOTH)
+    message = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
+    assert message in " ".join(output.render_text(found, BOTH, Style()).split())
+    assert f"- {message}" in output.render_markdown(found, BOTH)
 
 
-def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "MAX_GROUPS", 2)
     monkeypatch.setattr(output, "MAX_EXAMPLES", 1)
     monkeypatch.setattr(output, "MAX_OBJECTS", 3)
@@ -538,27 +542,27 @@ def test_each_of_the_bounds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"And {left} more kinds of requests, not shown here." in page
     assert f"and {len(shown.examples) - 1} more like these" in page
     assert f"- and {len(found.objects) - 3} more" in page
-    rows = len([each for each in found.levels if each.is_changed])
+    rows = len([row for row in found.levels if row.is_changed])
     assert f"| and {rows - 2} more |" in page
 
 
-def test_who_stays_in_the_world_that_is_asked_about() -> None:
-    """The thief takes whatever an authenticated user asks: only in a world of any groups somebody stays."""
-    thief = schema("thief", "workload-low", "system:authenticated", at=100)
-    sides = side(level("x", 30), schema("own", "x")), side(level("x", 60), schema("own", "x"), thief)
-    assert ("limits", "own", "own") not in told(compare_configurations(*sides))
-    assert ("limits", "own", "own") in told(compare_configurations(*sides, world="any"))
+def test_remaining_requests_depend_on_the_world() -> None:
+    """The new FlowSchema captures all requests of authenticated users: others remain only in a world of any groups."""
+    earlier = schema("earlier", "workload-low", "system:authenticated", at=100)
+    sides = side(level("x", 30), schema("own", "x")), side(level("x", 60), schema("own", "x"), earlier)
+    assert ("limits", "own", "own") not in list_changes(compare_configurations(*sides))
+    assert ("limits", "own", "own") in list_changes(compare_configurations(*sides, world="any"))
 
 
-def test_who_moves_in_the_world_that_is_asked_about() -> None:
-    thief = schema("thief", "workload-low", "system:authenticated", at=100)
-    sides = side(thief, schema("own", "workload-low")), side(thief, schema("own", "workload-high"))
-    assert not told(compare_configurations(*sides))
-    assert told(compare_configurations(*sides, world="any")) == {("priorityLevel", "own", "own")}
+def test_moved_requests_depend_on_the_world() -> None:
+    earlier = schema("earlier", "workload-low", "system:authenticated", at=100)
+    sides = side(earlier, schema("own", "workload-low")), side(earlier, schema("own", "workload-high"))
+    assert not list_changes(compare_configurations(*sides))
+    assert list_changes(compare_configurations(*sides, world="any")) == {("priorityLevel", "own", "own")}
 
 
-def test_whoever_loses_most_comes_first() -> None:
-    """Who was exempt loses most, whatever number of seats goes with that level."""
+def test_changes_are_sorted_by_lost_seats() -> None:
+    """Requests that were exempt lose most, whatever the seats of their new level."""
     levels = level("s", 1), level("m", 30), level("l", 300)
     before = side(*levels, schema("a", "exempt", "a"), schema("b", "l", "b"), schema("c", "s", "c"))
     after = side(*levels, schema("a", "m", "a"), schema("b", "m", "b"), schema("c", "exempt", "c"))
@@ -567,17 +571,13 @@ def test_whoever_loses_most_comes_first() -> None:
     assert moves == [("exempt", "m"), ("l", "m"), ("s", "exempt")]
 
 
-def test_two_flow_schemas_of_one_generated_name_are_told_apart(
+def test_flow_schemas_with_one_generated_name_are_distinguished(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The server is still to name them: for the requests that go to the first nothing changes."""
-    twin = schema("", "workload-low", "dev", at=3000)["spec"]
-    bob = schema("bob", "workload-high", "ops", at=2999)["spec"]
-    head = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema"}
-    twins = [{**head, "metadata": {"generateName": "x-"}, "spec": twin}] * 2
-    for name, items in (("old", twins), ("new", [*twins, {**head, "metadata": {"name": "bob"}, "spec": bob}])):
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    """The server has not named them yet. Requests of the first one do not change."""
+    twin = schema("", "workload-low", "dev", at=3000) | {"metadata": {"generateName": "x-"}}
+    write(tmp_path / "old.json", [twin, twin])
+    write(tmp_path / "new.json", [twin, twin, schema("bob", "workload-high", "ops", at=2999)])
     assert run(["diff", str(tmp_path / "old.json"), str(tmp_path / "new.json"), "--format", "json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert {change["from"]["priorityLevel"] for change in found["changes"]} == {"global-default", "workload-low"}

@@ -32,7 +32,7 @@ from apflint.errors import UserError
         ),
     ],
 )
-def test_an_exception_is_one_line(
+def test_exception_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     error: BaseException,
@@ -48,13 +48,13 @@ def test_an_exception_is_one_line(
     assert capsys.readouterr() == ("", message)
 
 
-def test_an_internal_error_is_raised_for_debugging(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_raised_for_debugging(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APFLINT_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         run_and_report_errors(lambda: 1 // 0)
 
 
-def test_a_closed_pipe_is_not_an_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as stream, patch.object(sys, "stdout", stream):

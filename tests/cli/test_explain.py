@@ -1,4 +1,4 @@
-"""What `apflint explain` prints: the story for people, held by snapshots, and the JSON, field by field."""
+"""`apflint explain`: text, JSON, requests from files, and usage."""
 
 from __future__ import annotations
 
@@ -115,21 +115,21 @@ def explainer(*paths: str, kubernetes: str = "1.36", **more: Any) -> Explainer:
     return Explainer(read_cluster(paths, ClusterOptions(parse_release(kubernetes), **more), print))
 
 
-def told(request: Request, by: Explainer, **style: Any) -> str:
+def render(request: Request, by: Explainer, **style: Any) -> str:
     return render_explanation(by.explain(request), Style(**style))
 
 
 @pytest.mark.parametrize("name", DEFAULT_CLUSTER)
-def test_the_story_in_a_default_cluster(name: str, snapshot: SnapshotAssertion) -> None:
-    assert told(DEFAULT_CLUSTER[name], explainer(), width=100) == snapshot
+def test_text_for_a_default_cluster(name: str, snapshot: SnapshotAssertion) -> None:
+    assert render(DEFAULT_CLUSTER[name], explainer(), width=100) == snapshot
 
 
 @pytest.mark.parametrize("kubernetes", ["1.20", "1.22", "1.25", "1.28", "1.36", "1.37"])
 @pytest.mark.parametrize("name", DEFAULT_CLUSTER)
-def test_it_is_short_and_has_the_answer_first(name: str, kubernetes: str) -> None:
+def test_text_is_short_and_starts_with_the_answer(name: str, kubernetes: str) -> None:
     request, by = DEFAULT_CLUSTER[name], explainer(kubernetes=kubernetes)
     for width in (100, 120, None):
-        text = told(request, by, width=width)
+        text = render(request, by, width=width)
         assert text.count("\n") <= 25, text
         skipped = name == "long-running" or (name == "a service account watches" and kubernetes == "1.20")
         first = "API Priority and Fairness does not classify" if skipped else "FlowSchema "
@@ -151,46 +151,46 @@ def test_it_is_short_and_has_the_answer_first(name: str, kubernetes: str) -> Non
     ],
 )
 @pytest.mark.usefixtures("empty")
-def test_the_seats_of_one_request_follow_the_release(kubernetes: str, listing: int, create: int, watch: int) -> None:
+def test_seats_of_a_request_depend_on_the_release(kubernetes: str, listing: int, create: int, watch: int) -> None:
     by = explainer(kubernetes=kubernetes)
     for verb, seats in (("list", listing), ("create", create), ("watch", watch), ("get", 1)):
         words = (verb, "pods", "a") if verb == "get" else (verb, "pods")
-        text = told(parse_words(words, user="system:serviceaccount:ci:runner"), by)
+        text = render(parse_words(words, user="system:serviceaccount:ci:runner"), by)
         found = re.search(r"; one (\w+) up to (\d+)", text)
         assert (found.groups() if found else None) == (None if seats == 1 else (verb, str(seats)))
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_request_waits_by_its_own_timeout() -> None:
+def test_wait_depends_on_the_timeout_of_the_request() -> None:
     url = "/api/v1/namespaces/ci/pods?timeout=5s"
     request = parse_words(("get", url), user="alice")
-    assert "up to 1.25 seconds (a quarter of its timeout" in told(request, explainer(kubernetes="1.28"))
-    assert "1.25 seconds" not in told(request, explainer(kubernetes="1.27"))
+    assert "up to 1.25 seconds (a quarter of its timeout" in render(request, explainer(kubernetes="1.28"))
+    assert "1.25 seconds" not in render(request, explainer(kubernetes="1.27"))
     asked = parse_record({"user": "alice", "method": "GET", "path": url})
     found: Any = explanation_json(explainer().explain(asked))
     assert found["fates"][-1]["when"] == "Rejected after 1.25 seconds, or when the client is gone."
 
 
 @pytest.mark.usefixtures("empty")
-def test_an_invalid_timeout_is_refused_before_classification() -> None:
+def test_invalid_timeout_is_rejected_before_classification() -> None:
     request = parse_words(("get", "/api/v1/pods?timeout=bogus"), user="alice")
-    text = told(request, explainer())
+    text = render(request, explainer())
     assert text.startswith("The server answers this request with status 400 before API Priority and Fairness")
     assert "Otherwise this would be the answer:\nFlowSchema" in text
-    assert told(request, explainer(kubernetes="1.20")).startswith("FlowSchema")
+    assert render(request, explainer(kubernetes="1.20")).startswith("FlowSchema")
 
 
 @pytest.mark.usefixtures("empty")
-def test_watches_are_skipped_up_to_1_21() -> None:
+def test_watches_are_not_classified_before_1_22() -> None:
     for kubernetes, seen in (("1.18", False), ("1.21", False), ("1.22", True)):
         answer = explainer(kubernetes=kubernetes).explain(DEFAULT_CLUSTER["a service account watches"])
         assert (answer.unclassified is None) is seen
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
-def test_it_fits_the_terminal(width: int) -> None:
+def test_text_fits_the_terminal(width: int) -> None:
     for request in DEFAULT_CLUSTER.values():
-        for line in told(request, explainer(), width=width).splitlines():
+        for line in render(request, explainer(), width=width).splitlines():
             # A name is never broken, so a line may be longer by its only word.
             assert count_cells(line) <= width or len(line.split()) == 1, line
 
@@ -205,30 +205,28 @@ def test_it_fits_the_terminal(width: int) -> None:
     ],
 )
 @pytest.mark.usefixtures("cluster")
-def test_the_story_with_a_users_configuration(
-    name: str, question: Request, kubernetes: str, snapshot: SnapshotAssertion
-) -> None:
-    # 1.20 serves v1alpha1 and v1beta1 only, which is another story: `check` tells it.
-    text = told(question, explainer(".", kubernetes=kubernetes), width=100)
+def test_text_for_manifests(name: str, question: Request, kubernetes: str, snapshot: SnapshotAssertion) -> None:
+    # 1.20 serves only v1alpha1 and v1beta1, which `check` reports.
+    text = render(question, explainer(".", kubernetes=kubernetes), width=100)
     assert text == snapshot, name
     assert text.replace("\n", "").isprintable()
 
 
 @pytest.mark.usefixtures("cluster")
-def test_narrow_and_coloured(snapshot: SnapshotAssertion) -> None:
-    assert told(DEFAULT_CLUSTER["a user"], explainer("."), width=50, color=True) == snapshot
+def test_narrow_and_colored_text(snapshot: SnapshotAssertion) -> None:
+    assert render(DEFAULT_CLUSTER["a user"], explainer("."), width=50, color=True) == snapshot
 
 
 @pytest.mark.usefixtures("cluster")
-def test_without_the_built_in_objects_the_server_imagines_some() -> None:
-    text = told(parse_words(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
+def test_server_imagines_missing_mandatory_objects() -> None:
+    text = render(parse_words(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
     assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
     assert 'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.' in text
     assert 'skipped: the priority level "nowhere" does not exist (apf.yaml:29)' in text
 
 
 @pytest.mark.usefixtures("cluster")
-def test_the_json_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_fields(capsys: pytest.CaptureFixture[str]) -> None:
     command = "explain list pods -n team-a --as alice --as-group dev --kubernetes 1.36 --format json"
     assert run(command.split()) == 0
     printed = capsys.readouterr()
@@ -323,7 +321,7 @@ RECORDS = st.fixed_dictionaries(
 
 
 @given(RECORDS)
-def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> None:
+def test_chosen_flow_schema_is_the_first_that_matches(record: dict[str, Any]) -> None:
     by = explainer()
     try:
         asked = parse_record(record)
@@ -341,7 +339,9 @@ def test_the_chosen_schema_is_the_first_that_matches(record: dict[str, Any]) -> 
 
 
 @given(st.lists(RECORDS, max_size=8), st.booleans(), st.integers(1, 50))
-def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]], reasons: bool, size: int) -> None:
+def test_many_requests_have_the_answers_of_single_requests(
+    records: list[dict[str, Any]], reasons: bool, size: int
+) -> None:
     by = explainer()
     data = "".join(json.dumps(record) + "\n" for record in [*records, *records]).encode()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
@@ -368,7 +368,7 @@ def test_many_requests_are_answered_as_each_of_them(records: list[dict[str, Any]
 
 
 @pytest.mark.usefixtures("empty")
-def test_requests_of_every_shape(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_shapes_of_requests_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     one = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "po", "name": "x"}
     line = json.dumps(one)
     shapes = {
@@ -389,7 +389,7 @@ def test_requests_of_every_shape(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_line_without_a_request_does_not_hide_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_line_without_a_request_does_not_hide_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     good = '{"user": "alice", "groups": [], "method": "GET", "path": "/healthz"}\n'
     (tmp_path / "r").write_text(good + "ba\x1bd\n" + good + '{"user": 3}\n' + "x\n" * 20)
     assert run(["explain", "--requests", "r"]) == 2
@@ -404,7 +404,7 @@ def test_a_line_without_a_request_does_not_hide_the_others(capsys: pytest.Captur
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_audit_event(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_audit_event(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     event = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
@@ -420,7 +420,7 @@ def test_an_audit_event(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("cluster")
-def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--priority-level-uid", "level-uid"]) == 0
     assert capsys.readouterr().out == "FlowSchema: pods-only\npriority level: tenants\n"
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--format", "json"]) == 0
@@ -450,7 +450,7 @@ def test_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 @pytest.mark.usefixtures("empty")
-def test_what_cannot_be_answered_is_one_sentence(
+def test_wrong_usage_is_reported_on_one_line(
     command: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(command) == 2
@@ -535,19 +535,19 @@ def replies(*pieces: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for text, _ in found for line in text.splitlines()]
 
 
-def test_what_is_remembered_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MAX_REMEMBERED_CHARACTERS", 2_000)
     records = [GET | {"user": user, "name": name} for user in "abcde" for name in "xyz"]
     data = [json.dumps(record).encode() + b"\n" for record in [*records, *records]]
-    assert replies(*data) == [each for line in data for each in replies(line)]
+    assert replies(*data) == [answer for line in data for answer in replies(line)]
     by = LineExplainer(explainer(), parse_record, reasons=False)
     for line in data:
         "".join(by.explain_line(1, line.rstrip()))
     assert 0 < len(by._by_line) <= 2
 
 
-def test_a_log_that_begins_in_the_middle_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first line looks like the beginning of a value that goes on below; there is no end to it."""
+def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first line looks like the start of a value of several lines, which never ends."""
     monkeypatch.setattr(lines, "MAX_FILE_BYTES", 2 * len(LINE))
     first, *others = replies(b'{"user":\n', *[LINE] * 5)
     assert first.keys() == {"error", "inputLine"}
@@ -561,7 +561,7 @@ def test_a_log_that_begins_in_the_middle_of_a_line(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b"7" * 10_000, b"nonsense", b'{"user": "a"} x'])
-def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
+def test_line_that_cannot_start_a_value_is_read_alone(line: bytes) -> None:
     first, other = replies(line + b"\n", LINE)
     assert first["inputLine"] == 1
     assert other["flowSchema"] == "global-default"
@@ -590,7 +590,7 @@ def test_what_is_no_beginning_is_a_line_of_its_own(line: bytes) -> None:
     ],
     ids=lambda line: repr(line[:9]),
 )
-def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
+def test_line_has_the_answer_of_the_same_text(line: str) -> None:
     by = LineExplainer(explainer(), parse_record, reasons=False)
     data = line.encode("utf-8", "surrogatepass")
     of_line, of_text = "".join(by.explain_line(7, data)), "".join(by.explain_text(7, data.decode("utf-8", "replace")))
@@ -599,13 +599,13 @@ def test_a_line_is_answered_as_a_text_of_its_own(line: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"])
-def test_requests_in_utf_16_are_refused(data: bytes) -> None:
+def test_requests_in_utf_16_are_rejected(data: bytes) -> None:
     with pytest.raises(UserError, match="the requests are in UTF-16; write them in UTF-8"):
         replies(data)
-    assert [each["inputLine"] for each in replies(LINE, data) if "error" in each] == [2]  # only at the beginning
+    assert [answer["inputLine"] for answer in replies(LINE, data) if "error" in answer] == [2]  # only at the beginning
 
 
-def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_line_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3 << 20)
     with pytest.raises(UserError, match="a line of the requests is longer than 3 MiB"):
         replies(*[b"x" * (1 << 20)] * 4)
@@ -624,7 +624,7 @@ def test_requests_from_standard_input(capsys: pytest.CaptureFixture[str], monkey
     assert capsys.readouterr() == ("", "apflint: Standard input is closed. Connect it to a pipe or a file.\n")
 
 
-def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_number_with_thousands_of_digits_is_not_a_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.jsonl").write_text('{"user": "a", "path": ' + "1" * 5_000 + "}\n", encoding="utf-8")
     assert run(["explain", "--requests", str(tmp_path / "a.jsonl")]) == 2
     said = capsys.readouterr()
@@ -632,7 +632,7 @@ def test_a_number_of_thousands_of_digits_is_no_request(tmp_path: Path, capsys: p
     assert "set_int_max_str_digits" not in said.out + said.err
 
 
-def test_what_begins_like_one_value_and_is_many_is_answered_piece_by_piece() -> None:
+def test_many_values_that_start_like_one_are_answered_in_pieces() -> None:
     data = b"[\n" * 2_500
     parts = list(explain_lines(explainer(), parse_record, split_lines([data]), reasons=False))
     assert [len(found) for _, found in parts] == [1_000, 1_000, 500]
@@ -641,7 +641,7 @@ def test_what_begins_like_one_value_and_is_many_is_answered_piece_by_piece() -> 
 
 
 @pytest.mark.usefixtures("cluster")
-def test_the_release_and_the_objects_that_an_answer_is_based_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_answer_names_its_release_and_objects(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["explain", "list", "pods", "--as", "alice", "--kubernetes", "1.36"]
     assert run(asked) == 0
     assert (
@@ -656,7 +656,7 @@ def test_the_release_and_the_objects_that_an_answer_is_based_on(capsys: pytest.C
 
 
 @pytest.mark.usefixtures("empty")
-def test_an_answer_from_an_empty_directory_says_that_only_built_in_objects_were_used(
+def test_answer_without_manifests_names_only_built_in_objects(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["explain", "list", "pods", "--as", "alice", "--kubernetes", "1.36"]) == 0
@@ -665,7 +665,7 @@ def test_an_answer_from_an_empty_directory_says_that_only_built_in_objects_were_
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_skipped_flow_schema_stands_at_its_precedence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipped_flow_schema_is_listed_at_its_precedence(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["explain", "list", "pods", "-n", "a", "--as", "alice", "--as-group", "dev"]
     assert run(asked) == 0
     rows = capsys.readouterr().out.partition("Tried, in this order:\n")[2].splitlines()
@@ -684,7 +684,7 @@ def test_a_skipped_flow_schema_stands_at_its_precedence(capsys: pytest.CaptureFi
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_path_in_place_of_an_object_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_path_in_place_of_an_object_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "good").mkdir()
     (tmp_path / "apf.yaml").write_text(CLUSTER)
     for path in ("good", "apf.yaml"):

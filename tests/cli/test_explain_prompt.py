@@ -164,13 +164,13 @@ def test_user_verb_and_resource_are_required() -> None:
 def test_invalid_value_is_explained_and_prompted_again(
     before: tuple[str, ...], wrong: str, message: str, right: tuple[str, ...], tmp_path: Path
 ) -> None:
-    said: list[str] = []
+    shown: list[str] = []
     script = Script(*before, wrong, *right)
     with pytest.raises(EOFError):
-        explain_prompt.answer_requests(script, explainer(tmp_path), Draft(), Style(), said.append)
-    assert message in said[1]
-    assert "Asked  " in said[2]
-    assert "\x1b" not in "".join(said)
+        explain_prompt.answer_requests(script, explainer(tmp_path), Draft(), Style(), shown.append)
+    assert message in shown[1]
+    assert "Asked  " in shown[2]
+    assert "\x1b" not in "".join(shown)
     if message.startswith('"post"'):
         return  # the verb is asked again as well
     asked = [label for label, _ in script.asked]
@@ -179,23 +179,23 @@ def test_invalid_value_is_explained_and_prompted_again(
 
 @pytest.mark.parametrize("verb", ["post", "GET", "Watch", "proxy", "head"])
 def test_path_accepts_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
-    said: list[str] = []
+    shown: list[str] = []
     with pytest.raises(EOFError):
         explain_prompt.answer_requests(
-            Script("alice", "", verb, "/healthz"), explainer(tmp_path), Draft(), Style(), said.append
+            Script("alice", "", verb, "/healthz"), explainer(tmp_path), Draft(), Style(), shown.append
         )
-    assert "Asked  " in said[1]
+    assert "Asked  " in shown[1]
 
 
 def test_messages_are_wrapped_between_words(tmp_path: Path) -> None:
-    said: list[str] = []
+    shown: list[str] = []
     with pytest.raises(EOFError):
         explain_prompt.answer_requests(
-            Script("alice", "", "lst"), explainer(tmp_path), Draft(), Style(width=40), said.append
+            Script("alice", "", "lst"), explainer(tmp_path), Draft(), Style(width=40), shown.append
         )
-    for text in said:
+    for text in shown:
         assert all(len(line) <= 40 for line in text.splitlines())
-    assert said[0].split() == explain_prompt.WELCOME.split()
+    assert shown[0].split() == explain_prompt.WELCOME.split()
 
 
 class Terminal:
@@ -208,7 +208,7 @@ class Terminal:
             try:
                 os.chdir(directory)
                 environment = os.environ | {
-                    "PROMPT_TOOLKIT_NO_CPR": "1",  # nobody here answers where the cursor is
+                    "PROMPT_TOOLKIT_NO_CPR": "1",  # the test does not report the position of the cursor
                     "TERM": "xterm",
                     "COLUMNS": "100",
                     "NO_COLOR": "1",
@@ -219,19 +219,19 @@ class Terminal:
                 os._exit(127)
 
     def wait_for(self, text: str, seconds: float = 30) -> str:
-        """Reads until the text is there, and returns all up to its end; what follows stays for the next time."""
+        """Read until the text is shown, and return everything up to its end. The rest stays for the next call."""
         end = time.monotonic() + seconds
         while text not in self.plain():
             assert time.monotonic() < end, f"no {text!r} in {self.plain()!r}"
             if not self._read(0.2):
-                assert text in self.plain(), f"it ended without {text!r}: {self.plain()!r}"
+                assert text in self.plain(), f"process ended without {text!r}: {self.plain()!r}"
         plain = self.plain()
         at = plain.index(text) + len(text)
         self.seen = plain[at:]
         return plain[:at]
 
     def plain(self) -> str:
-        """What has come so far, without the terminal's control sequences (a whole one only)."""
+        """Return what was read, without complete control sequences of the terminal."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\x07\x08]", "", self.seen)
 
     def _read(self, seconds: float) -> bool:
@@ -245,16 +245,16 @@ class Terminal:
         return True
 
     def type(self, prompt: str, keys: str) -> str:
-        """Types at a prompt, once it is there."""
-        before = self.wait_for(prompt.rstrip())  # the blank after it is a movement of the cursor
+        """Wait for a prompt, then type."""
+        before = self.wait_for(prompt.rstrip())  # the space after it is a movement of the cursor
         os.write(self.fd, keys.encode())
         return before
 
     def end(self, seconds: float = 30) -> tuple[int, str]:
-        """The exit status and all that came until then."""
+        """Wait for the end, and return the exit code and the rest of the output."""
         end = time.monotonic() + seconds
         while self._read(0.2):
-            assert time.monotonic() < end, f"it does not end: {self.plain()!r}"
+            assert time.monotonic() < end, f"process does not end: {self.plain()!r}"
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         return os.waitstatus_to_exitcode(status), self.plain()
@@ -284,16 +284,16 @@ def test_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -
     terminal = opened(terminals, tmp_path)
     terminal.type("User (such as alice): ", "bobb\x1b[D\x1b[3~\r")  # left and delete: bob
     terminal.type("Groups (with commas, or none): ", "fact")
-    terminal.type("factory", "\t")  # it is offered; the key takes it
+    terminal.type("factory", "\t")  # the suggestion is shown, and Tab accepts it
     terminal.type("ory", "\r")
     terminal.type("Verb (such as list): ", "list\r")
     terminal.type("Resource or path (such as pods or /healthz): ", "widgets.example.com\r")
     terminal.type("Namespace (none: all): ", "yard\r")
-    story = terminal.wait_for("Another request?")
-    assert 'FlowSchema "widgets" -> priority level "exempt" (apf.yaml:4)' in story
-    assert 'Asked  list widgets.example.com in namespace "yard" as "bob" in factory' in story
-    assert "Traceback" not in story
-    # The same user, another verb; then the verb before from the history.
+    answer = terminal.wait_for("Another request?")
+    assert 'FlowSchema "widgets" -> priority level "exempt" (apf.yaml:4)' in answer
+    assert 'Asked  list widgets.example.com in namespace "yard" as "bob" in factory' in answer
+    assert "Traceback" not in answer
+    # The same user and another verb, then the first verb from the history.
     terminal.type("User [bob]: ", "\r")
     terminal.type("Groups [factory]: ", "\r")
     terminal.type("Verb [list]: ", "watch\r")

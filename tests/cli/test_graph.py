@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("form", ["mermaid", "dot", "svg", "html"])
-def test_command(form: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_formats(form: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     story = str(root / "fixtures" / "stories" / "small-cluster")
     assert run(["graph", story, "--format", form, "--server-concurrency", "1000"]) == 0
     text = capsys.readouterr().out

@@ -94,7 +94,7 @@ def test_help_of_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No such command 'chekc'. Did you mean 'check'?" in capsys.readouterr().err
 
 
-def test_the_name_alone_prints_the_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_arguments_print_the_help_and_fail(capsys: pytest.CaptureFixture[str]) -> None:
     expected = show_help(capsys, "--help")
     assert run([]) == 2
     assert capsys.readouterr().out == expected

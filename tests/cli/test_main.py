@@ -36,7 +36,7 @@ def test_exit_waits_for_callbacks_and_threads(before: str) -> None:
     assert sorted(done.stdout.splitlines()) == [f"apflint {__version__}", "done"]
 
 
-def test_a_long_output_is_complete(tmp_path: Path) -> None:
+def test_long_output_is_complete(tmp_path: Path) -> None:
     for number in range(50):
         (tmp_path / f"{number}.yaml").write_text(GOOD.replace("1000", "20000"))
     done = subprocess.run(
@@ -47,7 +47,7 @@ def test_a_long_output_is_complete(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
-def test_a_full_disk_is_reported_once(tmp_path: Path) -> None:
+def test_full_disk_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(GOOD.replace("1000", "20000"))
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -95,7 +95,7 @@ def exit_codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("error", [None, OSError(28, "No space left on device"), ValueError("closed file")])
-def test_the_process_ends_after_flushing(
+def test_process_ends_after_flushing(
     exit_codes: list[int], monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
     out, err = Output(error), Output()
@@ -108,7 +108,7 @@ def test_the_process_ends_after_flushing(
     assert (exit_codes, out.flushed, err.flushed) == ([2], 1, 1)
 
 
-def test_the_process_ends_without_streams(exit_codes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_ends_without_streams(exit_codes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """As under pythonw and some daemons."""
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)

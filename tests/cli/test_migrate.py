@@ -123,9 +123,9 @@ def test_settings_of_the_project_apply(
 ) -> None:
     def moved(*arguments: str) -> tuple[list[str], str]:
         run(["migrate", "--diff", *arguments])
-        said = capsys.readouterr()
-        files = [line.removeprefix("+++ b/") for line in said.out.splitlines() if line.startswith("+++ ")]
-        return files, said.err.splitlines()[-1]
+        printed = capsys.readouterr()
+        files = [line.removeprefix("+++ b/") for line in printed.out.splitlines() if line.startswith("+++ ")]
+        return files, printed.err.splitlines()[-1]
 
     monkeypatch.chdir(tmp_path)
     for name in ("a", "vendor/b"):

@@ -64,9 +64,9 @@ def test_several_reports(directory: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_wrong_usage(directory: Path, capsys: pytest.CaptureFixture[str], value: str, sentence: str) -> None:
     write(directory, one=GOOD)
     assert run(["check", "one.yaml", "--report", "text=x", "--report", value]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert sentence in said.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert sentence in printed.err
     assert not (directory / "x").exists()
 
 
@@ -122,9 +122,9 @@ def test_report_must_not_replace_an_input(
     (directory / "known.json").write_text('{"schema": 1, "findings": []}')
     before = {path.name: path.read_text() for path in directory.iterdir()}
     assert run(["check", "--report", f"sarif={report}", *arguments]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == (
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
         f'apflint: --report: "{report}" is an input of this run, and the report would replace it. Name another file.\n'
     )
     assert {path.name: path.read_text() for path in directory.iterdir()} == before
@@ -176,10 +176,10 @@ def test_job_summary_never_exceeds_the_maximum_size(
     assert run(["check", "one.yaml", "--format", "github"]) == (1 if text == BAD else 0)
     added = (directory / "summary").read_text().removeprefix(before)
     assert len(added) <= room
-    told = "no room left" in capsys.readouterr().err
-    assert told == (added == "")
-    assert told or room > 200
-    assert not told or room < 400
+    is_noted = "no room left" in capsys.readouterr().err
+    assert is_noted == (added == "")
+    assert is_noted or room > 200
+    assert not is_noted or room < 400
 
 
 def test_job_summary_that_cannot_be_written(

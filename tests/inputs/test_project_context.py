@@ -1,4 +1,4 @@
-"""Runs that see only some files of a project do not report what other files refute; context is never reported on."""
+"""Runs on some files of a project: findings that other files refute, and context."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from apflint.cli.app import run
 from apflint.inputs import project_context as module
 
 TWIN = SCHEMA.replace("name: batch\nspec", "name: twin\nspec").replace("{name: batch}", "{name: workload-low}")
-"""Of the same precedence, and with another level: which of the two takes a request depends on their names."""
+"""A FlowSchema of the same precedence with another level: their names decide which one matches."""
 BAD = LEVEL.replace("queues: 64", "queues: 4")
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a FlowSchema and its level in two files."""
+    """Change to a repository with a FlowSchema and its priority level in two files."""
     (tmp_path / ".git").mkdir()
     write(tmp_path, "levels/batch.yaml", LEVEL)
     write(tmp_path, "schemas/batch.yaml", SCHEMA)
@@ -35,21 +35,21 @@ def write(directory: Path, name: str, text: str) -> None:
 
 
 def rules(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    """The rules of all findings but those on what the schema itself says."""
+    """Return the rules of all findings except those about the FlowSchema alone."""
     run(["check", "--format", "json", *arguments])
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return sorted(finding["rule"] for finding in found["findings"] if finding["rule"] not in ("APF505", "APF603"))
 
 
 @pytest.mark.usefixtures("project")
-def test_other_files_of_the_project_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_files_of_the_project_refute_findings(capsys: pytest.CaptureFixture[str]) -> None:
     for name, rule in (("schemas/batch.yaml", "APF401"), ("levels/batch.yaml", "APF403")):
-        assert rule in rules(capsys, name)  # only what was named
+        assert rule in rules(capsys, name)  # without the rest of the project
         assert rules(capsys, "--force-exclude", name) == []
         assert rules(capsys, "--force-exclude", "--complete", name) == []
 
 
-def test_what_no_file_of_the_project_refutes_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_finding_that_no_file_refutes_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "levels" / "batch.yaml").unlink()
     assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == ["APF401"]
     assert rules(
@@ -57,27 +57,25 @@ def test_what_no_file_of_the_project_refutes_is_reported(project: Path, capsys: 
     ) == ["APF401"]
 
 
-def test_other_files_are_not_reported_on(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_files_have_no_findings(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "levels/bad.yaml", BAD.replace("name: batch", "name: bad"))
     write(project, "twin.yaml", SCHEMA.replace("name: batch\nspec", "name: twin\nspec"))
     assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == []
 
 
-def test_a_suppression_that_needs_other_files_is_not_called_unused(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_suppression_that_needs_other_files_is_not_unused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "twin.yaml", TWIN)
     line = "  matchingPrecedence: 870"
-    suppressed = SCHEMA.replace(line, f"{line}  # apflint: ignore[APF503] both are ours")
+    suppressed = SCHEMA.replace(line, f"{line}  # apflint: ignore[APF503] intended")
     write(project, "schemas/batch.yaml", suppressed)
     assert "APF901" in rules(capsys, "schemas/batch.yaml")
     assert "APF901" not in rules(capsys, "--force-exclude", "schemas/batch.yaml")
 
 
-def test_a_hook_does_not_fix_what_other_files_refute(project: Path) -> None:
+def test_hook_does_not_fix_findings_that_other_files_refute(project: Path) -> None:
     write(project, "twin.yaml", TWIN)
     line = "  matchingPrecedence: 870"
-    suppressed = SCHEMA.replace(line, f"{line}  # apflint: ignore[APF503] both are ours")
+    suppressed = SCHEMA.replace(line, f"{line}  # apflint: ignore[APF503] intended")
     suppressed = suppressed.replace("[get, list]", "[get, list, get]")
     write(project, "schemas/batch.yaml", suppressed)
     assert run(["fix", "--force-exclude", "schemas/batch.yaml"]) == 0
@@ -86,7 +84,7 @@ def test_a_hook_does_not_fix_what_other_files_refute(project: Path) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_the_project_is_read_only_if_a_finding_depends_on_it(
+def test_project_is_read_only_if_a_finding_depends_on_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -102,7 +100,7 @@ def test_the_project_is_read_only_if_a_finding_depends_on_it(
 
 
 @pytest.mark.usefixtures("project")
-def test_in_a_project_with_too_many_files_such_findings_are_left_out(
+def test_dependent_findings_are_dropped_if_the_project_has_too_many_files(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_PROJECT_FILES", 1)
@@ -112,14 +110,14 @@ def test_in_a_project_with_too_many_files_such_findings_are_left_out(
     assert rules(capsys, "--force-exclude", "bad.yaml") == ["APF305"]
 
 
-def test_outside_of_a_repository_findings_stay(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_stay_outside_of_a_repository(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".git").rmdir()
     if any((directory / ".git").exists() for directory in project.parents):
         pytest.skip("the temporary directory is in a repository")
     assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == ["APF401"]
 
 
-def test_the_documented_settings_with_a_context_below_the_directory(
+def test_documented_settings_with_context_below_the_directory(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
@@ -141,13 +139,13 @@ def test_the_documented_settings_with_a_context_below_the_directory(
 
 
 @pytest.mark.usefixtures("project")
-def test_a_context_on_the_command_line_is_not_reported_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_context_of_the_command_line_has_no_findings(capsys: pytest.CaptureFixture[str]) -> None:
     write(Path(), "levels/batch.yaml", BAD)
     assert "APF305" in rules(capsys)
     assert rules(capsys, "--context", "levels", "--select", "APF3") == []
 
 
 @pytest.mark.usefixtures("project")
-def test_an_excluded_context_is_read_for_named_files(capsys: pytest.CaptureFixture[str]) -> None:
+def test_excluded_context_is_read_for_named_files(capsys: pytest.CaptureFixture[str]) -> None:
     write(Path(), "apflint.toml", 'context = ["levels/batch.yaml"]\nexclude = ["levels"]\n')
     assert rules(capsys, "--force-exclude", "schemas/batch.yaml") == []

@@ -1,4 +1,4 @@
-"""A folder in which command lines of the documentation can be run: apflint, stand-ins for other tools, and small files."""
+"""A directory for running command lines of the documentation: apflint, stand-ins for other tools, and small files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ FILES = {
     "chart.txt": f"---\n# Source: chart/templates/schema.yaml\n{SCHEMA}---\n# Source: chart/templates/level.yaml\n{LEVEL}",
 }
 STAND_INS = {
-    # What helm and kustomize print is a stream of manifests; Helm says in comments where each comes from.
+    # helm and kustomize print a stream of manifests. Comments of Helm name the templates.
     "helm": 'cat "$APFLINT_EXAMPLE/chart.txt"',
     "kustomize": 'cat "$APFLINT_EXAMPLE/live.yaml"',
     "kubectl": 'cat "$APFLINT_EXAMPLE/live.yaml"',
@@ -78,35 +78,35 @@ STAND_INS = {
 }
 
 
-def prepare(folder: Path) -> dict[str, str]:
-    """Writes the files and the programs; the environment to run command lines in."""
+def prepare(directory: Path) -> dict[str, str]:
+    """Write the files and programs, and return the environment for command lines."""
     for name, text in FILES.items():
-        file = folder / "work" / name
+        file = directory / "work" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    programs = folder / "bin"
+    programs = directory / "bin"
     programs.mkdir()
     for name, text in STAND_INS.items():
         programs.joinpath(name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         programs.joinpath(name).chmod(0o755)
     return environment() | {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "APFLINT_EXAMPLE": str(folder / "work"),
+        "APFLINT_EXAMPLE": str(directory / "work"),
         "PYTHONPATH": str(ROOT),
     }
 
 
 def environment() -> dict[str, str]:
-    """The environment without what would change the output, or lead to another Python."""
-    ours = ("PYTHON", "VIRTUAL_ENV", "GITHUB_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "_APFLINT", "GIT_")
-    return {key: value for key, value in os.environ.items() if not key.startswith(ours)}
+    """Return the environment without variables that change the output or the Python."""
+    removed = ("PYTHON", "VIRTUAL_ENV", "GITHUB_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "_APFLINT", "GIT_")
+    return {key: value for key, value in os.environ.items() if not key.startswith(removed)}
 
 
-def bash(line: str, folder: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs a command line in the prepared folder. A pipe fails where any part of it does."""
+def bash(line: str, directory: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command line in the prepared directory. A pipe fails if any part of it fails."""
     return subprocess.run(
         ["bash", "--norc", "-o", "pipefail", "-c", line],
-        cwd=folder / "work",
+        cwd=directory / "work",
         env=variables,
         stdin=subprocess.DEVNULL,
         capture_output=True,
