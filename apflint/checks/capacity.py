@@ -18,7 +18,7 @@ from apflint.releases import SERVER_CONCURRENCY
 from apflint.wording import join_some, pluralize, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from apflint.effective import Effective
     from apflint.load.document import Document
@@ -180,13 +180,13 @@ def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[Seat
     that it has less than on a default server.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
-    default = _default_seats(effective) if total > SERVER_CONCURRENCY else {}
-    changes: list[SeatChange] = []
+    default, changes = _default_shares(effective), list[SeatChange]()
     for level in effective.limits.levels:
         if level.name in shares:
             before = nominal_limit(shares[level.name], share_sum, total)
-            if level.nominal < before and level.name in default:
-                before = max(level.nominal, min(before, default[level.name]))
+            if total > SERVER_CONCURRENCY and level.nominal < before and level.name in default:
+                seats = nominal_limit(default[level.name], sum(default.values()), SERVER_CONCURRENCY)
+                before = max(level.nominal, min(before, seats))
             changes.append(SeatChange(level.name, before, level.nominal))
     return changes
 
@@ -196,14 +196,6 @@ def _default_shares(effective: Effective) -> dict[str, int]:
     """Return the shares of the built-in levels of the release, by name."""
     levels = builtin.load_objects(effective.release).priority_levels
     return {level.name: get_shares(level, effective.release) for level in levels}
-
-
-@once
-def _default_seats(effective: Effective) -> dict[str, int]:
-    """Return the nominal limits of the built-in levels on a default server with no other levels, by name."""
-    shares = _default_shares(effective)
-    share_sum = sum(shares.values())
-    return {name: nominal_limit(own, share_sum, SERVER_CONCURRENCY) for name, own in shares.items()}
 
 
 def critical_level_lends(effective: Effective) -> Iterator[Problem]:
@@ -233,7 +225,10 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
         if queuing.queues == 1 or released.get(name) == queuing or _measure_risk(queuing, _BUSY_FLOWS) <= _MAX_RISK:
             continue
         schemas = schemas_of[name]
-        flows = _count_flows(schemas) if schemas or effective.assumptions.complete else None
+        counts = [count_flows(schema) for schema in schemas]
+        # Without a FlowSchema the number of flows is unknown: other files may have one.
+        is_unlimited = None in counts or not (schemas or effective.assumptions.complete)
+        flows = None if is_unlimited else sum(filter(None, counts))
         busy = _BUSY_FLOWS if flows is None else min(_BUSY_FLOWS, flows - 1)
         risk = _measure_risk(queuing, busy) if flows is None or flows >= _MIN_FLOWS else 0
         if risk > _MAX_RISK:
@@ -242,7 +237,6 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
             yield Problem(
                 place,
                 f"{clients} fill all queues of another flow with a probability of {_percent(risk)}",
-                # Without a FlowSchema the number of flows is unknown: other files may have one.
                 severity="info" if busy < _BUSY_FLOWS or not schemas else None,
                 notes=(
                     f"This follows from queues {queuing.queues} and handSize {queuing.hand_size}.",
@@ -257,12 +251,6 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
 
 def _measure_risk(queuing: QueuingConfiguration, busy: int) -> float:
     return shards.squish_probability(queuing.hand_size, queuing.queues, busy)
-
-
-def _count_flows(schemas: Sequence[FlowSchema]) -> int | None:
-    """Return the maximum number of flows of these FlowSchemas, or None if nothing sets a bound."""
-    counts = [count_flows(schema) for schema in schemas]
-    return None if None in counts else sum(filter(None, counts))
 
 
 def _percent(probability: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_MISSED_RULES, MAX_MISSED_SUBJECTS, MAX_MISSED_TRIALS, MAX_MISSED_VALUES
-from apflint.checks.impossible_matches import COLLECTION_VERBS, are_cluster_scoped, is_namespaces, known_resources
+from apflint.checks.requests import COLLECTION_VERBS, are_cluster_scoped, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
 from apflint.evaluate import resources
 from apflint.evaluate.match import (
@@ -158,15 +158,13 @@ def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
         if not part.cluster_scope or part.namespaces or not verbs:
             continue
-        if part.resources == _ALL:
-            pairs = _list_namespaced_resources(part, unmentioned)
-        else:
+        if part.resources != _ALL:
             known = known_resources(part)
             if not known or not all(resource.namespaced for resource in known):
                 continue
             if part.verbs != _ALL and COLLECTION_VERBS.isdisjoint(part.verbs):
                 continue  # APF506 reports it
-            pairs = _list_resources(part, unmentioned)
+        pairs = _list_resources(part, unmentioned, namespaced=True)
         probes = _probes(rule, sorted(verbs), pairs, cluster_scope=False)
         yield _Candidate((place / "clusterScope").at_key(), rule, "requests in a namespace", probes)
 
@@ -193,29 +191,25 @@ def _probes(
         yield rule._replace(resource_rules=(part,), non_resource_rules=())
 
 
-def _list_namespaced_resources(part: ResourcePolicyRule, unmentioned: Unmentioned) -> list[tuple[str, str]]:
-    """Return some API groups and namespaced resources, but none of groups that also have cluster-scoped resources."""
-    if part.api_groups == _ALL:
-        return [*_WELL_KNOWN, (unmentioned.api_group, unmentioned.resource)]
-    pairs: list[tuple[str, str]] = []
-    for group in part.api_groups[:MAX_MISSED_VALUES]:
-        served = [resource for resource in resources.RESOURCES if resource.group == group]
-        if group == "":
-            pairs += [pair for pair in _WELL_KNOWN if pair[0] == ""]
-        elif served and all(resource.namespaced for resource in served):
-            pairs.append((group, served[0].name))
-    return pairs
+def _list_resources(
+    part: ResourcePolicyRule, unmentioned: Unmentioned, *, namespaced: bool = False
+) -> list[tuple[str, str]]:
+    """Return some API groups and resources that a resource rule matches, those that Kubernetes serves first.
 
-
-def _list_resources(part: ResourcePolicyRule, unmentioned: Unmentioned) -> list[tuple[str, str]]:
-    """Return some API groups and resources that a resource rule matches, those that Kubernetes serves first."""
-    groups = part.api_groups[:MAX_MISSED_VALUES]
-    names = list(dict.fromkeys(part.resources))[:MAX_MISSED_VALUES]
-    if part.api_groups == _ALL and part.resources == _ALL:
-        return [*_WELL_KNOWN, (unmentioned.api_group, unmentioned.resource)]
+    `namespaced` leaves out groups that also have cluster-scoped resources, if the rule matches all resources of a group.
+    """
+    groups, names = part.api_groups[:MAX_MISSED_VALUES], [*dict.fromkeys(part.resources)][:MAX_MISSED_VALUES]
     if part.resources == _ALL:
-        first = {resource.group: resource.name for resource in reversed(resources.RESOURCES)} | {"": "pods"}
-        return [(group, first.get(group, unmentioned.resource)) for group in groups]
+        if part.api_groups == _ALL:
+            return [*_WELL_KNOWN, (unmentioned.api_group, unmentioned.resource)]
+        pairs: list[tuple[str, str]] = []
+        for group in groups:
+            of_group = [resource for resource in resources.RESOURCES if resource.group == group]
+            if group == "":
+                pairs += [pair for pair in _WELL_KNOWN if pair[0] == ""]
+            elif not namespaced or (of_group and all(resource.namespaced for resource in of_group)):
+                pairs.append((group, of_group[0].name if of_group else unmentioned.resource))
+        return pairs
     served = {name: [resource.group for resource in resources.find_resources(name.partition("/")[0])] for name in names}
     if part.api_groups == _ALL:
         return [(next(iter(served[name]), unmentioned.api_group), name) for name in names]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from apflint.effective import Effective
+    from apflint.finding import Severity
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
@@ -28,6 +29,7 @@ _PRECEDENCE: Path = ("spec", "matchingPrecedence")
 MAX_PRECEDENCE = 10_000
 """`FlowSchemaMaxMatchingPrecedence`."""
 _CHANGE = f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}"
+_MATCH_SAME = "match some of the same requests"
 _MAX_NAMED = 4
 """Maximum number of FlowSchemas that a message names."""
 _MAX_RELATED = 12
@@ -95,38 +97,56 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> I
         ties = find_ties(effective.proofs, group, is_harmless, budget)
     if ties.example is None and not ties.not_compared:
         return
-    notes: list[str] = []
-    schemas = ties.tied if ties.example is not None else group
-    # The user's FlowSchemas in matching order, then built-in ones, then those of the context.
-    own_first = sorted(schemas, key=lambda schema: schema.document not in own)
-    first_own, *others = [schema for schema in own_first if not builtin.is_built_in(schema.document)]
-    built_in = [schema for schema in schemas if builtin.is_built_in(schema.document)]
-    advice: str | None = None
-    if harmful is not None:
-        first, second, _ = harmful
-        advice = "use another matchingPrecedence" if built_in else "give each FlowSchema its own matchingPrecedence"
-        notes.append(
-            f"The server orders them by name: {quote(first.name)} captures requests that {quote(second.name)} matches, too."
-        )
-    elif ties.example is not None:
-        notes.append("They have the same priority level and distinguisherMethod, so the order hardly matters.")
+    unknown: tuple[str, ...] = ()
     if ties.not_compared:
         pairs = len(group) * (len(group) - 1) // 2
-        notes.append(f"{ties.not_compared:,} of {pairs:,} pairs were not compared.")
-    yield Problem(
-        Place(first_own.document, _PRECEDENCE),
-        f"{_describe_tied(first_own, built_in, others)} match some of the same requests"
-        if ties.example is not None
-        else f"{_describe_tied(first_own, built_in, others)} may match the same requests",
+        unknown = (f"{ties.not_compared:,} of {pairs:,} pairs were not compared.",)
+    if ties.example is None:
+        yield _problem(effective, group, "may match the same requests", notes=unknown, severity="info")
+    elif harmful is None:
+        note = "They have the same priority level and distinguisherMethod, so the order hardly matters."
+        problem = _problem(effective, ties.tied, _MATCH_SAME, notes=(note, *unknown), severity="info")
+        yield problem._replace(example=ties.example[2].command)
+    else:
+        first, second, witness = harmful
+        note = f"The server orders them by name: {quote(first.name)} captures requests that {quote(second.name)} matches, too."
+        is_built_in = any(builtin.is_built_in(schema.document) for schema in ties.tied)
+        yield _problem(
+            effective, ties.tied, _MATCH_SAME, notes=(note, *unknown, *note_assumed_levels(effective, harmful[:2]))
+        )._replace(
+            help="use another matchingPrecedence" if is_built_in else "give each FlowSchema its own matchingPrecedence",
+            example=witness.command,
+        )
+
+
+def _problem(
+    effective: Effective,
+    schemas: Sequence[FlowSchema],
+    predicate: str,
+    *,
+    notes: tuple[str, ...],
+    severity: Severity | None = None,
+) -> Problem:
+    """Return a problem at the first of the user's FlowSchemas in matching order."""
+    own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
+    first, *others = [schema for schema in own_first if not builtin.is_built_in(schema.document)]
+    names = [quote(first.name)]
+    names += (f"the built-in {quote(schema.name)}" for schema in schemas if builtin.is_built_in(schema.document))
+    if len(schemas) > _MAX_NAMED:
+        names.append(pluralize(len(others), "other"))
+    else:
+        names += (quote(schema.name) for schema in others)
+    precedence = first.spec.matching_precedence
+    return Problem(
+        Place(first.document, _PRECEDENCE),
+        f"FlowSchemas {join_words(names, 'and')} with matchingPrecedence {precedence} {predicate}",
         related=tuple(
             Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence")
             for schema in others[:_MAX_RELATED]
         ),
-        severity=None if harmful is not None else "info",
+        severity=severity,
         involves=object_keys(schemas),
-        notes=(*notes, *note_assumed_levels(effective, harmful[:2] if harmful is not None else ())),
-        help=advice,
-        example=ties.example[2].command if ties.example is not None else None,
+        notes=notes,
     )
 
 
@@ -136,16 +156,6 @@ def _unordered(value: object) -> object:
         return value
     items = map(_unordered, value)
     return tuple(items) if hasattr(value, "_fields") else frozenset(items)
-
-
-def _describe_tied(first: FlowSchema, built_in: Sequence[FlowSchema], others: Sequence[FlowSchema]) -> str:
-    """Return `FlowSchemas "a", the built-in "b" and "c" with matchingPrecedence 9000`."""
-    names = [quote(first.name), *(f"the built-in {quote(schema.name)}" for schema in built_in)]
-    if len(names) + len(others) > _MAX_NAMED:
-        names.append(pluralize(len(others), "other"))
-    else:
-        names += (quote(schema.name) for schema in others)
-    return f"FlowSchemas {join_words(names, 'and')} with matchingPrecedence {first.spec.matching_precedence}"
 
 
 def implicit_precedence(effective: Effective) -> Iterator[Problem]:

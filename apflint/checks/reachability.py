@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
-from apflint.checks import impossible_matches
+from apflint.checks import requests
 from apflint.checks.descriptions import describe_flow_schema, note_assumed_levels, object_keys
 from apflint.effective import once
 from apflint.evaluate.configuration import matching_order
@@ -189,7 +189,7 @@ def _is_reported_elsewhere(effective: Effective, part: Part) -> bool:
 def _paths_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
     """Return the paths of the findings of APF504 and APF506, and of everything that contains them."""
     paths: dict[Document, set[Path]] = {}
-    for check in (impossible_matches.impossible_match, impossible_matches.namespaced_rule_for_cluster_resource):
+    for check in (requests.impossible_match, requests.namespaced_rule_for_cluster_resource):
         for problem in check(effective):
             if problem.place.document is not None:
                 path = problem.place.path
