@@ -44,7 +44,7 @@ class Refusal(NamedTuple):
 
 
 class FixResult(NamedTuple):
-    """What became of the inputs."""
+    """The result of applying fixes."""
 
     inputs: Mapping[str, bytes]
     """All inputs by name, edited or not."""
@@ -145,7 +145,7 @@ class _Run:
             if len(groups) == 1:
                 self.refuse(*conflict)
         for groups in suspects:
-            # If one of the suspects is refused now, the others may go well without it.
+            # If one of the suspects is refused now, the others may succeed without it.
             if all(self._is_wanted(finding) for group in groups for finding in group):
                 held_back = groups[(len(groups) + 1) // 2 :]
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
@@ -155,7 +155,7 @@ class _Run:
         self._refused |= dict.fromkeys(map(identity, findings), (reason, scope))
 
     def result(self) -> FixResult:
-        """Return what became of the inputs."""
+        """Return the result of all accepted attempts."""
         inputs, report, line_map = self._state
         refused = [
             Refusal(_with_original_lines(finding, line_map), self._refused[identity(finding)][0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -55,11 +56,5 @@ def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
 
 
 def _comparable(value: object) -> str:
-    """Return a string that is equal for equal values of equal types, whatever the order of keys (1 == True in Python)."""
-    return repr(_sorted(value))
-
-
-def _sorted(value: object) -> object:
-    if isinstance(value, dict):
-        return [(key, _sorted(value[key])) for key in sorted(value)]
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+    """Return a string that is equal for equal values of equal types in any order of keys (1 == True in Python)."""
+    return json.dumps(value, sort_keys=True)

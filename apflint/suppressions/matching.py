@@ -27,11 +27,11 @@ _REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")
 
 
 class Outcome(NamedTuple):
-    """What suppressions do. Problems have their rule before them."""
+    """Problems, each with its rule, separated by suppressions."""
 
     kept: list[tuple[str, Problem]]
     suppressed: int
-    """Number of the other problems."""
+    """Number of problems that are suppressed."""
     about: list[tuple[str, Problem]]
     """Problems of the suppressions themselves: APF901 to APF903."""
 
@@ -43,7 +43,7 @@ def apply_suppressions(
     rules: Collection[str],
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE,
 ) -> Outcome:
-    """Separate suppressed problems. `rules` are those that run, `complete` those that found all of their problems.
+    """Separate suppressed problems from others. `rules` are those that run, `complete` those that found all of their problems.
 
     Suppressions of other rules are never unused: another run may need them. The report has at most `max_findings_per_rule`
     findings of a rule and file, and further ones need no fix.

@@ -1,4 +1,4 @@
-"""Parses suppressions, and reports comments and annotations that were meant as one (APF902)."""
+"""Parses suppressions, and reports comments and annotations that are not valid ones (APF902)."""
 
 from __future__ import annotations
 
@@ -121,10 +121,7 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
-    """Return the files in a text, each with an offset that precedes its comments, and its ranges for `file-ignore`.
-
-    In the output of `helm template`, a template is a file, and the text before the first one stands for all of them.
-    """
+    """Return the start and the ranges of each file in a text: of the whole text, and of each template of a Helm chart."""
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
     templates = find_helm_templates(text) if "# Source: " in text else {}
     for parts in templates.values():
