@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from support.builders import FLAWED_FLOW_SCHEMA
 
 from apflint import baseline
 from apflint.cli.app import run
@@ -19,21 +20,6 @@ if TYPE_CHECKING:
 
     from apflint.finding import Report
 
-MANIFEST = """\
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata:
-  name: nightly
-  namespace: nights
-spec:
-  matchingPrecedence: 870
-  priorityLevelConfiguration: {name: workload-low}
-  distinguisherMethod: {type: ByFoo}
-  rules:
-  - subjects: [{kind: Group, group: {name: night-watch}}]
-    resourceRules:
-    - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}
-"""
 WRONG_COUNT = '{"schema": 1, "findings": [{"rule": "", "object": "", "field": "", "value": "", "count": "x"}]}'
 
 
@@ -41,7 +27,7 @@ def report(text: str, name: str = "a.yaml") -> Report:
     return check([(name, text.encode())], Options())
 
 
-def after(text: str, old: str = MANIFEST, name: str = "a.yaml") -> tuple[list[str], list[str]]:
+def after(text: str, old: str = FLAWED_FLOW_SCHEMA, name: str = "a.yaml") -> tuple[list[str], list[str]]:
     """Return the reported rules of a text with the baseline of another, and the rules of stale entries."""
     known = baseline.parse_baseline(baseline.render_baseline(report(old), Counter()), "known.json")
     answer = baseline.hide_known_findings(report(text, name), known, {"APF104", "APF203"})
@@ -51,13 +37,13 @@ def after(text: str, old: str = MANIFEST, name: str = "a.yaml") -> tuple[list[st
 @pytest.mark.parametrize(
     ("text", "reported", "stale"),
     [
-        (MANIFEST, [], []),
-        ("# new\n\n" + MANIFEST, [], []),
-        (MANIFEST.replace("ByFoo", '"ByFoo"'), [], []),
-        (MANIFEST.replace("ByFoo", "ByBar"), ["APF203"], ["APF203"]),
-        (MANIFEST.replace("ByFoo", "ByUser"), [], ["APF203"]),
-        (MANIFEST.replace("nightly", "daily"), ["APF104", "APF203"], ["APF104", "APF203"]),
-        (MANIFEST.replace("870", "20000"), ["APF201"], []),
+        (FLAWED_FLOW_SCHEMA, [], []),
+        ("# new\n\n" + FLAWED_FLOW_SCHEMA, [], []),
+        (FLAWED_FLOW_SCHEMA.replace("ByFoo", '"ByFoo"'), [], []),
+        (FLAWED_FLOW_SCHEMA.replace("ByFoo", "ByBar"), ["APF203"], ["APF203"]),
+        (FLAWED_FLOW_SCHEMA.replace("ByFoo", "ByUser"), [], ["APF203"]),
+        (FLAWED_FLOW_SCHEMA.replace("nightly", "daily"), ["APF104", "APF203"], ["APF104", "APF203"]),
+        (FLAWED_FLOW_SCHEMA.replace("870", "20000"), ["APF201"], []),
     ],
 )
 def test_findings_are_identified_by_content(text: str, reported: list[str], stale: list[str]) -> None:
@@ -65,32 +51,32 @@ def test_findings_are_identified_by_content(text: str, reported: list[str], stal
 
 
 def test_moved_file_has_the_same_entries() -> None:
-    assert after(MANIFEST, name="elsewhere/b.yaml") == ([], [])
+    assert after(FLAWED_FLOW_SCHEMA, name="elsewhere/b.yaml") == ([], [])
 
 
 def test_hidden_findings_are_counted() -> None:
-    known = baseline.parse_baseline(baseline.render_baseline(report(MANIFEST), Counter()), "known.json")
-    assert baseline.hide_known_findings(report(MANIFEST), known, ()).report.baselined == 2
+    known = baseline.parse_baseline(baseline.render_baseline(report(FLAWED_FLOW_SCHEMA), Counter()), "known.json")
+    assert baseline.hide_known_findings(report(FLAWED_FLOW_SCHEMA), known, ()).report.baselined == 2
 
 
 def test_entry_hides_as_many_findings_as_it_counts() -> None:
     subjects = "[{kind: Somebody}]"
-    one = MANIFEST.replace("[{kind: Group, group: {name: night-watch}}]", subjects)
+    one = FLAWED_FLOW_SCHEMA.replace("[{kind: Group, group: {name: night-watch}}]", subjects)
     known = baseline.parse_baseline(baseline.render_baseline(report(one), Counter()), "known.json")
     twice = baseline.hide_known_findings(report(one + "---\n" + one), known, ()).report.findings
     assert [finding.rule for finding in twice].count("APF203") == 1
 
 
 def test_rules_that_did_not_run_have_no_stale_entries() -> None:
-    known = baseline.parse_baseline(baseline.render_baseline(report(MANIFEST), Counter()), "known.json")
-    clean = report(MANIFEST.replace("ByFoo", "ByUser"))
+    known = baseline.parse_baseline(baseline.render_baseline(report(FLAWED_FLOW_SCHEMA), Counter()), "known.json")
+    clean = report(FLAWED_FLOW_SCHEMA.replace("ByFoo", "ByUser"))
     assert baseline.hide_known_findings(clean, known, {"APF104"}).stale == ()
 
 
 def test_baseline_has_a_line_for_each_entry() -> None:
-    text = baseline.render_baseline(report(MANIFEST), Counter())
+    text = baseline.render_baseline(report(FLAWED_FLOW_SCHEMA), Counter())
     assert len(text.splitlines()) == 4
-    assert text == baseline.render_baseline(report("# moved\n" + MANIFEST, "b.yaml"), Counter())
+    assert text == baseline.render_baseline(report("# moved\n" + FLAWED_FLOW_SCHEMA, "b.yaml"), Counter())
     assert json.loads(text)["findings"][1] == {
         "rule": "APF203",
         "object": "FlowSchema/nightly",
@@ -114,7 +100,7 @@ def test_command_line_writes_and_uses_a_baseline(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     manifest = tmp_path / "a.yaml"
-    manifest.write_text(MANIFEST, encoding="utf-8")
+    manifest.write_text(FLAWED_FLOW_SCHEMA, encoding="utf-8")
     check_all = ["check", "--baseline", "known.json"]
     assert run(check_all) == 2  # there is none
     assert (
@@ -130,13 +116,13 @@ def test_command_line_writes_and_uses_a_baseline(
     assert run([*check_all, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["summary"]["baselined"] == 2
 
-    manifest.write_text(MANIFEST.replace("ByFoo", "ByUser"), encoding="utf-8")
+    manifest.write_text(FLAWED_FLOW_SCHEMA.replace("ByFoo", "ByUser"), encoding="utf-8")
     assert run(check_all) == 0
     output = capsys.readouterr()
     assert "1 entry of the baseline was not found" in output.err
     assert "APF203 FlowSchema/nightly spec.distinguisherMethod.type" in output.err
     assert "APF203" not in output.out
-    manifest.write_text(MANIFEST.replace("ByFoo", "ByBar"), encoding="utf-8")
+    manifest.write_text(FLAWED_FLOW_SCHEMA.replace("ByFoo", "ByBar"), encoding="utf-8")
     assert run(check_all) == 1
 
 
@@ -144,7 +130,7 @@ def test_baseline_is_not_an_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.yaml").write_text(MANIFEST, encoding="utf-8")
+    (tmp_path / "a.yaml").write_text(FLAWED_FLOW_SCHEMA, encoding="utf-8")
     (tmp_path / "deep").mkdir()
     for name in ("known.json", "deep/known.json"):
         assert run(["check", "--baseline", name, "--write-baseline"]) == 0
@@ -158,7 +144,7 @@ def test_unwritable_baseline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.yaml").write_text(MANIFEST, encoding="utf-8")
+    (tmp_path / "a.yaml").write_text(FLAWED_FLOW_SCHEMA, encoding="utf-8")
     assert run(["check", "--baseline", "no/such.json", "--write-baseline"]) == 2
     assert capsys.readouterr().err == (
         'apflint: Cannot write the baseline "no/such.json": No such file or directory.\n'
@@ -170,7 +156,9 @@ def test_many_stale_entries_are_counted(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     manifest = tmp_path / "a.yaml"
-    manifest.write_text("---\n".join(MANIFEST.replace("nightly", f"n{number}") for number in range(7)), "utf-8")
+    manifest.write_text(
+        "---\n".join(FLAWED_FLOW_SCHEMA.replace("nightly", f"n{number}") for number in range(7)), "utf-8"
+    )
     assert run(["check", "--baseline", "known.json", "--write-baseline"]) == 0
     manifest.write_text("", "utf-8")
     capsys.readouterr()
@@ -189,7 +177,7 @@ def test_baseline_of_another_schema() -> None:
 
 
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> None:
-    """Makes an empty directory with some manifests the current one."""
+    """Write manifests to an empty directory and make it the current one."""
     monkeypatch.chdir(tmp_path)
     for name, text in texts.items():
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
@@ -202,7 +190,7 @@ def rules_of(path: Path) -> list[str]:
 def test_no_baseline_is_written_if_a_file_is_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here(tmp_path, monkeypatch, a=MANIFEST)
+    here(tmp_path, monkeypatch, a=FLAWED_FLOW_SCHEMA)
     write = ["check", "--baseline", "known.json", "--write-baseline", "a.yaml"]
     assert run(write) == 0
     (tmp_path / "a.yaml").unlink()
@@ -218,10 +206,12 @@ def test_no_baseline_is_written_if_a_file_is_unreadable(
 def test_entries_of_rules_that_did_not_run_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here(tmp_path, monkeypatch, a=MANIFEST)
+    here(tmp_path, monkeypatch, a=FLAWED_FLOW_SCHEMA)
     write = ["check", "--baseline", "known.json", "--write-baseline"]
     assert run(write) == 0
-    (tmp_path / "a.yaml").write_text(MANIFEST.replace("ByFoo", "ByBar").replace("  namespace: nights\n", ""), "utf-8")
+    (tmp_path / "a.yaml").write_text(
+        FLAWED_FLOW_SCHEMA.replace("ByFoo", "ByBar").replace("  namespace: nights\n", ""), "utf-8"
+    )
     capsys.readouterr()
     assert run([*write, "--select", "APF203"]) == 0
     assert rules_of(tmp_path / "known.json") == ["APF104", "APF203"]
@@ -235,15 +225,21 @@ def test_entries_of_rules_that_did_not_run_are_kept(
 def test_entries_of_objects_that_were_not_read_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    daily = MANIFEST.replace("nightly", "daily")
-    here(tmp_path, monkeypatch, a=MANIFEST, b=daily, c="apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchem\n")
+    daily = FLAWED_FLOW_SCHEMA.replace("nightly", "daily")
+    here(
+        tmp_path,
+        monkeypatch,
+        a=FLAWED_FLOW_SCHEMA,
+        b=daily,
+        c="apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchem\n",
+    )
     on = ["check", "--baseline", "known.json"]
     assert run([*on, "--write-baseline"]) == 0
     known = rules_of(tmp_path / "known.json")
     capsys.readouterr()
     assert run([*on, "a.yaml"]) == 0
     assert "of the baseline" not in capsys.readouterr().err
-    (tmp_path / "a.yaml").write_text(MANIFEST.replace("ByFoo", "ByUser"), "utf-8")
+    (tmp_path / "a.yaml").write_text(FLAWED_FLOW_SCHEMA.replace("ByFoo", "ByUser"), "utf-8")
     (tmp_path / "c.yaml").write_text("", "utf-8")
     assert run([*on, "a.yaml"]) == 0
     assert "1 entry of the baseline was not found in this run: APF203 FlowSchema/nightly" in capsys.readouterr().err
@@ -257,7 +253,7 @@ def test_entries_of_objects_that_were_not_read_are_kept(
 def test_run_on_the_directory_of_the_baseline_updates_all_entries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here(tmp_path, monkeypatch, a=MANIFEST)
+    here(tmp_path, monkeypatch, a=FLAWED_FLOW_SCHEMA)
     (tmp_path / "ci").mkdir()
     (tmp_path / "deploy").mkdir()
     on = ["check", "--baseline", "ci/known.json"]
@@ -270,11 +266,11 @@ def test_run_on_the_directory_of_the_baseline_updates_all_entries(
     assert "2 entries of the baseline were not found" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", [MANIFEST, '{"schema": 2, "findings": []}', "[]"])
+@pytest.mark.parametrize("text", [FLAWED_FLOW_SCHEMA, '{"schema": 2, "findings": []}', "[]"])
 def test_other_file_is_not_replaced_by_a_baseline(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here(tmp_path, monkeypatch, a=MANIFEST, m=text)
+    here(tmp_path, monkeypatch, a=FLAWED_FLOW_SCHEMA, m=text)
     assert run(["check", "--baseline", "m.yaml", "--write-baseline", "."]) == 2
     assert capsys.readouterr().err == (
         "apflint: m.yaml: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file.\n"

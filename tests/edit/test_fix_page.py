@@ -1,4 +1,4 @@
-"""docs/fix.md: its examples are run, what they print is what they say, and its table is that of the rules' pages."""
+"""docs/fix.md: its examples print what the page shows, and its table agrees with the rule pages."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _ROW = re.compile(r"^\| (APF\d+) \| (\S+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILI
 ROWS = {rule_id: (name, how) for rule_id, name, how, _ in _ROW.findall(PAGE)}
 
 
-def test_examples_print_what_they_say(tmp_path: Path) -> None:
-    """One after the other, as a reader would; what goes to standard error is shown below the rest."""
+def test_examples_print_what_the_page_shows(tmp_path: Path) -> None:
+    """Run the examples in order. The page shows standard error below standard output."""
     variables = prepare(tmp_path)
     commands = 0
     for name, language, text in _BLOCK.findall(PAGE):
@@ -38,7 +38,7 @@ def test_examples_print_what_they_say(tmp_path: Path) -> None:
     assert commands == len(re.findall(r"^\$ ", PAGE, re.MULTILINE)) > 3
 
 
-def test_the_diff_of_the_example_can_be_applied(tmp_path: Path) -> None:
+def test_diff_of_the_example_can_be_applied(tmp_path: Path) -> None:
     (name, _, before), (_, _, shown), *_ = _BLOCK.findall(PAGE)
     (tmp_path / name).write_text(before, encoding="utf-8")
     diff = "".join(line for line in shown.splitlines(keepends=True) if line.startswith((" ", "+", "-", "@")))
@@ -46,14 +46,14 @@ def test_the_diff_of_the_example_can_be_applied(tmp_path: Path) -> None:
     assert 'verbs: ["*"]' in (tmp_path / name).read_text(encoding="utf-8")
 
 
-def test_the_table_has_the_rules_with_a_fix() -> None:
+def test_table_lists_the_rules_with_a_fix() -> None:
     wanted = {rule.id: rule.name for rule in map(catalogue.read_rule, catalogue.list_ids()) if rule.fix}
     assert {rule_id: name for rule_id, (name, _) in ROWS.items()} == wanted
     assert list(ROWS) == sorted(ROWS)
 
 
 @pytest.mark.parametrize("rule_id", ROWS)
-def test_the_table_says_how_fixes_are(rule_id: str) -> None:
+def test_table_shows_whether_fixes_are_safe(rule_id: str) -> None:
     how = ROWS[rule_id][1]
     assert how in ("safe", "unsafe", "safe or unsafe")
     assert (catalogue.read_rule(rule_id).fix == "unsafe") == (how == "unsafe")
@@ -65,6 +65,6 @@ def test_the_table_says_how_fixes_are(rule_id: str) -> None:
     assert True in found if how == "safe or unsafe" else found == {how == "safe"}
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_have_targets() -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#]+)", PAGE):
         assert (ROOT / "docs" / target).exists(), target

@@ -1,4 +1,4 @@
-"""`apflint.edit.fix`: fixes that succeed together are made together, and those that fail alone are refused."""
+"""Applying fixes: those that succeed together are made together, and those that fail alone are refused."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ spec:
 """
 
 
-class Judge:
-    """Checks, with fixes of the test's own for some findings, and counts how often it is asked."""
+class CountedCheck:
+    """A check that replaces the fixes of findings by those of the test, and counts its calls."""
 
     def __init__(self, fix: Callable[[Finding], Fix | None], **options: object) -> None:
         self.fix = fix
@@ -59,7 +59,7 @@ def level(name: str = "a", field: str = "lendablePercent", extra: str = "") -> s
 
 
 def fixed(fix: Callable[[Finding], Fix | None], unsafe: bool = False, **files: str) -> FixResult:
-    return apply_fixes({name: text.encode() for name, text in files.items()}, Judge(fix), unsafe=unsafe)
+    return apply_fixes({name: text.encode() for name, text in files.items()}, CountedCheck(fix), unsafe=unsafe)
 
 
 def test_fix_changes_nothing_else() -> None:
@@ -128,7 +128,7 @@ def test_refused_fix_is_tried_again_after_another_one() -> None:
         if "bbb" in found.message:
             steps = (Rename((*limited, "bbb"), "borrowingLimitPercent"),)
             return Fix("make way", True, (Remove((*limited, "lendablePercent")), *steps))
-        if "ccc" in found.message:  # what the server misses then is elsewhere: nobody knows which fix is the reason
+        if "ccc" in found.message:  # the missing queues are another field, so no fix is known to be the cause
             return Fix("miss the queues", True, (Set((*limited, "limitResponse", "type"), "Queue"),))
         return rename("lendablePercent")(found)
 
@@ -144,11 +144,11 @@ def test_number_of_checks_does_not_grow_with_files(bad: set[int]) -> None:
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if int(found.file) in bad else "lendablePercent")(found)
 
-    judge = Judge(fix)
-    outcome = apply_fixes({str(n): level(f"a{n}", "x").encode() for n in range(300)}, judge)
+    check_ = CountedCheck(fix)
+    outcome = apply_fixes({str(n): level(f"a{n}", "x").encode() for n in range(300)}, check_)
     assert {found.file for found in outcome.fixed} == {str(n) for n in range(300) if n not in bad}
     assert {found.file for found, _ in outcome.refused} == set(map(str, bad))
-    assert judge.calls <= 3
+    assert check_.calls <= 3
 
 
 def test_bad_fixes_in_several_files_need_no_more_checks() -> None:
@@ -157,28 +157,28 @@ def test_bad_fixes_in_several_files_need_no_more_checks() -> None:
 
     def calls(files: int) -> int:
         one = "---\n".join(level(f"NAME{n}", "bad" if n in (1, 6) else "x") for n in range(8))
-        judge = Judge(fix)
-        outcome = apply_fixes({str(n): one.replace("NAME", f"l{n}-").encode() for n in range(files)}, judge)
+        check_ = CountedCheck(fix)
+        outcome = apply_fixes({str(n): one.replace("NAME", f"l{n}-").encode() for n in range(files)}, check_)
         assert (len(outcome.fixed), len(outcome.refused)) == (6 * files, 2 * files)
-        return judge.calls
+        return check_.calls
 
     assert calls(20) == calls(1) <= 3
 
 
 @pytest.mark.parametrize("bad", [{3}, {5, 60, 61}, set(range(100)), set(range(0, 100, 2))])
 def test_number_of_checks_does_not_grow_with_objects(bad: set[int]) -> None:
-    """What the server says of one object has nothing to do with the others in the file."""
+    """Findings of validation are about one object, whatever else is in the file."""
 
     def fix(found: Finding) -> Fix | None:
         return rename("stillWrong" if found.object and int(found.object.name[1:]) in bad else "lendablePercent")(found)
 
-    judge = Judge(fix)
-    outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(100)).encode()}, judge)
+    check_ = CountedCheck(fix)
+    outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(100)).encode()}, check_)
     assert {found.object.name for found in outcome.fixed if found.object} == {
         f"a{n}" for n in range(100) if n not in bad
     }
     assert {found.object.name for found, _ in outcome.refused if found.object} == {f"a{n}" for n in bad}
-    assert judge.calls <= 3
+    assert check_.calls <= 3
 
 
 def test_object_that_cannot_be_edited_does_not_affect_others() -> None:
@@ -191,15 +191,15 @@ def test_object_that_cannot_be_edited_does_not_affect_others() -> None:
             return made._replace(operations=(Set(("spec", "nothing", "x"), 1),))
         return made
 
-    judge = Judge(unreachable)
-    outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(20)).encode()}, judge)
+    check_ = CountedCheck(unreachable)
+    outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(20)).encode()}, check_)
     assert len(outcome.fixed) == 19
     assert [refusal.reason for refusal in outcome.refused] == ["the text cannot be edited there: it is not a scalar"]
-    assert judge.calls <= 2
+    assert check_.calls <= 2
 
 
 def test_all_masked_findings_are_fixed() -> None:
-    """One misspelt field hides 30 verbs, three of which an anchor forbids to mend."""
+    """A misspelled field masks 30 verbs, three of which cannot be fixed because of an anchor."""
     kind = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
     head = "metadata: {name: s, annotations: {a: &a GET, b: &b GET, c: &c GET}}\nspec:\n  RULES:\n"
     rule = (
@@ -244,7 +244,7 @@ spec:
         return level(name).replace("name: a", "namespace: nights, name: a").encode()
 
     files = {f"{n}": in_namespace(f"a{n}") for n in range(9)}
-    outcome = apply_fixes({"s": schema.encode(), **files}, Judge(fix, assumptions=Assumptions(complete=True)))
+    outcome = apply_fixes({"s": schema.encode(), **files}, CountedCheck(fix, assumptions=Assumptions(complete=True)))
     assert {found.file for found, _ in outcome.refused} == {"5"}
     assert {found.file for found in outcome.fixed} == set("01234678")
     assert outcome.refused[0].reason.startswith("it would cause APF401 in s:5: ")
@@ -300,8 +300,8 @@ def test_file_that_cannot_be_encoded_stays() -> None:
 
 def test_file_that_cannot_be_decoded_stays() -> None:
     before = level(field="lendable").encode() + b"# \xff\n"
-    judge = Judge(rename("lendablePercent"))
-    result = apply_fixes({"a": before}, lambda inputs: judge({"a": inputs["a"].replace(b"\xff", b"?")}))
+    check_ = CountedCheck(rename("lendablePercent"))
+    result = apply_fixes({"a": before}, lambda inputs: check_({"a": inputs["a"].replace(b"\xff", b"?")}))
     assert result.inputs == {"a": before}
     [(_, reason)] = result.refused
     assert reason.startswith("the text cannot be edited there: 'utf-8' codec can't decode byte 0xff")
@@ -318,22 +318,22 @@ def test_contradicting_operations_are_refused() -> None:
 
 
 def test_findings_about_a_newly_accepted_object_are_allowed() -> None:
-    # A level that nobody uses (APF403) is told only of objects that the server accepts.
+    # An unused priority level (APF403) is reported only if the API server accepts it.
     outcome = fixed(rename("lendablePercent"), a=level("unused", "lendable"))
     assert outcome.refused == ()
 
 
 def test_given_report_is_used() -> None:
-    judge = Judge(rename("lendablePercent"))
+    check_ = CountedCheck(rename("lendablePercent"))
     inputs = {"a": level().encode()}
-    outcome = apply_fixes(inputs, judge, first=judge(inputs))
-    assert judge.calls == 1
+    outcome = apply_fixes(inputs, check_, first=check_(inputs))
+    assert check_.calls == 1
     assert outcome.inputs == inputs
 
 
 def test_edits_of_a_finding() -> None:
     text = level(field="lendable")
-    [found] = [f for f in Judge(rename("lendablePercent"))({"a": text.encode()}).findings if f.fix]
+    [found] = [f for f in CountedCheck(rename("lendablePercent"))({"a": text.encode()}).findings if f.fix]
     at = text.index("lendable")
     assert edits_of(found) == (Edit(at, at + 8, "lendablePercent"),)
     assert edits_of(found._replace(fix=None)) == ()

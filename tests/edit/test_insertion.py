@@ -13,7 +13,7 @@ from .trees import parse
 @pytest.mark.parametrize(
     ("text", "after"),
     [
-        # No field: behind the others.
+        # Keys that are not fields of Kubernetes are added at the end.
         ("a:\n  c: 2\n", "a:\n  c: 2\n  b: 7\n"),
         ("a:\n  c: 2", "a:\n  c: 2\n  b: 7"),
         ("a:\n  c: 2 # x\n    # y\n  # z\nd: 1\n", "a:\n  c: 2 # x\n    # y\n  b: 7\n  # z\nd: 1\n"),
@@ -32,7 +32,7 @@ from .trees import parse
         ("a: {\n  c: 2 # x\n}", "a: {\n  c: 2, # x\n  b: 7\n}"),
         ("a: {\r\n  c: 2, # x\r\n}", "a: {\r\n  c: 2, # x\r\n  b: 7,\r\n}"),
         ("a: {}", 'a: {"b": 7}'),
-        # Nothing there but a null.
+        # The value is null.
         ("a:\n", "a:\n  b: 7\n"),
         ("a: # x", "a: # x\n  b: 7"),
         ("a: ~ # x\n", "a: {b: 7} # x\n"),

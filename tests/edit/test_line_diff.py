@@ -1,4 +1,4 @@
-"""The diff that is shown: `patch` reads it, it is what difflib says where that is quick, and it takes no longer for long files."""
+"""Unified diffs: `patch` applies them, they equal those of difflib, and their time is linear."""
 
 from __future__ import annotations
 

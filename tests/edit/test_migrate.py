@@ -1,4 +1,4 @@
-"""`apflint migrate`: the same meaning in a later API version, and not a byte changed beside what has to."""
+"""Migration to a later API version: the meaning stays, and only the necessary bytes change."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ data: {x: flowcontrol.apiserver.k8s.io/VERSION, assuredConcurrencyShares: "3"}""
 
 
 def choose(version: str | None = None, kubernetes: str | None = None, span: str | None = None) -> Target:
-    """The target of `--to`, `--kubernetes` and `--range`."""
+    """Return the target for the options `--to`, `--kubernetes` and `--range`."""
     releases = parse_release_range(span) if span else [parse_release(kubernetes)] if kubernetes else []
     return choose_target(parse_api_version(version) if version else None, releases)
 
@@ -86,7 +86,7 @@ def level(limited: str, version: str = "v1beta3", annotated: bool = False) -> st
     )
 
 
-def said(migration: Migration, what: str = "note") -> list[str]:
+def messages(migration: Migration, what: str = "note") -> list[str]:
     return [f"{one.line}: {one.message}" for one in migration.remarks if one.kind == what]
 
 
@@ -106,7 +106,7 @@ def test_only_version_and_shares_change(template: str, line_end: str, old: str, 
 @EVERY_PAIR
 @pytest.mark.parametrize("as_list", ["List", "PriorityLevelConfigurationList"])
 def test_objects_in_lists_and_json(old: str, new: str, as_list: str) -> None:
-    def whole(version: str) -> str:
+    def manifest(version: str) -> str:
         api = f"{GROUP}/{version}"
         own = {"apiVersion": api, "kind": "PriorityLevelConfiguration"} if as_list == "List" else {}
         limited = {shares_field(version): 7, "limitResponse": {"type": "Reject"}}
@@ -114,9 +114,9 @@ def test_objects_in_lists_and_json(old: str, new: str, as_list: str) -> None:
         value = {"apiVersion": "v1" if as_list == "List" else api, "kind": as_list, "items": [item]}
         return json.dumps(value, indent="\t").replace("/", "\\/")
 
-    assert move(whole(old), new, name="x.json").text == whole(new)
+    assert move(manifest(old), new, name="x.json").text == manifest(new)
     # YAML has no tabs for indentation.
-    assert move(whole(old).replace("\t", " "), new).text == whole(new).replace("\t", " ")
+    assert move(manifest(old).replace("\t", " "), new).text == manifest(new).replace("\t", " ")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_shares_that_are_zero_or_absent_keep_their_meaning(before: str, after: s
 
 
 def test_changes_in_meaning_are_noted_with_their_line() -> None:
-    assert said(move(level("    assuredConcurrencyShares: 0\n", "v1beta1"))) == [
+    assert messages(move(level("    assuredConcurrencyShares: 0\n", "v1beta1"))) == [
         (
             "7: from Kubernetes 1.26 on this priority level borrows seats of others without limit unless"
             " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
@@ -156,18 +156,18 @@ def test_changes_in_meaning_are_noted_with_their_line() -> None:
             " set nominalConcurrencyShares to 30"
         ),
     ]
-    assert [note[:30] for note in said(move(level("", annotated=True)))] == [
+    assert [note[:30] for note in messages(move(level("", annotated=True)))] == [
         "6: remove the annotation flowc",
         "9: nominalConcurrencyShares is",
     ]
-    assert said(move(level("    assuredConcurrencyShares: 3\n", "v1beta2"))) == []
+    assert messages(move(level("    assuredConcurrencyShares: 3\n", "v1beta2"))) == []
 
 
 @pytest.mark.parametrize("old", ["v1alpha1", "v1beta1", "v1beta2"])
 def test_annotation_has_no_effect_before_v1beta3(old: str) -> None:
     outcome = move(level("    assuredConcurrencyShares: 7\n", old, annotated=True))
     assert outcome.text == level("    nominalConcurrencyShares: 7\n", "v1")
-    assert said(outcome)[0] == (
+    assert messages(outcome)[0] == (
         f"6: remove the annotation {PRESERVE_ZERO}: it has no effect in {old}, and v1 rejects it"
     )
 
@@ -199,7 +199,7 @@ def test_changed_meaning_is_refused_unless_accepted(text: str, place: str) -> No
     outcome = move(text)
     assert outcome.is_refused
     assert outcome.text == text
-    assert [line[: len(place)] for line in said(outcome, "refused")] == [place]
+    assert [line[: len(place)] for line in messages(outcome, "refused")] == [place]
     accepted = move(text, accept_changes=True)
     assert not accepted.is_refused
     assert f"{GROUP}/v1\n" in accepted.text
@@ -207,7 +207,7 @@ def test_changed_meaning_is_refused_unless_accepted(text: str, place: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (level("    assuredConcurrencyShares: x\n", "v1beta2"), "8: the API server cannot decode the object"),
         (level("    assuredConcurrencyShares: 1\n    assuredConcurrencyShares: 1\n", "v1beta2"), "9: duplicate key"),
@@ -218,14 +218,14 @@ def test_changed_meaning_is_refused_unless_accepted(text: str, place: str) -> No
         (level("    assuredConcurrencyShares: .inf\n", "v1beta2"), "8: JSON cannot represent infinity"),
     ],
 )
-def test_unreadable_objects_are_always_refused(text: str, told: str) -> None:
+def test_unreadable_objects_are_always_refused(text: str, message: str) -> None:
     both = level("", "v1beta2") + "---\n" + text
-    line, _, words = told.partition(":")
+    line, _, words = message.partition(":")
     for accept in (False, True):
         outcome = move(both, accept_changes=accept)
         assert outcome.is_refused
         assert outcome.text == both
-        assert any(f"{int(line) + 9}:{words}" in one for one in said(outcome, "refused")), outcome.remarks
+        assert any(f"{int(line) + 9}:{words}" in one for one in messages(outcome, "refused")), outcome.remarks
 
 
 def test_shared_values() -> None:
@@ -238,7 +238,7 @@ def test_shared_values() -> None:
     other = "- {apiVersion: v1, kind: ConfigMap, data: {x: *v}}\n"
     outcome = move(f"apiVersion: v1\nkind: List\nitems:\n{item}{spec}{other}")
     assert outcome.is_refused
-    assert "anchor" in said(outcome, "refused")[0]
+    assert "anchor" in messages(outcome, "refused")[0]
 
     merged = level("    <<: *d\n", "v1beta2").replace("spec:\n", "x: &d {assuredConcurrencyShares: 5}\nspec:\n")
     assert move(merged).is_refused
@@ -253,7 +253,7 @@ def test_shared_annotation_is_not_removed() -> None:
         text += "- " + each.replace("\n", "\n  ").rstrip(" ")
     outcome = move(text)
     assert (outcome.is_refused, outcome.text) == (True, text)
-    (refused,) = said(outcome, "refused")
+    (refused,) = messages(outcome, "refused")
     assert "the text cannot be edited here: it is shared through an alias; edit it manually" in refused
 
 
@@ -261,7 +261,7 @@ def test_newer_versions_stay() -> None:
     text = level("", "v1")
     outcome = move(text, "v1beta3", kubernetes="1.29")
     assert (outcome.text, outcome.is_refused) == (text, False)
-    assert said(outcome) == ["1: is already v1, which is newer: left unchanged"]
+    assert messages(outcome) == ["1: is already v1, which is newer: left unchanged"]
     assert move(text, "v1beta2").is_refused
     assert move(text) == Migration(text, ())
 
@@ -303,7 +303,7 @@ def test_zero_shares_are_refused_if_the_release_rejects_them() -> None:
     text = level("    nominalConcurrencyShares: 0\n", annotated=True)
     outcome = move(text, kubernetes="1.29")
     assert outcome.text == text
-    assert said(outcome, "refused") == [
+    assert messages(outcome, "refused") == [
         "10: Kubernetes 1.29 rejects a priority level with 0 shares; they are allowed from 1.30 on"
     ]
     assert not move(text, kubernetes="1.30").is_refused
@@ -317,7 +317,7 @@ COMMENTS = st.sampled_from(["", " # shares", "  "])
 
 @st.composite
 def levels(draw: st.DrawFn) -> tuple[str, str, str, str]:
-    """An old and a new version, a release, and a text with a level."""
+    """Generate an old and a new version, a release, and a text with a priority level."""
     old, new = draw(st.sampled_from(PAIRS))
     known = draw(st.sampled_from([known for known in RELEASES if serves(known, new)]))
     shares = draw(SHARES)
@@ -367,7 +367,7 @@ def test_stored_spec_is_the_same_and_migrating_twice_changes_nothing(case: tuple
 
 
 def kept(text: str) -> str:
-    """Without what may change: the version, shares, and the annotation with what holds it."""
+    """Remove what may change: the version, the shares, and the annotation."""
     text = re.sub(rf"{GROUP}/v\w+", "", text)
     text = re.sub(rf"[^\S\n]*annotations: {{{PRESERVE_ZERO}: ''}}\r?\n|[ ]*{PRESERVE_ZERO}: x\r?\n", "", text)
     text = re.sub(rf", {PRESERVE_ZERO}: ''", "", text)

@@ -1,4 +1,4 @@
-"""APF101: fields that people call by another name, or put under a mapping of another name."""
+"""APF101: synonyms of fields, and fields below a mapping of another name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUEUES = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
 
 
 def unknown(spec: dict[str, Any], version: str = "v1", kubernetes: str = "1.36") -> Finding:
-    """The only finding of APF101 on a priority level with this spec."""
+    """Return the only finding of APF101 about a priority level with this spec."""
     manifest = {
         "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
         "kind": "PriorityLevelConfiguration",

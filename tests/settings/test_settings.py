@@ -1,4 +1,4 @@
-"""The settings of a project: which file counts, every key of it, what goes before what, and mistakes in it."""
+"""Settings of a project: which file applies, its keys, precedence, and mistakes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import jsonschema
 import pytest
 from conftest import UNMEASURED
+from support.builders import FLAWED_FLOW_SCHEMA
 
 from apflint.cli.app import run
 from apflint.cli.commands.check import Threshold
@@ -21,28 +22,12 @@ from apflint.settings.discovery import find_settings_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-MANIFEST = """\
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata:
-  name: nightly
-  namespace: nights
-spec:
-  matchingPrecedence: 870
-  priorityLevelConfiguration: {name: workload-low}
-  distinguisherMethod: {type: ByFoo}
-  rules:
-  - subjects: [{kind: Group, group: {name: night-watch}}]
-    resourceRules:
-    - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}
-"""
-
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A git repository with one manifest, which has a warning (APF104) and an error (APF203)."""
     (tmp_path / ".git").mkdir()
-    (tmp_path / "a.yaml").write_text(MANIFEST, encoding="utf-8")
+    (tmp_path / "a.yaml").write_text(FLAWED_FLOW_SCHEMA, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -107,7 +92,7 @@ def test_context_is_relative_to_the_settings_file(
     )
     level += "  type: Limited\n  limited: {nominalConcurrencyShares: 5, limitResponse: {type: Reject}}\n"
     write(project / "levels", level, "level.yaml")
-    write(project / "flows", MANIFEST.replace("workload-low", "own"), "flow.yaml")
+    write(project / "flows", FLAWED_FLOW_SCHEMA.replace("workload-low", "own"), "flow.yaml")
     monkeypatch.chdir(project / "flows")
     assert ("APF401", "warning") in found(capsys, "--isolated")
     write(project, 'context = ["levels"]')
@@ -115,7 +100,7 @@ def test_context_is_relative_to_the_settings_file(
 
 
 def test_severity_enables_a_rule(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(project, MANIFEST.replace("{type: ByFoo}", "{type: ByFoo} # apflint: ignore[APF203]"), "a.yaml")
+    write(project, FLAWED_FLOW_SCHEMA.replace("{type: ByFoo}", "{type: ByFoo} # apflint: ignore[APF203]"), "a.yaml")
     assert found(capsys) == [("APF104", "warning")]
     write(project, '[severity]\nAPF903 = "warning"')
     assert found(capsys) == [("APF104", "warning"), ("APF903", "warning")]
@@ -149,7 +134,7 @@ def test_closest_file_up_to_the_repository_is_used(project: Path, monkeypatch: p
 def test_patterns_are_relative_to_the_settings_file(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(project / "deep" / "down", MANIFEST, "b.yaml")
+    write(project / "deep" / "down", FLAWED_FLOW_SCHEMA, "b.yaml")
     monkeypatch.chdir(project / "deep")
     assert found(capsys) == BOTH
     write(project, 'exclude = ["deep/down/*"]')
@@ -191,10 +176,10 @@ def test_per_file_ignores_match_like_exclude(
     project: Path, capsys: pytest.CaptureFixture[str], pattern: str, covered: bool
 ) -> None:
     (project / "a.yaml").unlink()
-    write(project / "deep" / "down", MANIFEST, "b.yaml")
+    write(project / "deep" / "down", FLAWED_FLOW_SCHEMA, "b.yaml")
     write(project, f'[per-file-ignores]\n"{pattern}" = ["APF"]')
     assert found(capsys) == ([] if covered else BOTH)
-    if pattern:  # that is no pattern for `exclude`
+    if pattern:  # `exclude` does not accept an empty pattern
         write(project, f'exclude = ["{pattern}"]')
         assert found(capsys) == ([] if covered else BOTH)
 
@@ -216,7 +201,7 @@ def test_patterns_of_a_linked_settings_file(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(project / "common", 'exclude = ["deep/*"]', "settings")
-    write(project / "deep", MANIFEST, "b.yaml")
+    write(project / "deep", FLAWED_FLOW_SCHEMA, "b.yaml")
     (project / "a.yaml").unlink()
     (project / "apflint.toml").symlink_to("common/settings")
     assert found(capsys) == []
@@ -235,12 +220,12 @@ def test_excluded_directory_is_excluded_from_within(
     pattern: str,
     arguments: tuple[str, ...],
 ) -> None:
-    write(project / "deep" / "down", MANIFEST, "b.yaml")
+    write(project / "deep" / "down", FLAWED_FLOW_SCHEMA, "b.yaml")
     monkeypatch.chdir(project / "deep" / "down")
     assert found(capsys, *arguments) == BOTH
     write(project, f'exclude = ["{pattern}"]')
     assert found(capsys, *arguments) == []
-    assert found(capsys, "b.yaml") == BOTH  # what is named is looked at
+    assert found(capsys, "b.yaml") == BOTH  # a file that is named is checked
 
 
 def test_config_shows_patterns_as_written(
@@ -327,7 +312,7 @@ def test_settings_apply_to_limits_and_explain(project: Path, capsys: pytest.Capt
     "line", ["explain list pods --as x", "limits", "diff defaults:1.30 . --exit-zero", "graph", "migrate --diff ."]
 )
 def test_isolated_reads_no_settings(project: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
-    write(project, "kubernetes = 1.27")  # a mistake, to whoever reads it
+    write(project, "kubernetes = 1.27")  # invalid
     assert run(line.split()) == 2
     assert "apflint.toml" in capsys.readouterr().err
     assert run([*line.split(), "--isolated"]) == 0

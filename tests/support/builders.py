@@ -19,6 +19,22 @@ ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": T
 """A resource rule that matches every resource request."""
 PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 """A non-resource rule that matches every non-resource request."""
+FLAWED_FLOW_SCHEMA = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: nightly
+  namespace: nights
+spec:
+  matchingPrecedence: 870
+  priorityLevelConfiguration: {name: workload-low}
+  distinguisherMethod: {type: ByFoo}
+  rules:
+  - subjects: [{kind: Group, group: {name: night-watch}}]
+    resourceRules:
+    - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}
+"""
+"""A manifest with a warning (APF104, the namespace) and an error (APF203, the distinguisher)."""
 READ_PODS = {
     "verbs": ["get", "list", "watch"],
     "apiGroups": [""],

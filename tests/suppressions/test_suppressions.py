@@ -76,13 +76,13 @@ def report(text: str, name: str = "a.yaml", **options: object) -> Report:
 
 
 def put(line: str, comment: str, text: str = MANIFEST) -> str:
-    """The manifest with a comment at the end of a line of it."""
+    """Return the manifest with a comment at the end of a line."""
     assert text.count(line) == 1
     return text.replace(line, f"{line}  {comment}")
 
 
 def before(line: str, comment: str, text: str = MANIFEST) -> str:
-    """The manifest with a comment on its own line, indented like the next one."""
+    """Return the manifest with a comment on its own line, indented like the next one."""
     at = text.index(line)
     start = text.rfind("\n", 0, at) + 1
     indent = text[start:at] if not text[start:at].strip() else ""
@@ -149,7 +149,7 @@ def test_suppressed_findings(text: str, left: list[str]) -> None:
         (put("name: nightly", "\n  annotations: {apflint/ignore: all}"), ["APF902"]),
         (put("name: nightly", "\n  annotations: {apflint/ignore.APF999: all}"), ["APF902"]),
         (put("type: ByFoo", "# apflint: ignore[APF902] no rule of that kind"), ["APF901"]),
-        # These are no comments.
+        # The text looks like a comment, but is not one.
         (put("name: nightly", '\n  annotations: {a: "x # apflint: ignore[APF203]"}'), []),
         (
             before("apiVersion", "# nothing").replace(
@@ -266,7 +266,7 @@ def test_no_suppression_is_unused_if_findings_are_incomplete() -> None:
 
 
 def rendered(*documents: tuple[str, str], head: str = "") -> str:
-    """What `helm template` prints for documents, each with the file of its template."""
+    """Return the output of `helm template` for documents, each with the file of its template."""
     return head + "".join(f"---\n# Source: chart/templates/{name}.yaml\n{text}" for name, text in documents)
 
 
@@ -306,7 +306,7 @@ def test_unused_file_ignore_in_a_template() -> None:
 
 @pytest.mark.slow
 def test_unsuppressed_finding_beyond_the_maximum_is_reported() -> None:
-    """The last reported finding stands for others; suppressing it does not suppress those."""
+    """Suppressing the last reported finding does not suppress the findings that are only counted."""
     wrong = "\n---\n".join(
         FLAWLESS.replace("871", f"20000{comment}")
         for comment in [" # apflint: ignore[APF201] x"] * MAX_FINDINGS_PER_RULE + [""]

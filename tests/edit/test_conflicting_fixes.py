@@ -1,4 +1,4 @@
-"""Fixes that would make one FlowSchema take the requests of another: those are refused, and no others, in a few checks."""
+"""Fixes that make a FlowSchema shadow another one: only those are refused, in a few checks."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ RULE = """\
 """
 
 
-class Judge:
-    """Checks, and counts how often it is asked."""
+class CountedCheck:
+    """A check that counts its calls."""
 
     calls = 0
 
@@ -43,14 +43,14 @@ class Judge:
 
 
 def schema(name: str, precedence: int, *rules: str) -> str:
-    """A FlowSchema; of a rule its user, and the resources: `alice pods, secrets`."""
+    """Return a FlowSchema. A rule is a user and resources: `alice pods, secrets`."""
     written = (rule.partition(" ") for rule in rules)
     text = SCHEMA.format(name=name, precedence=precedence)
     return text + "".join(RULE.format(user=user, resources=resources) for user, _, resources in written)
 
 
 def pair(number: int) -> tuple[str, str]:
-    """Two FlowSchemas, of which the first takes all of a rule of the other once its fix is made."""
+    """Return two FlowSchemas. Once its fix is made, the first one shadows a rule of the other."""
     user, other = f"u{number}", f"v{number}"
     return (
         schema(f"a{number:03}", 1000, f"{user} Pods, secrets"),
@@ -58,31 +58,31 @@ def pair(number: int) -> tuple[str, str]:
     )
 
 
-def fixed(*texts: str, judge: Judge | None = None) -> FixResult:
-    """What becomes of files, one of each text."""
+def fixed(*texts: str, check_: CountedCheck | None = None) -> FixResult:
+    """Return the result of applying all fixes to files with these texts."""
     files = {f"{number:04}": text.encode() for number, text in enumerate(texts)}
-    return apply_fixes(files, judge or Judge(), unsafe=True)
+    return apply_fixes(files, check_ or CountedCheck(), unsafe=True)
 
 
 def names(outcome: FixResult) -> tuple[list[str], list[str]]:
-    """The objects and the words, `a000 Pods`, of what was fixed, and of what was not."""
-    told = [
+    """Return object and word, `a000 Pods`, of the fixed findings and of the refused ones."""
+    fixed_and_refused = [
         [f"{found.object.name} {found.message.split(chr(34))[1]}" for found in findings if found.object]
         for findings in (outcome.fixed, [found for found, _ in outcome.refused])
     ]
-    return sorted(told[0]), sorted(told[1])
+    return sorted(fixed_and_refused[0]), sorted(fixed_and_refused[1])
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["one file", "many files"])
 @pytest.mark.parametrize("number", [1, 40])
 def test_number_of_checks_does_not_grow_with_shadowing_fixes(number: int, together: bool) -> None:
-    judge, texts = Judge(), [text for one in range(number) for text in pair(one)]
+    check_, texts = CountedCheck(), [text for one in range(number) for text in pair(one)]
     good = schema("good", 900, "w Services")
     outcome = fixed(
-        "---\n".join((*texts, good)) if together else "", *(() if together else (*texts, good)), judge=judge
+        "---\n".join((*texts, good)) if together else "", *(() if together else (*texts, good)), check_=check_
     )
     assert names(outcome) == (["good Services"], [f"a{one:03} Pods" for one in range(number)])
-    assert judge.calls <= 4
+    assert check_.calls <= 4
     place = "line 20" if together else "0002:9"
     assert outcome.refused[0].reason == (
         f'it would cause APF502 in {place}: unreachable rule: the FlowSchema "a000" (precedence 1000)'
@@ -91,7 +91,7 @@ def test_number_of_checks_does_not_grow_with_shadowing_fixes(number: int, togeth
 
 
 def test_number_of_checks_does_not_grow_with_fixes_that_cause_ties() -> None:
-    judge = Judge()
+    check_ = CountedCheck()
     texts = [
         text
         for one in range(30)
@@ -100,8 +100,8 @@ def test_number_of_checks_does_not_grow_with_fixes_that_cause_ties() -> None:
             schema(f"b{one:02}", 1000 + one, f"u{one} pods, services"),
         )
     ]
-    assert names(fixed(*texts, judge=judge)) == ([], [f"a{one:02} Pods" for one in range(30)])
-    assert judge.calls == 2
+    assert names(fixed(*texts, check_=check_)) == ([], [f"a{one:02} Pods" for one in range(30)])
+    assert check_.calls == 2
 
 
 def test_only_the_shadowing_fix_of_an_object_is_refused() -> None:
@@ -118,7 +118,7 @@ def test_first_of_two_fixes_that_shadow_together_is_applied() -> None:
 
 
 def test_number_of_checks_does_not_grow_with_pairs_that_shadow() -> None:
-    judge = Judge()
+    check_ = CountedCheck()
     texts = [
         text
         for one in range(20)
@@ -131,8 +131,8 @@ def test_number_of_checks_does_not_grow_with_pairs_that_shadow() -> None:
     ]
     made = [word for one in range(20) for word in (f"a{one:02} Pods", f"d{one:02} Secrets")]
     refused = [f"b{one:02} Services" for one in range(20)]
-    assert names(fixed("---\n".join(texts), judge=judge)) == (sorted(made), refused)
-    assert judge.calls <= 4
+    assert names(fixed("---\n".join(texts), check_=check_)) == (sorted(made), refused)
+    assert check_.calls <= 4
 
 
 def test_fix_that_shadows_only_with_a_refused_one_is_applied() -> None:
@@ -144,27 +144,27 @@ def test_fix_that_shadows_only_with_a_refused_one_is_applied() -> None:
 
 
 def test_rule_that_was_unreachable_before_is_no_regression() -> None:
-    """Of one FlowSchema two rules: the one is dead already, because of what is fixed as well, in another place."""
+    """One rule of a FlowSchema is unreachable before any fix. Another one becomes unreachable by a fix, which is refused."""
     dead = schema("b", 5000, "w configmaps", "u pods", "v pods")
     outcome = fixed(schema("c", 900, "w configmaps, Services"), schema("a", 1000, "u Pods, secrets"), dead)
     assert names(outcome) == (["c Services"], ["a Pods"])
 
 
 def test_fix_that_shadows_in_its_own_object_is_refused() -> None:
-    judge = Judge()
+    check_ = CountedCheck()
     texts = [schema(f"a{one:02}", 1000, f"u{one} pods, Services", f"u{one} Pods") for one in range(20)]
-    outcome = fixed(*texts, judge=judge)
+    outcome = fixed(*texts, check_=check_)
     assert names(outcome) == (
         sorted(f"a{one:02} Services" for one in range(20)),
         [f"a{one:02} Pods" for one in range(20)],
     )
-    assert judge.calls <= 4
+    assert check_.calls <= 4
 
 
 def test_shadowing_fix_is_tried_again_after_another_one() -> None:
-    """The second fix of `b` puts it first, but waits because its first one would shadow `d`."""
+    """The second fix of `b` makes it the first FlowSchema, but waits because its first fix would shadow `d`."""
 
-    def judge(inputs: Mapping[str, bytes]) -> Report:
+    def check_(inputs: Mapping[str, bytes]) -> Report:
         report = check(inputs.items(), Options())
         return report._replace(findings=tuple(map(first, report.findings)))
 
@@ -179,7 +179,7 @@ def test_shadowing_fix_is_tried_again_after_another_one() -> None:
         schema("b", 2000, "w Endpoints, configmaps", "u pods", "v pods, Services"),
         schema("d", 5000, "w endpoints", "v secrets"),
     )
-    outcome = apply_fixes({name: text.encode() for name, text in zip("abd", texts, strict=True)}, judge, unsafe=True)
+    outcome = apply_fixes({name: text.encode() for name, text in zip("abd", texts, strict=True)}, check_, unsafe=True)
     assert names(outcome) == (["a Pods", "b Services"], ["b Endpoints"])
     assert [found.object.name for found in outcome.fixed if found.object] == ["b", "a"]
 

@@ -1,4 +1,4 @@
-"""Fixes of what manifests are made of: each case is a text before and after, and nothing else of it may change."""
+"""Fixes of fields and types. Each case is a text before and after, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ spec:
 
 
 class Case(NamedTuple):
-    """`old` of a manifest without a mistake is written as `bad`, and fixed to `good`: `old` again if that is empty."""
+    """A manifest without mistakes in which `old` is replaced by `bad`. The fix makes it `good`, or `old` if that is empty."""
 
     rule: str
     base: str
@@ -102,7 +102,7 @@ SAFE = [
     Case("APF703", LEVEL, "nominalConcurrencyShares", "'assuredConcurrencyShares'", "'nominalConcurrencyShares'"),
     Case("APF703", V1BETA2, "assuredConcurrencyShares", "nominalConcurrencyShares", kubernetes="1.25"),
     Case("APF703", V1BETA2, "assuredConcurrencyShares", "nominalConcurrencyShares", kubernetes="1.24"),
-    # Misspelt fields, alone and inside each other.
+    # Misspelled fields, alone and inside each other.
     Case("APF101", SCHEMA, "nonResourceRules", "nonResourceRule"),
     Case("APF101", SCHEMA, "matchingPrecedence", "priority"),
     Case("APF101", SCHEMA, "matchingPrecedence", "MatchingPrecedence"),
@@ -154,7 +154,7 @@ SAFE = [
     Case("APF101", LEVEL, QUEUING, "      queues: 64   # see the page on shards\n      handSize: 6\n"),
     Case("APF101", LEVEL, LIMITED, LIMITED.partition("\n")[2].replace("\n  ", "\n")[2:]),
     Case("APF101", SCHEMA, TYPE, "  type: ByUser   # each for himself\n"),
-    # What YAML misreads.
+    # Values that YAML parses as another type.
     Case("APF102", SCHEMA, '"ci"}', "yes}", '"yes"}'),
     Case("APF102", SCHEMA, '"ci"}', "0x1F }", '"0x1F" }'),
     Case("APF102", SCHEMA, '"ci"}', "1.10}", '"1.10"}'),
@@ -175,7 +175,7 @@ SAFE = [
     ),
     Case("APF102", SCHEMA, GROUP, "          group: system:masters\n", "          group: {name: system:masters}\n"),
     Case("APF102", SCHEMA, TYPE, "  distinguisherMethod: byUser\n", "  distinguisherMethod: {type: ByUser}\n"),
-    # What the server drops or fills in.
+    # Fields that the server drops or fills in.
     Case("APF104", SCHEMA, "metadata:\n", "metadata:\n  namespace: x # why\n", "metadata:\n  # why\n"),
     Case("APF105", SCHEMA, "metadata:\n", "metadata:\n  uid: a-b\n  generation: 3\n"),
     Case("APF105", SCHEMA, "metadata:\n", "metadata:\n  managedFields:\n  - manager: kubectl\n    operation: Apply\n"),
@@ -243,7 +243,7 @@ SAFE = [
 ]
 
 WRITTEN = ("yes}", "0x1F }", "1.10}", "[no, on]", "no", "name: &it 0x1F\n", "name: no\n")
-"""What YAML reads as something else: a text that JSON does not hold any more."""
+"""Strings that YAML parses as another type: JSON has lost how they are written."""
 UNSAFE = [
     Case("APF005", SCHEMA, "kind: FlowSchema", "kind: FlowSchemas # x", "kind: FlowSchema # x"),
     Case("APF005", LEVEL, "kind: PriorityLevelConfiguration", "kind: 'PriorityLevel'", "kind: 'PriorityLevelConfiguration'"),
@@ -337,15 +337,15 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
 @pytest.mark.parametrize(
     ("before", "rule", "reason"),
     [
-        # An anchor whose other use would change as well.
+        # An alias of the value elsewhere would change, too.
         (
             SCHEMA.replace("1500", '&n "1500"').replace("    name: workload-low", "    name: *n"),
             "APF102",
             "something else would change",
         ),
-        # A tag that makes a boolean of it in any case.
+        # A tag makes it a boolean with or without quotes.
         (SCHEMA.replace('"ci"}', "!!bool yes}"), "APF102", "cannot be edited"),
-        # The value is none that the server takes.
+        # The server does not accept the value.
         (SCHEMA.replace("1500", '"99999"'), "APF102", "it would cause APF201"),
     ],
 )  # fmt: skip
@@ -387,7 +387,7 @@ def test_anchored_value_is_fixed_if_all_uses_have_the_finding() -> None:
 
 
 def test_findings_about_a_decodable_object_are_allowed() -> None:
-    """APF213 was there all along, but nobody could say so."""
+    """A misspelled field masks APF213."""
     other = SCHEMA.replace('["ci"]', '["C_I"]')
     result = fixed(other.replace("1500", '"1500"'))
     assert text_of(result) == other
@@ -401,7 +401,7 @@ def test_several_documents_in_one_file() -> None:
 
 
 def test_refused_fix_is_tried_again_after_others() -> None:
-    """A server that is not strict says at once that there is no name, which is misspelt."""
+    """A server without strict decoding reports a misspelled name as missing."""
     after = SCHEMA.replace("io/v1", "io/v1beta1")
     before = after.replace("ServiceAccount\n", "Serviceaccount\n").replace("name: deployer\n", "NAME: deployer\n")
     assert text_of(fixed(before, kubernetes="1.21")) == after

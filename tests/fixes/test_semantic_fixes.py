@@ -1,4 +1,4 @@
-"""Fixes of what FlowSchemas and levels say: each case is a text before and after, and nothing else of it may change."""
+"""Fixes of values in FlowSchemas and priority levels. Each case is a text before and after, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ spec:
 QUEUING = LEVEL[LEVEL.index("      queuing:") :]
 LIMITED = LEVEL[LEVEL.index("  limited:") :]
 RULES = tuple(rule for rule in engine.Options().rules if rule not in ("APF403", "APF603"))
-"""What is found in a level by itself, whatever it says."""
+"""Findings about any priority level that is checked alone."""
 
 
 class Case(NamedTuple):
-    """`old` of a manifest without a mistake is written as `bad`, and fixed to `good`."""
+    """A manifest without mistakes in which `old` is replaced by `bad`. The fix makes it `good`."""
 
     rule: str
     base: str
@@ -85,7 +85,7 @@ class Case(NamedTuple):
     good: str
     safe: bool = True
     left: tuple[str, ...] = ()
-    """Rules of which something is found before and after: nothing to do with the fix."""
+    """Rules with findings before and after the fix."""
 
 
 def level(rule: str, old: str, bad: str, good: str, safe: bool = True) -> Case:
@@ -107,14 +107,14 @@ SCHEDULER = SCHEMA.replace("namespace: ci", "namespace: kube-system # the").repl
 )
 WIDE = SCHEMA.replace("          namespaces", "          clusterScope: true\n          namespaces")
 SCOPED = SCHEMA.replace("get, update", "get, list").replace("workload-low", "workload-high")
-"""At a level that does not get these requests anyway: those of service accounts go to workload-low."""
+"""A priority level that differs from that of the built-in FlowSchema for service accounts, workload-low."""
 
 CASES = [
     schema("APF203", "type: ByUser", "type: byuser", "type: ByUser"),
     schema("APF203", "type: ByUser", "type: 'By-User'  # ?", "type: 'ByUser'  # ?"),
     schema("APF203", "type: ByUser", 'type: "Namespace"', 'type: "ByNamespace"'),
     schema("APF204", "name: workload-low", "name: Workload_Low", "name: workload-low", safe=False),
-    # The user name of a service account, where the account has its parts.
+    # The user name of a service account in the fields of the account.
     schema(
         "APF208",
         "  name: deployer\n      ",
@@ -129,7 +129,7 @@ CASES = [
         "  namespace: ci\n            name: 'deployer'",
         safe=False,
     ),
-    # The wildcard alone, in each list, wherever it stands.
+    # A wildcard in each list, at any position.
     Case("APF210", WIDE, VERBS_LINE, "verbs: [get, '*', update]", "verbs: ['*']"),
     Case("APF210", WIDE, VERBS_LINE, 'verbs: ["*", "*"]', 'verbs: ["*"]'),
     Case("APF210", WIDE, VERBS_LINE, 'verbs: [\n  get, # a\n  "*" ]', 'verbs: [\n  # a\n  "*" ]'),
@@ -143,7 +143,7 @@ CASES = [
         'namespaces:\n            # all of them\n            - "*"  # yes',
     ),
     schema("APF210", "[/version, '/metrics']", "[/version, '*']", "['*']"),
-    # Verbs: upper case, a letter too many, the method on a resource.
+    # Verbs: upper case, misspelled, an HTTP method.
     schema("APF211", VERBS_LINE, "verbs: [GET, Update]", "verbs: [get, update]"),
     schema("APF211", VERBS_LINE, "verbs: [get, GET, 'updates']", "verbs: [get, 'update']"),
     schema("APF211", "verbs: [get]", 'verbs: ["Get"]', 'verbs: ["get"]'),
@@ -151,7 +151,7 @@ CASES = [
     schema("APF211", VERBS_LINE, "verbs: [get, post]", "verbs: [get, create]", safe=False),
     schema("APF213", 'namespaces: ["*"]', "namespaces: [ci, Team-A]", "namespaces: [ci, team-a]", safe=False),
     schema("APF214", "[/version, '/metrics']", "['version', '/metrics']", "['/version', '/metrics']", safe=False),
-    # Types of levels and of their responses.
+    # Types of priority levels and of limit responses.
     level("APF302", "type: Limited", "type: limited", "type: Limited"),
     level("APF302", "type: Limited", 'type: "LIMIT"', 'type: "Limited"'),
     level("APF302", "  type: Limited\n", "", "  type: Limited\n"),
@@ -182,10 +182,10 @@ CASES = [
         False,
     ),
     level("APF312", "metadata:\n", f"metadata:\n  annotations: {{{ZERO}: ''}}\n", "metadata:\n", safe=False),
-    # A letter off the one level that can be meant.
+    # A misspelled name of a priority level.
     schema("APF401", "name: workload-low", "name: workload-lwo", "name: workload-low", safe=False),
     schema("APF401", "name: workload-low", "name: 'globaldefault'", "name: 'global-default'", safe=False),
-    # The server's own objects, and ours that it takes for its own.
+    # Built-in objects, and objects that the server treats as its own.
     schema(
         "APF404",
         NAME,
@@ -230,7 +230,7 @@ CASES = [
         safe=False,
         left=("APF705",),
     ),
-    # Names that no request has.
+    # Names that no request contains.
     schema("APF504", '["", apps]', "['', apps/v1]", "['', apps]", safe=False),
     schema("APF504", '["", apps]', "[core, Apps, apps/v1]", '["", apps]', safe=False),
     schema("APF504", "[pods, deployments]", "[Pod, 'Deployment/Scale']", "[pods, 'deployments/scale']", safe=False),
@@ -282,7 +282,7 @@ CASES = [
 
 
 BESIDE = {"APF302": {"APF301"}, "APF504": {"APF106"}}
-"""What is found about the same mistake, or comes and goes with it: two names that become one."""
+"""Rules that also report the mistake."""
 
 
 def judge(inputs: Mapping[str, bytes]) -> Report:
@@ -324,7 +324,7 @@ def test_unsafe_fixes_are_applied_on_request(case: Case) -> None:
     assert (after, done.fixed, done.refused) == (before, (), ())
 
 
-# Styles of writing. The case table has block and flow style, comments and quotes.
+# Styles of YAML. The case table has block and flow style, comments and quotes.
 
 
 def test_line_ends_stay() -> None:
@@ -365,7 +365,7 @@ def test_several_findings_in_one_object() -> None:
 
 
 def test_insertion_beside_a_removal() -> None:
-    """The annotation begins where the line of the namespace does, and both are made at once."""
+    """Both edits start at the same offset: the line of the namespace, where the annotation is inserted."""
     calls = 0
 
     def counting(inputs: Mapping[str, bytes]) -> Report:
@@ -384,7 +384,7 @@ def test_insertion_beside_a_removal() -> None:
 
 
 def test_shared_value_stays() -> None:
-    """An anchor: what is written for the type would be written into the annotation as well."""
+    """The type is an alias, so an edit would change the annotation with the anchor, too."""
     before = SCHEMA.replace("metadata:\n", "metadata:\n  annotations: {by: &by byuser}\n").replace("ByUser", "*by")
     done, after = fixed(before)
     assert after == before
@@ -441,7 +441,7 @@ def test_type_that_contradicts_its_fields_stays() -> None:
 
 
 def test_fix_that_causes_another_finding_is_refused() -> None:
-    """The user whom the service account is taken for has a FlowSchema of the server's own, which comes first."""
+    """With the fix, a built-in FlowSchema captures the requests first."""
     before = SCHEDULER.replace("1500", "850")
     done, after = fixed(before, unsafe=True)
     assert after == before
@@ -457,7 +457,7 @@ def test_service_account_becomes_the_intended_user() -> None:
     assert after == before.replace(before[before.index("        - kind") : before.index("      resource")], user)
 
 
-# No fix: nobody knows what was meant.
+# No fix, because the intended value is not certain.
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_ambiguous_values_have_no_fix(rule: str, base: str, old: str, bad: str) 
 
 
 def test_level_is_not_renamed_to_a_similar_one() -> None:
-    """`prod-1` is no misspelt `prod-2`, and of two that are near neither is taken."""
+    """`prod-1` is not a misspelled `prod-2`, and two similar names are ambiguous."""
     for wanted, there in (
         ("prod-1", ["prod-2"]),
         ("cluster1", ["cluster2"]),
@@ -567,7 +567,7 @@ def test_pages_state_whether_a_rule_has_fixes(rule_id: str) -> None:
 
 
 def _written(values: list[Any]) -> st.SearchStrategy[str]:
-    """Objects in the styles that people write."""
+    """Generate objects in several styles."""
     styles: list[Any] = [
         json.dumps,
         lambda value: yaml.safe_dump(value, sort_keys=False),
@@ -589,7 +589,7 @@ ANNOTATIONS = one_of({}, {"annotations": {"a": "b"}}, {"annotations": {KEPT: "tr
 
 @st.composite
 def manifests(draw: st.DrawFn) -> str:
-    """A FlowSchema and a level with mistakes of which each has a safe fix, or none, and others that have none."""
+    """Generate a FlowSchema and a priority level with mistakes, with and without safe fixes."""
     lists = st.lists(WORDS, min_size=1, max_size=4, unique=True)
     rule = {
         "verbs": draw(lists),
@@ -627,7 +627,7 @@ def manifests(draw: st.DrawFn) -> str:
 @given(manifests())
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_safe_fixes_keep_the_spec_of_accepted_objects(text: str) -> None:
-    """An object that the server accepts means the same to it before and after; what it rejects is fixed for good."""
+    """An accepted object keeps its spec, and fixing a rejected one again changes nothing."""
 
     def check(inputs: Mapping[str, bytes]) -> Report:
         return engine.check(list(inputs.items()), engine.Options(kubernetes=parse_release("1.31")))
@@ -644,7 +644,7 @@ def test_safe_fixes_keep_the_spec_of_accepted_objects(text: str) -> None:
 
 
 def _specs(data: bytes, rejected: set[str]) -> list[Any]:
-    """The defaulted specs of the objects of the kinds that were not rejected."""
+    """Return the specs, with defaults, of the objects that were not rejected."""
     specs: list[Any] = []
     for document in load("a.yaml", data).documents:
         if document.kind not in rejected:
