@@ -47,16 +47,15 @@ class Patches:
 
 def list_patch_files(text: str) -> Iterator[str]:
     """Yield the relative paths of the patch files in the text of a kustomization; nothing if it is not valid YAML."""
-    from apflint.load.decode import DecodeError, decode
+    from apflint.load.decode import decode_document
+    from apflint.load.tree import ParseError
     from apflint.load.yaml import parse_documents
 
     for document in parse_documents(text, values=True):
-        value: Any = document.value
-        if document.root is not None:
-            try:
-                value = decode(document.root).value
-            except DecodeError:
-                continue
+        try:
+            value: Any = decode_document(document).value
+        except ParseError:
+            continue
         for field in _FIELDS if isinstance(value, dict) else ():
             for entry in value[field] if isinstance(value.get(field), list) else ():
                 path = entry.get("path") if isinstance(entry, dict) else entry

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.budgets import MAX_FILE_CONTENT, MAX_KEPT_TREES
-from apflint.load.decode import Decoded, DecodeError, decode
+from apflint.load.decode import decode_document
 from apflint.load.document import GROUP, KINDS, LISTS, Document
 from apflint.load.prefilter import Prefilter, find_kind, find_other_kind, has_content, mentions_apf
 from apflint.load.scalars import shorten
@@ -22,7 +22,7 @@ from apflint.wording import find_similar, measure_similarity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from apflint.load.decode import Duplicate
+    from apflint.load.decode import Decoded, Duplicate
     from apflint.load.source import Source
     from apflint.load.templates import Template
     from apflint.load.tree import Node, ParsedDocument
@@ -95,10 +95,12 @@ class ObjectFinder:
         """Sort the documents of the text. `parse_tree` parses one again, to point at places in it. Never raises."""
         with suppress(_FileTooLargeError):
             for document in documents:
-                if document.error:
-                    self._add_unreadable(document, document.error)
-                elif document.value is not None or document.root is not None:
-                    self._collect_document(document, parse_tree)
+                try:
+                    decoded = decode_document(document)
+                except ParseError as error:
+                    self._add_unreadable(document, error)
+                else:
+                    self._collect_document(document, decoded, parse_tree)
 
     def add_template(self, template: Template) -> None:
         """Report a template, once for a file: the text between its directives is no document."""
@@ -147,15 +149,7 @@ class ObjectFinder:
             what = "other objects"
         self.others[what] += 1
 
-    def _collect_document(self, document: ParsedDocument, parse_tree: ParseTree) -> None:
-        try:
-            decoded = Decoded(document.value, (), ()) if document.root is None else decode(document.root)
-        except DecodeError as error:
-            node = error.node
-            self._add_unreadable(
-                document, ParseError(str(error), node.start, node.end, help=error.help, limit=error.limit)
-            )
-            return
+    def _collect_document(self, document: ParsedDocument, decoded: Decoded, parse_tree: ParseTree) -> None:
         root = document.root
         if root is not None and (size := self._measure(document.start, document.end)) <= self._kept_trees_left:
             self._kept_trees_left -= size

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_ALIAS_DEPTH, MAX_DUPLICATES
 from apflint.load.scalars import json_key
-from apflint.load.tree import Alias, Mapping, Node, Scalar, Sequence, resolve_alias
+from apflint.load.tree import Alias, Mapping, Node, ParseError, Scalar, Sequence, resolve_alias
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.load.tree import Limit
+    from apflint.load.tree import Limit, ParsedDocument
     from apflint.location import Path
 
 # go-yaml decode.go, allowedAliasRatio: the share of a document that may come from aliases, by the number of decoded values.
@@ -24,17 +24,6 @@ _HIGH_RATIO, _LOW_RATIO = 0.99, 0.10
 
 _Identity = tuple[type, Any]
 """What go-yaml compares keys by: `1`, `1.0` and `"1"` are three keys."""
-
-
-class DecodeError(Exception):
-    """The reason why go-yaml rejects the whole document."""
-
-    def __init__(self, message: str, node: Node, limit: Limit | None = None) -> None:
-        super().__init__(message)
-        self.node = node
-        self.help = None if limit is None else "write the values instead of the aliases"
-        self.limit = limit
-        """The limit that the document exceeds; None if the document is invalid."""
 
 
 class Duplicate(NamedTuple):
@@ -57,10 +46,17 @@ class Decoded(NamedTuple):
 
 
 def decode(node: Node) -> Decoded:
-    """Return the value of a tree. Raises DecodeError."""
+    """Return the value of a tree. Raises ParseError if go-yaml or apflint rejects the whole document."""
     decoder = _Decoder()
     value = decoder.decode(node)
     return Decoded(value, tuple(decoder.duplicates), tuple(decoder.not_finite))
+
+
+def decode_document(document: ParsedDocument) -> Decoded:
+    """Return the value of a document, None if it is empty. Raises ParseError if it cannot be read."""
+    if document.error is not None:
+        raise document.error
+    return Decoded(document.value, (), ()) if document.root is None else decode(document.root)
 
 
 class _Decoder:
@@ -118,7 +114,7 @@ class _Decoder:
             self._count(key)
             name = json_key(key.value)
             if name is None:
-                raise DecodeError("a key must be a string, number or boolean in Kubernetes", key)
+                raise ParseError("a key must be a string, number or boolean in Kubernetes", key.start, key.end)
             identity = (key.value.__class__, key.value)
             self.path.append(name)
             if identity in seen and len(self.duplicates) < MAX_DUPLICATES:
@@ -135,7 +131,7 @@ class _Decoder:
         for source in reversed(value.items) if isinstance(value, Sequence) else [value]:
             mapping = resolve_alias(source)
             if not isinstance(mapping, Mapping):
-                raise DecodeError("the merge key `<<` needs a mapping or a list of mappings", key)
+                raise ParseError("the merge key `<<` needs a mapping or a list of mappings", key.start, key.end)
             self._descend(source)
             self._count(source)
             if isinstance(source, Alias):
@@ -149,11 +145,11 @@ class _Decoder:
     def _descend(self, node: Node) -> None:
         self.depth += 1
         if self.depth > MAX_ALIAS_DEPTH:
-            raise DecodeError(f"aliases nest this document more than {MAX_ALIAS_DEPTH} levels deep", node, "apflint")
+            raise _exceed(f"aliases nest this document more than {MAX_ALIAS_DEPTH} levels deep", node, "apflint")
 
     def _expand(self, alias: Alias) -> None:
         if alias.target in self.expanding:
-            raise DecodeError("this alias is inside the value that it refers to", alias)
+            raise ParseError("this alias is inside the value that it refers to", alias.start, alias.end)
         self.expanding.add(alias.target)
 
     def _count(self, node: Node) -> None:
@@ -162,11 +158,11 @@ class _Decoder:
             return
         self.aliased += 1
         if self.aliased > 100 and self.decoded > 1000 and self.aliased / self.decoded > _allowed_ratio(self.decoded):
-            raise DecodeError(
-                f"aliases expand this document to more than {self.decoded:,} values",
-                node,
-                "server",
-            )
+            raise _exceed(f"aliases expand this document to more than {self.decoded:,} values", node, "server")
+
+
+def _exceed(message: str, node: Node, limit: Limit) -> ParseError:
+    return ParseError(message, node.start, node.end, help="write the values instead of the aliases", limit=limit)
 
 
 def _allowed_ratio(decoded: int) -> float:

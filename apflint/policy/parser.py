@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, cast, get_args
 
 from apflint.errors import UserError
-from apflint.load.decode import DecodeError, decode
+from apflint.load.decode import decode
 from apflint.load.document import Document
 from apflint.load.source import Source
 from apflint.load.tree import ParseError
@@ -112,8 +112,8 @@ def _parse_document(source: Source) -> Document | Mistake:
             root = first.root or language.parse_tree(source.text, first.start, first.end)
             assert root is not None
             decoded = decode(root)
-    except DecodeError as decode_error:
-        error = ParseError(str(decode_error), decode_error.node.start, decode_error.node.end)
+    except ParseError as decode_error:
+        error = decode_error
     if error is not None:
         return Mistake(str(error), source.span(error.start, min(error.end, len(source.text))))
     tree = cache(partial(language.parse_tree, source.text, first.start, first.end))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from apflint.load.decode import Decoded, DecodeError, _allowed_ratio, decode
+from apflint.load.decode import Decoded, _allowed_ratio, decode
+from apflint.load.tree import ParseError
 from apflint.load.yaml import parse_tree
 
 
@@ -46,7 +47,7 @@ def test_keys_of_different_types_differ(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["~: 1", "null: 1", "'': {~: 1}", "18446744073709551615: 1"])
 def test_keys_that_json_does_not_have(text: str) -> None:
-    with pytest.raises(DecodeError, match="key"):
+    with pytest.raises(ParseError, match="key"):
         decoded(text)
 
 
@@ -82,7 +83,7 @@ def test_merges_apply_in_order_among_the_keys() -> None:
 
 @pytest.mark.parametrize("value", ["~", "1", "abc", "[1]", "[[{a: 1}]]", "*n"])
 def test_invalid_merges(value: str) -> None:
-    with pytest.raises(DecodeError, match="<<"):
+    with pytest.raises(ParseError, match="<<"):
         decoded(f"n: &n 5\ns: {{<<: {value}}}\n")
 
 
@@ -101,7 +102,7 @@ def test_anchor_may_be_redefined() -> None:
 
 @pytest.mark.parametrize("text", ["a: &x {b: *x}", "a: &x [*x]", "a: &x {<<: *x}", "a: &x {b: &y {c: *x}}"])
 def test_alias_inside_its_own_anchor(text: str) -> None:
-    with pytest.raises(DecodeError, match="inside the value") as caught:
+    with pytest.raises(ParseError, match="inside the value") as caught:
         decoded(text)
     assert caught.value.limit is None
 
@@ -109,7 +110,7 @@ def test_alias_inside_its_own_anchor(text: str) -> None:
 def test_alias_bomb_is_rejected_as_by_go_yaml() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
-    with pytest.raises(DecodeError, match="aliases") as caught:
+    with pytest.raises(ParseError, match="aliases") as caught:
         decoded("\n".join(lines))
     assert caught.value.limit == "server"
 
@@ -128,7 +129,7 @@ def test_aliases_nested_too_deeply(link: str) -> None:
         for _ in range(100):
             body = link.format(body=body)
         lines.append(f"a{i}: &a{i} {body}")
-    with pytest.raises(DecodeError, match="levels deep") as caught:
+    with pytest.raises(ParseError, match="levels deep") as caught:
         decoded("\n".join(lines))
     assert caught.value.limit == "apflint"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from apflint.budgets import MAX_VALUES
 from apflint.load import yaml as load_yaml
-from apflint.load.decode import Decoded, DecodeError, decode
+from apflint.load.decode import Decoded, decode
 from apflint.load.fast_yaml import MAX_FAST_DEPTH, fast_value
 from apflint.load.tree import ParseError
 
@@ -119,7 +119,7 @@ def long(text: str) -> Decoded | None:
     try:
         root = load_yaml.parse_tree(text, 0, len(text))
         return None if root is None else decode(root)
-    except (ParseError, DecodeError):
+    except ParseError:
         return None
 
 
