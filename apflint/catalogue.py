@@ -48,12 +48,7 @@ class Rule(NamedTuple):
     @property
     def url(self) -> str:
         """Address of the page."""
-        return page_url(self.id)
-
-
-def page_url(rule_id: str) -> str:
-    """Return the address of the page of a rule, without reading the page."""
-    return PAGE_URL.format(id=rule_id)
+        return PAGE_URL.format(id=self.id)
 
 
 @cache

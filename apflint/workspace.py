@@ -129,15 +129,11 @@ def resource_rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWi
 
 def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterable[Loaded] = ()) -> Workspace:
     """Validate every document against its schema, and make typed objects of those that can be decoded."""
-    problems: list[LoadProblem] = []
-    documents: list[Document] = []
-    for part in loaded:
-        problems += part.problems
-        documents += part.documents
-    manifests = tuple(_manifest(document, release) for document in documents)
+    inputs = list(loaded)
+    manifests = tuple(_manifest(document, release) for part in inputs for document in part.documents)
     return Workspace(
         release,
-        tuple(problems),
+        tuple(problem for part in inputs for problem in part.problems),
         manifests,
         _typed(FlowSchema, manifests),
         _typed(PriorityLevelConfiguration, manifests),

@@ -213,7 +213,7 @@ def test_reading_one_page_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(builtins, "open", counting)
     assert catalogue.list_ids()
     assert catalogue.select_ids("APF3") == ("APF305",)
-    assert catalogue.page_url("APF305").endswith("/rules/APF305.md")
+    assert catalogue.read_rule("APF305").url.endswith("/rules/APF305.md")
     assert opened == []
     assert catalogue.find_rule("APF305").id == "APF305"
     assert [Path(file).name for file in opened] == ["APF305.md"]
@@ -264,7 +264,7 @@ def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = re.findall(r"\x1b\[([0-9;]*)m", shown)
     # No background: it would be a dark box on a light terminal. 16 colors: those that the terminal itself has chosen.
     assert not [code for code in codes for part in code.split(";") if 40 <= int(part) <= 49 or int(part) in (38, 48)]
-    assert f"\x1b]8;;{catalogue.page_url('APF305')}\x1b\\" in shown
+    assert f"\x1b]8;;{catalogue.read_rule('APF305').url}\x1b\\" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)
     assert re.sub(r" +\n", "\n", plain) == render_rule(catalogue.read_rule("APF305"), Style(width=80))
     # The style decides, not what rich finds in the environment.
@@ -284,7 +284,7 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert run(["rule", "APF305", "--format", "json"]) == 0
     page = json.loads(capsys.readouterr().out)
-    assert page["url"] == catalogue.page_url("APF305")
+    assert page["url"] == catalogue.read_rule("APF305").url
     assert [rule["fix"] for rule in listed["rules"]] == [None, "safe", None]
     assert {**listed["rules"][1], "schema": 1, "body": page["body"]} == page
 

@@ -1,6 +1,6 @@
 """Bytes to Documents: reads YAML and JSON as Kubernetes does, and knows the position of every key and value.
 
-Nothing here raises for bad input: what cannot be read is a LoadProblem with its place, and the rest is read.
+Bad input raises no exception: what cannot be read is a LoadProblem with its place, and the rest is read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Loaded(NamedTuple):
     documents: tuple[Document, ...]
     problems: tuple[LoadProblem, ...]
     skipped: Mapping[str, int]
-    """Number of documents and list items that are no APF objects, by what they are."""
+    """Number of documents and list items that are not APF objects, by description."""
 
 
 def load(name: str, data: bytes) -> Loaded:

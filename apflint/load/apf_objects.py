@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     _Complaints = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
     ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
-# What a document costs of MAX_FILE_CONTENT besides its size, and one that is parsed twice because of a problem.
+# Content, as MAX_FILE_CONTENT counts it, that a document stands for besides its own, and one that is parsed twice for a problem.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
 _MAX_OTHER_KINDS = 200  # kinds of other objects to count on their own
@@ -43,7 +43,7 @@ _DELETING_MANIFESTS = f"manifests that only delete an object: {_DELETE_ANNOTATIO
 
 
 class LoadProblem(NamedTuple):
-    """Text that cannot be read as a manifest, or that is no APF object but resembles one."""
+    """Text that cannot be read as a manifest, or an object that resembles an APF object."""
 
     kind: ProblemKind
     place: TextRange
@@ -60,7 +60,7 @@ class _FileTooLargeError(Exception):
 
 
 class ObjectFinder:
-    """Collects the APF objects of a text, the problems, and the number of other documents by what they are."""
+    """Collects the APF objects of a text, the problems, and the number of other documents by description."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -74,10 +74,10 @@ class ObjectFinder:
         self._prefilter = Prefilter(source.text)
 
     def is_wanted(self, start: int, end: int, value: object = None) -> bool:
-        """Whether a document may contain an APF object, from its text; otherwise it is counted by its kind.
+        """Return whether a document may contain an APF object, by a search of its text; if not, count it by its kind.
 
-        That is fifty times as fast as parsing, and most of the output of `helm template` is other objects. `value` is that of
-        the document if it is known. `collect` stops if this finds that the text has too many documents.
+        The search is fifty times as fast as parsing, and most documents in the output of `helm template` are other objects.
+        `value` is the value of the document, if known. Raises _FileTooLargeError, which `collect` catches.
         """
         if self._prefilter.may_contain_apf(start, end):
             self._spend(start, end)
@@ -92,7 +92,7 @@ class ObjectFinder:
         return False
 
     def collect(self, documents: Iterable[ParsedDocument], parse_tree: ParseTree) -> None:
-        """Sort the documents of the text. `parse_tree` parses one again, to point at places in it. Never raises."""
+        """Collect the objects and problems of documents. `parse_tree` parses a document again when a place is needed. Never raises."""
         with suppress(_FileTooLargeError):
             for document in documents:
                 try:
@@ -103,7 +103,7 @@ class ObjectFinder:
                     self._collect_document(document, decoded, parse_tree)
 
     def add_template(self, template: Template) -> None:
-        """Report a template, once for a file: the text between its directives is no document."""
+        """Report a template, once for each file: the text between its directives is not a document."""
         if not self._has_template:
             self._has_template = True
             message = f"this is {template.what} and is not checked"
@@ -128,7 +128,7 @@ class ObjectFinder:
         return text.count("\n", start, end) + text.count(",", start, end) + text.count(":", start, end)
 
     def _count_value(self, value: Any) -> None:
-        """Count a value that contains no APF object. Faster than looking for one in it."""
+        """Count a value that contains no APF object. Faster than `_collect_value`."""
         if value.__class__ is not dict:
             if value is not None:
                 self.others[_NO_OBJECT] += 1
@@ -193,7 +193,7 @@ class ObjectFinder:
     def _collect_value(
         self, whole: _DecodedDocument, value: Any, path: Path, inherited: tuple[str, str] = ("", "")
     ) -> None:
-        """Sort one decoded value. `inherited` are apiVersion and kind of an item of a typed list."""
+        """Collect the objects in a decoded value. `inherited` are apiVersion and kind of an item of a typed list."""
         if not isinstance(value, dict):
             if value is not None:
                 self.others[_NO_OBJECT] += 1
@@ -303,14 +303,14 @@ def _has_apf_spec(kind: str, value: Mapping[str, object]) -> bool:
     return isinstance(spec.get("limited"), dict) or spec.get("type") in _LEVEL_TYPES
 
 
-@lru_cache(1_000)  # of thousands in a file most are alike
+@lru_cache(1_000)  # most of thousands in a file are equal
 def _find_near_miss(
     group: str,
     api_version: str,
     kind: str,
     has_apf_spec: bool,  # a fact, not a flag
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
-    """Return field, message, help and correction for an object that was probably meant for APF, or None for other objects."""
+    """Return field, message, help and correction for an object that was probably intended for APF, or None if it is another object."""
     if group == GROUP:
         similar = find_similar(kind, (*KINDS, *LISTS))
         help_ = f"did you mean {similar[0]}?" if similar else f"use {KINDS[0]} or {KINDS[1]}"

@@ -29,20 +29,20 @@ class Comment(NamedTuple):
     text: str
     text_start: int
     scope: tuple[int, int]
-    """Where the nodes start that the comment is about: those on its line if it trails one, else the next node."""
+    """Range in which the nodes start that the comment is about: those on its line if it follows one, otherwise the next node."""
 
 
 class _Layout(NamedTuple):
-    """Where the nodes of a text are."""
+    """Ranges of the nodes of a text."""
 
     scalars: list[tuple[int, int]]
-    """The text of scalars, in which `#` starts no comment; sorted."""
+    """Sorted ranges of scalars, in which `#` does not start a comment."""
     nodes: list[tuple[int, int]]
-    """Objects, entries and list items, sorted; of those that start at one place the largest comes first."""
+    """Sorted ranges of objects, entries and list items; if several have one start, the largest is first."""
     multiline_starts: dict[int, int]
-    """The start of a value of several lines, by the line on which it ends."""
+    """Offset of the start of a value of several lines, by the line on which it ends."""
     documents: list[tuple[int, int]]
-    """Start of the content and end of each document that is not empty."""
+    """Range of the content of each document that is not empty."""
 
 
 def find_comments(source: Source, word: str) -> Iterator[Comment]:

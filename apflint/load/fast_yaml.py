@@ -1,8 +1,7 @@
-"""Reads YAML in block style line by line, which is how people and kustomize write it: without libyaml, or even its import.
+"""Reads YAML in block style, as people and kustomize write it, line by line and without importing libyaml.
 
 Covers mappings and lists by indentation, plain words, numbers, quoted strings without escapes, and flow lists on one line.
-The result is None for everything else, mistakes included: the tree of `apflint.load.yaml` reads that. A property test
-compares the values of both.
+The result is None for all other text, including mistakes: `apflint.load.yaml` reads it. A property test compares both.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def parse_documents(
     """Yield the values in a text for which `is_wanted(start, end, value)` is true. Never raises.
 
     A value that cannot be read ends where a line that starts with `{` follows a `}`: that never occurs within a value, and
-    nearly always between two. Ordinary values have no tree.
+    nearly always between two values. Ordinary values have no tree.
     """
     at, documents_left = _skip_space(text, 0), int(MAX_DOCUMENTS)
     while at < len(text):

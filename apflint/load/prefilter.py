@@ -1,4 +1,4 @@
-"""Cheap text search for whether a document may contain an APF object, and what it is otherwise, before parsing."""
+"""Cheap text search, before parsing, for whether a document may contain an APF object, and of what kind it is otherwise."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def has_content(text: str, start: int, end: int) -> bool:
 
 
 def find_other_kind(text: str, start: int, end: int) -> str | None:
-    """Return the kind of an unreadable document that is certainly no APF object, or None.
+    """Return the kind of an unreadable document that is certainly not an APF object, or None.
 
-    An example is a ClusterRole that names the API group. Kind and apiVersion must be at the left margin, and no apiVersion
-    may be one of APF: an APF object may be broken anywhere.
+    An example is a ClusterRole that names the API group. Kind and apiVersion must be at the left margin, and the text must not
+    contain an apiVersion of APF: an APF object may be broken anywhere.
     """
     kind = find_kind(text, start, end)
     if kind is None or kind in (*KINDS, *LISTS, "List") or not _API_VERSION.search(text, start, end):
