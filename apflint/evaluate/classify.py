@@ -52,7 +52,7 @@ class Resolution(NamedTuple):
 
 
 def classify(configuration: Configuration, digest: RequestDigest) -> Resolution:
-    """Classify a request: the first FlowSchema in the matching order that matches it, and the priority level of that.
+    """Classify a request: the first FlowSchema in the matching order that matches it, and its priority level.
 
     The request must be one that API Priority and Fairness sees (`apflint.evaluate.requestinfo.is_seen_by_apf`).
     """
@@ -100,7 +100,7 @@ class Classifier:
         self._configuration = configuration
         self._index = RuleIndex(configuration.order)
         self._matching_subjects = lru_cache(max_remembered)(self._index.matching_subjects)
-        self._find_resolution = lru_cache(max_remembered)(self._resolve)
+        self._find_resolution = lru_cache(max_remembered)(self._classify)
 
     def __call__(self, digest: RequestDigest) -> Resolution:
         """Return `classify(configuration, digest)`."""
@@ -115,7 +115,7 @@ class Classifier:
         match = self._index.first_match(matched_values(info), lists, start)
         return None if match is None else self._configuration.order[match[0].position]
 
-    def _resolve(self, user: UserInfo, is_resource: bool, request: tuple[str, ...]) -> Resolution:
+    def _classify(self, user: UserInfo, is_resource: bool, request: tuple[str, ...]) -> Resolution:
         match = self._index.first_match(request, self._matching_subjects(user, is_resource))
         if match is None:
             return _fall_back(self._configuration)

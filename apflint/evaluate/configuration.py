@@ -51,7 +51,7 @@ class Configuration(NamedTuple):
 
 
 def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = True) -> Configuration:
-    """Build the configuration of a server that stores the user's objects and the built-in objects these do not define.
+    """Build the configuration of a server that stores the user's objects, and the built-in objects that these do not define.
 
     `builtin` are all built-in objects of the release. Without `defaults`, none of them is stored, and the server imagines
     the mandatory ones that the user's objects lack. Of several objects with the same name the last one counts, as if they

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]
 MAX_LISTED_VALUES = 4
-"""Values of a list that a sentence names."""
+"""Maximum number of values of a list that a sentence names."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
@@ -69,7 +69,7 @@ def explain_resolution(
 ) -> Iterator[Verdict]:
     """Explain every FlowSchema that the server tries for a request, in matching order.
 
-    The last one matches, unless the resolution fell back to `catch-all`: then none of all FlowSchemas matches.
+    The last one matches, unless the resolution fell back to `catch-all`: then no FlowSchema matches.
     """
     fell_back = resolution.matched_by is None
     tried = configuration.order if fell_back else configuration.order[: resolution.position + 1]

@@ -31,7 +31,7 @@ class Flow(NamedTuple):
     hash: int | None
     """64 bits, unsigned; None if the level has fewer than 2 queues."""
     hand: tuple[int, ...] | None
-    """Numbers of the queues, from 0, in the order of dealing; None likewise."""
+    """Numbers of the queues, from 0, in the order of dealing; None if the level has fewer than 2 queues."""
 
 
 def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> Flow:

@@ -78,7 +78,7 @@ class LevelLimits(NamedTuple):
 
     @property
     def figures(self) -> LevelLimits:
-        """The values to compare two levels by.
+        """The values by which two levels are compared.
 
         FlowSchemas are not limits, and the bounds on one request follow from the release and the other values.
         """
@@ -150,7 +150,7 @@ def get_shares(level: PriorityLevelConfiguration, release: Release) -> int:
 
 
 def nominal_limit(shares: int, share_sum: int, total: int) -> int:
-    """Return the seats of a level with some of all shares, on a server with `total` seats.
+    """Return the nominal limit of a level with `shares` of `share_sum` shares, on a server with `total` seats.
 
     Computed in floating point and in this order, as by the server. If the sum is 0, the server's result is undefined.
     """
@@ -215,7 +215,7 @@ def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
 
 
 def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int]:
-    """Return the limits by level name if each level constantly demands some seats (by level name; absent: none).
+    """Return the current limits by level name. `demand` has the seats that levels constantly demand, by level name.
 
     Before 1.26 there is no borrowing, so they are the nominal limits; before 1.28 exempt levels have none. Follows
     `updateBorrowingLocked` with the given value as both high watermark and smoothed demand.

@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
     result: Literal["dispatched", "queued", "rejected"]
     when: str
-    """A sentence. Those of a level, one after the other, describe all cases."""
+    """A sentence. The sentences of all outcomes of a level cover all cases."""
     status: int | None = None
     """HTTP status of the rejection, or None if API Priority and Fairness does not answer the request."""
     reason: Reason | None = None

@@ -37,7 +37,7 @@ class RequestInfo(NamedTuple):
     api_group: str
     api_version: str
     namespace: str
-    """Empty: cluster-scoped, or all namespaces. `foo` for the namespace `foo` itself."""
+    """Empty for a cluster-scoped resource and for all namespaces; `foo` for the namespace `foo` itself."""
     resource: str
     subresource: str
     name: str
@@ -171,7 +171,7 @@ def _decoded(text: str) -> str:
 def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
     """Return verb and name of a GET without a name. `fieldSelector=metadata.name=x` is a name if all parameters are well-formed.
 
-    Source: as above, and `Convert_Slice_string_To_bool` in staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go:
+    Source: `NewRequestInfo`, and `Convert_Slice_string_To_bool` in staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go:
     anything but `false` and `0` is true.
     """
     if not values:

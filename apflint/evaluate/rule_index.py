@@ -50,7 +50,7 @@ class IndexedSubject(NamedTuple):
 
 
 class ValueIndex(Generic[_T]):
-    """Items by the values that they cover in the field that leaves the fewest items for one value."""
+    """An index of items by the values of one field: the field that leaves the fewest items for one value."""
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
         """Index items, each with the values it covers in every field. Lists of items keep the order of the rows."""
@@ -86,7 +86,7 @@ class RuleIndex:
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._subjects: dict[tuple[bool, str, str], list[IndexedSubject]] = {}
-        """Subjects of rules for resource requests or for others that match the same users, in matching order."""
+        """Subjects in matching order, by the type of the requests (whether for resources) and by the users they match."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
@@ -179,7 +179,7 @@ class RuleIndex:
 
 
 def matched_values(info: RequestInfo) -> tuple[str, ...]:
-    """Return the values of a request that rules match: three values of a non-resource request, four of others."""
+    """Return the values that rules are compared with: four of a resource request, three of others."""
     if info.is_resource_request:
         return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
     return info.verb, _first_segment(info.path), info.path
@@ -200,7 +200,7 @@ def _matching_users(subject: Subject) -> tuple[str, str] | None:
 
 
 def _covered_values(entries: Sequence[Entry]) -> tuple[Values, ...]:
-    """Return the values of `matched_values` that entries cover together; of paths only the first segments."""
+    """Return the values that entries cover together, by the fields of `matched_values`; of paths the first segments."""
     rows = [
         _resource_values(entry) if isinstance(entry, ResourcePolicyRule) else _path_values(entry) for entry in entries
     ]

@@ -51,9 +51,8 @@ class Seats(NamedTuple):
 def max_seats(nominal: int, hand_size: int | None) -> int:
     """Return the bound that a level sets on the seats of one request; `nominal` is the level's limit in seats.
 
-    15% of the limit, rounded up, but few enough for one request in each queue of a hand; at least 1. A level without queues
-    (`hand_size` None) has no bound: 0, as in the server.
-    (`util/flowcontrol/apf_controller.go`, see `Release.bounds_seats_by_level`.)
+    15% of the limit, rounded up, and at most the limit divided by the hand size; at least 1. A level without queues
+    (`hand_size` None) has no bound: 0, as in the server (`util/flowcontrol/apf_controller.go`).
     """
     if hand_size is None:
         return 0

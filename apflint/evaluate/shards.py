@@ -63,7 +63,7 @@ def flow_hash(flow_schema: str, distinguisher: str) -> int:
 
 
 def _encode(text: str) -> bytes:
-    """Return the bytes of a Go string: of an argument that is not UTF-8 its own, of half a surrogate pair those of U+FFFD."""
+    """Return the bytes of a string in Go: an argument that is not UTF-8 keeps its bytes, half a surrogate pair is U+FFFD."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -146,7 +146,7 @@ class Sharding(NamedTuple):
     queues: int
     entropy_bits: int
     squish: dict[int, float]
-    """Number of elephants -> probability."""
+    """Probabilities by the number of elephants."""
 
     @property
     def problem(self) -> str | None:
@@ -170,8 +170,8 @@ def compute_documented_table(elephants: tuple[int, ...] = DOCUMENTED_ELEPHANTS) 
 def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) -> tuple[Sharding, ...]:
     """Return pairs whose probability of being squished is at most `probability`, the cheapest first.
 
-    For each hand size this is the minimum number of queues within 60 bits and `max_queues`, as each queue takes memory. Pairs
-    for which another one has no more queues and a smaller hand are omitted. Raises UserError for values out of range.
+    Each hand size has the minimum number of queues within 60 bits and `max_queues`, because each queue takes memory.
+    A pair is omitted if another pair has at most as many queues and a smaller hand. Raises UserError for values out of range.
     """
     if not 0 < probability <= 1:
         raise UserError(f"the probability must be greater than 0 and at most 1, not {probability:g}")

@@ -133,7 +133,7 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 
 
 def _check_plural(text: str) -> str:
-    """Return a name beside `apiGroups`. Raises UserError for a name that is not that of a resource in requests."""
+    """Return the name of a resource whose API groups are given. Raises UserError if requests use another name."""
     resource, slash, subresource = text.partition("/")
     known = find_resources(resource)
     if "." in resource:

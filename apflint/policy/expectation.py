@@ -24,12 +24,12 @@ WHEN_FULL: tuple[WhenFull, ...] = ("dispatched", "queued", "rejected")
 
 
 class Destination(NamedTuple):
-    """Where requests go."""
+    """The FlowSchema and the priority level that requests reach."""
 
     flow_schema: FlowSchema
     level: LevelLimits
     distinguisher: str | None = None
-    """None for a set of requests."""
+    """The flow distinguisher of a request; None for a set of requests."""
 
     @property
     def when_full(self) -> WhenFull:
@@ -43,7 +43,7 @@ class Requirement(NamedTuple):
     """`reaches`: the required destination. A field that is empty or None allows everything."""
 
     path: Path
-    """Where it is written; its fields are `(*path, "priorityLevel")` and so on."""
+    """Path in the suite; its fields are `(*path, "priorityLevel")` and so on."""
     flow_schemas: tuple[str, ...] = ()
     priority_levels: tuple[str, ...] = ()
     when_full: tuple[WhenFull, ...] = ()
@@ -130,7 +130,7 @@ class Reachability(NamedTuple):
 
     kind: Literal["reachable", "unreachable"]
     reaches: Requirement
-    """Names alone."""
+    """Names of FlowSchemas and priority levels; no other requirements."""
 
     def describe(self) -> str:
         """Return what is expected as a clause."""
@@ -144,7 +144,7 @@ class Expectation(NamedTuple):
     path: Path
     """`("tests", 3)`."""
     name: str
-    """As written; empty if it has none."""
+    """The name as written; empty if there is none."""
     claim: Example | Property | Reachability
 
     @property

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Analysis
 
 _MAX_BLOCKERS = 12
-"""FlowSchemas to name as those that together capture all requests of another one."""
+"""Maximum number of FlowSchemas to name that together capture all requests of another one."""
 _MAX_EXPLAINED = 3
-"""FlowSchemas of a level to explain the unreachability of."""
+"""Maximum number of FlowSchemas of a level whose unreachability is explained."""
 
 
 def explain_destination(

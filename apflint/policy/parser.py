@@ -1,4 +1,4 @@
-"""The text of a suite to a `Suite`. Wrong input is reported as mistakes with their positions, never raised.
+"""Parses the text of a suite to a `Suite`. Wrong input is reported as mistakes with their positions, never raised.
 
 `docs/policy-tests.md` describes the format for people, `schemas/apflint-test.json` for editors.
 """

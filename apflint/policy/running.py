@@ -55,17 +55,17 @@ class Result(NamedTuple):
     expected: str
     """A clause without a period."""
     happened: str = ""
-    """The same about what happens instead; empty if it passed."""
+    """A clause that says what happens instead; empty if the expectation holds."""
     reasons: tuple[str, ...] = ()
     """Sentences that explain why."""
     path: Path = ()
-    """The value in the suite that does not hold; empty if it passed."""
+    """The value in the suite that does not hold; empty if the expectation holds."""
     span: Span = _START_OF_FILE
     """The position of `path`, or of the key that determines the type of the expectation."""
     request: Witness | None = None
     """The request of an example, or a request that refutes a property."""
     destination: Destination | None = None
-    """Where that request goes."""
+    """The destination of `request`."""
 
     @property
     def name(self) -> str:
@@ -74,7 +74,7 @@ class Result(NamedTuple):
 
 
 class FileResult(NamedTuple):
-    """The results of a file, or the mistakes that make it no valid suite."""
+    """The results of a file, or the mistakes because of which it is not a valid suite."""
 
     name: str
     """The file as named on the command line."""
@@ -307,7 +307,7 @@ class Runner:
         )
 
     def _path_of_key(self, required: Requirement, key: str) -> Path:
-        """Return the path of a key of `reaches`: in the short form, of all of it."""
+        """Return the path of a key of `reaches`, or the path of `reaches` itself in its short form."""
         is_mapping = isinstance(self.suite.document.at(*required.path), dict)
         return (*required.path, key) if is_mapping else required.path
 

@@ -12,8 +12,6 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-"""Verbs of resource requests."""
 COLLECTION_VERBS = ("list", "watch", "deletecollection")
 HTTP_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 METHOD_OF_VERB = {
@@ -27,6 +25,8 @@ METHOD_OF_VERB = {
     "deletecollection": "DELETE",
 }
 """HTTP method of the requests with a verb."""
+VERBS = tuple(METHOD_OF_VERB)
+"""Verbs of resource requests."""
 
 
 class Request(NamedTuple):
@@ -57,9 +57,9 @@ def parse_http(method: str, url: str, *, user: str, groups: Sequence[str] = ()) 
 def make_resource_info(
     verb: str, group: str, version: str, resource: str, *, namespace: str = "", subresource: str = "", name: str = ""
 ) -> RequestInfo:
-    """Return the attributes of a resource request. Its path is empty if the version is.
+    """Return the attributes of a resource request. The path is empty if the version is.
 
-    A request for one namespace, not for the list of all, is in the namespace of that name, as on the server.
+    As on the server, a request for a single Namespace object is in the namespace of that name.
     """
     is_named = bool(name) and (bool(subresource) or requires_name(verb))
     is_namespace = resource == "namespaces" and not group
