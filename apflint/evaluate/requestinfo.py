@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from apflint.errors import UserError
-from apflint.evaluate.selectors import exact_field_match, is_label_selector
 from apflint.record import NamedTuple
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -18,6 +17,23 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # url.ParseRequestURI also accepts what a client of a proxy sends: GET http://host/path.
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 _INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
+# Selectors. Sources: `fields.ParseSelector` in staging/src/k8s.io/apimachinery/pkg/fields/selector.go, and `labels.Parse` in
+# .../pkg/labels/selector.go.
+_TERM = re.compile(r"((?:\\.|[^\\,])*\\?)(?:,|\Z)", re.DOTALL)
+"""A term of a field selector, up to an unescaped comma."""
+_OPERATOR = re.compile(r"!=|==|=")
+_VALUE = re.compile(r"(?:\\[\\,=]|[^\\,=])*", re.DOTALL)
+_UNESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+_TOKEN = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
+_DNS_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_NAME = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+_KEY = rf"(?:(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/)?{_NAME}"
+# An empty value is valid, except as the bound of < and >; so are empty items of a list, but not an empty list.
+_VALUES = rf"\( (?!\))(?:(?:{_NAME} )?, )*(?:{_NAME} )?\)"
+_REQUIREMENT = rf"(?:! {_KEY}|{_KEY}(?: (?:in|notin) {_VALUES}| (?:==?|!=)(?: {_NAME})?| [<>] [0-9]{{1,19}})?)"
+_LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
+"""A label selector whose tokens are separated by single spaces. It takes 3 ms to compile, and few requests have one."""
 
 LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
@@ -192,3 +208,21 @@ def _decodes(values: dict[str, str]) -> bool:
         if value is not None and not (_INT64.fullmatch(value) and len(value) < 400 and -(2**63) <= int(value) < 2**63):
             return False
     return is_label_selector(values.get("labelSelector", ""))
+
+
+def exact_field_match(selector: str, field: str) -> str | None:
+    """Return the value that a field selector requires of `field`, or None if it requires none or is malformed."""
+    # The server sorts the terms by bytes, as Python sorts strings, and uses the first one that applies.
+    value: str | None = None
+    for term in sorted(filter(None, _TERM.findall(selector))):
+        operator = _OPERATOR.search(term)
+        if operator is None or _VALUE.fullmatch(term, operator.end()) is None:
+            return None
+        if value is None and operator[0] != "!=" and term[: operator.start()] == field:
+            value = _UNESCAPE.sub(r"\1", term[operator.end() :])
+    return value
+
+
+def is_label_selector(selector: str) -> bool:
+    """Return whether the server can decode a label selector such as `app=web,tier in (a, b),!canary`."""
+    return re.fullmatch(_LABEL_SELECTOR, " ".join(_TOKEN.findall(selector))) is not None

@@ -72,9 +72,9 @@ def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
     )
 
 
-def _parse_values(fields: Fields, path: Path) -> dict[Path, str]:
-    """Return a list of strings in which `*` is the only item."""
-    values = fields.strings(path)
+def _parse_values(fields: Fields, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
+    """Return strings by their paths. Report `*` if it is not the only item."""
+    values = fields.strings(path, may_be_empty=may_be_empty)
     if ALL in values.values() and len(values) > 1:
         fields.reject(path, '"*" matches everything: remove it, or the other items')
     return values
@@ -117,19 +117,12 @@ def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[
 
 
 def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
-    """Return the API groups; the core group is an empty string."""
-    value = fields.value(path)
-    if value == "":
-        return ("",)
-    items = [item for item in fields.items(path) if fields.value(item) != ""]
-    has_core = isinstance(value, list) and len(items) < len(value)
-    groups = {item: fields.string(item) for item in items} if has_core else fields.strings(path)
-    if ALL in groups.values() and (len(groups) > 1 or has_core):
-        fields.reject(path, '"*" matches everything: remove it, or the other items')
+    """Return the API groups, the core group first, which is an empty string."""
+    groups = _parse_values(fields, path, may_be_empty=True)
     for item, group in groups.items():
         if "/" in group:
             fields.reject(item, f'"{group}" includes a version: write "{group.partition("/")[0]}" only')
-    return ("",) * has_core + tuple(groups.values()) or (ALL,)
+    return tuple(sorted(groups.values(), key=bool)) or (ALL,)
 
 
 def _check_plural(text: str) -> str:

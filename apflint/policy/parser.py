@@ -244,17 +244,17 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
     when_full = fields.strings((*path, "whenFull"))
     for item in when_full:
         fields.choice(item, WHEN_FULL)
-    # The distinguisher is the only string that may be empty: that of requests without a namespace.
-    distinguisher_path = (*path, "distinguisher")
-    has_distinguisher = "distinguisher" in keys and fields.has(distinguisher_path)
-    is_empty = fields.value(distinguisher_path) == ""
+    distinguisher = None
+    if "distinguisher" in keys and fields.has((*path, "distinguisher")):
+        # Requests without a namespace have an empty distinguisher.
+        distinguisher = fields.string((*path, "distinguisher"), may_be_empty=True)
     return Requirement(
         path,
         tuple(fields.strings((*path, "flowSchema")).values()),
         tuple(fields.strings((*path, "priorityLevel")).values()),
         cast("tuple[WhenFull, ...]", tuple(when_full.values())),
         fields.integer((*path, "minSeats")) if "minSeats" in keys else None,
-        "" if has_distinguisher and is_empty else fields.string(distinguisher_path) if has_distinguisher else None,
+        distinguisher,
     )
 
 
@@ -297,10 +297,10 @@ class Fields:
                 self.reject((*path, key), f'unknown key "{key}". {hint}', key=True)
         return True
 
-    def string(self, path: Path) -> str:
-        """Return a string, empty if it is absent; report another or an empty value."""
+    def string(self, path: Path, *, may_be_empty: bool = False) -> str:
+        """Return a string, empty if it is absent; report another value, and an empty one unless it may be empty."""
         value = self.value(path)
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and (value or may_be_empty):
             return value
         if self.has(path):
             text = self.document.text(path)
@@ -310,11 +310,12 @@ class Fields:
                 self.reject(path, f"expected a string, not {_describe(value)}")
         return ""
 
-    def strings(self, path: Path) -> dict[Path, str]:
+    def strings(self, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
         """Return a string or a list of strings by their paths; report other values."""
         if self.value(path) == []:
             self.reject(path, "the list is empty: remove it, or add an item")
-        return {item: text for item in self.items(path) if (text := self.string(item))}
+        texts = {item: self.string(item, may_be_empty=may_be_empty) for item in self.items(path)}
+        return {item: text for item, text in texts.items() if text or may_be_empty}
 
     def choice(self, path: Path, known: tuple[str, ...]) -> str:
         """Return one of the known strings, empty if it is absent; report another value."""

@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from support.configurations import FIXTURES, lines
 
 from apflint.errors import UserError
-from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_query, parse_request_info
-from apflint.evaluate.selectors import exact_field_match, is_label_selector
+from apflint.evaluate.requestinfo import (
+    RequestInfo,
+    exact_field_match,
+    is_label_selector,
+    is_long_running,
+    is_seen_by_apf,
+    parse_query,
+    parse_request_info,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
