@@ -58,7 +58,9 @@ class Sides(NamedTuple):
 
 def render_text(difference: Difference, sides: Sides, style: Style) -> str:
     """Render the difference as text."""
-    parts = [_summary(difference, sides, style)]
+    first, *others = _summarize(difference)
+    summary = render_prose(style, first, color="bold") + render_prose(style, *others)
+    parts = [summary + render_prose(style, f"{sides.old} -> {sides.new}, {_describe_scope(difference)}", color="dim")]
     groups = [group for group in difference.groups if needs_own_section(group)]
     shown = (_group_lines(group, difference, style) for group in groups[:MAX_GROUPS])
     parts += ("".join(f"{line}\n" for line in lines) for lines in shown)
@@ -71,27 +73,12 @@ def render_text(difference: Difference, sides: Sides, style: Style) -> str:
     return "\n".join(filter(None, (*parts, _level_table(difference, style), objects + upgrade)))
 
 
-def _summary(difference: Difference, sides: Sides, style: Style) -> str:
-    first, *others = _summarize(difference)
-    old, new = difference.old.limits, difference.new.limits
-    seats = f"{_format_step(old.server_concurrency, new.server_concurrency)} seats in one API server"
-    kubernetes = _format_step(old.release.name, new.release.name)
-    scope = f"{sides.old} -> {sides.new}, Kubernetes {kubernetes}, {seats}"
-    return (
-        render_prose(style, first, color="bold")
-        + render_prose(style, *others)
-        + render_prose(style, scope, color="dim")
-    )
-
-
 def _group_lines(group: ChangeGroup, difference: Difference, style: Style) -> Iterator[str]:
     names = _format_step(sanitize(group.old.name), sanitize(group.new.name))
     yield f"{style.paint(names, 'bold')}  {style.paint(f'({TITLES[group.type]})', 'dim')}"
-    before, after = _describe_level(group.old), _describe_level(group.new)
-    facts = [("seats", f"as before: {after}")] if before == after else [("before", before), ("after", after)]
-    for label, text in (*facts, ("", _describe_new_starvation(group))):
-        if text:
-            yield from label_lines(label, text, _LABEL_CELLS, style, 2)
+    for label, text in _list_level_facts(group):
+        fact = ("seats", f"{label}: {text}") if label == "as before" else (label, text)
+        yield from label_lines(*fact, _LABEL_CELLS, style, 2)
     for change in group.changes[:MAX_CHANGES]:
         yield from _change_lines(change, group, difference, style)
     if len(group.changes) > MAX_CHANGES:
@@ -143,13 +130,10 @@ def _level_table(difference: Difference, style: Style) -> str:
 def render_markdown(difference: Difference, sides: Sides) -> str:
     """Render the difference as a comment."""
     first, *others = _summarize(difference)
-    old, new = difference.old.limits, difference.new.limits
-    seats = _arrow(_format_step(old.server_concurrency, new.server_concurrency))
-    kubernetes = _arrow(_format_step(old.release.name, new.release.name))
     parts = [
         "### API Priority and Fairness",
         " ".join((f"**{first}**", *others)),
-        f"{format_code(sides.old)} → {format_code(sides.new)}, Kubernetes {kubernetes}, {seats} seats in one API server",
+        f"{format_code(sides.old)} → {format_code(sides.new)}, {_arrow(_describe_scope(difference))}",
     ]
     groups = [group for group in difference.groups if needs_own_section(group)]
     for group in groups[:MAX_GROUPS]:
@@ -167,10 +151,7 @@ def _arrow(text: str) -> str:
 def _group_markdown(group: ChangeGroup, difference: Difference) -> Iterator[str]:
     names = _arrow(_format_step(format_code(group.old.name), format_code(group.new.name)))
     yield f"#### {names} ({TITLES[group.type]})"
-    before, after = _describe_level(group.old), _describe_level(group.new)
-    lines = [f"- as before: {after}"] if before == after else [f"- before: {before}", f"- after: {after}"]
-    lines += [f"- {problem}"] if (problem := _describe_new_starvation(group)) else []
-    yield "\n".join(lines)
+    yield "\n".join(f"- {label}: {text}" if label else f"- {text}" for label, text in _list_level_facts(group))
     rows = ["| FlowSchema before | after | for example: `apflint explain ...` |", "|---|---|---|"]
     rows += [_row_markdown(change, group, difference) for change in group.changes[:MAX_CHANGES]]
     if len(group.changes) > MAX_CHANGES:
@@ -227,42 +208,52 @@ def _objects_markdown(difference: Difference) -> Iterator[str]:
 
 def _summarize(difference: Difference) -> list[str]:
     """Return sentences on the requests that move, on seats, and on objects."""
-    level, schema, flow = (
-        len(difference.changes_of_type(change_type)) for change_type in ("priorityLevel", "flowSchema", "flow")
-    )
+    level, schema, flow = (len(difference.changes_of_type(kind)) for kind in ("priorityLevel", "flowSchema", "flow"))
+    sentences = [f"Requests of {pluralize(level + schema, 'kind')} move"]
     if level and schema:
-        first = (
-            f"Requests of {pluralize(level + schema, 'kind')} move: {level} to another priority level,"
-            f" {schema} to another FlowSchema of the same level."
-        )
+        sentences[0] += f": {level} to another priority level, {schema} to another FlowSchema of the same level."
     elif level:
-        first = f"Requests of {pluralize(level, 'kind')} move to another priority level."
+        sentences[0] += " to another priority level."
     elif schema:
-        first = f"Requests of {pluralize(schema, 'kind')} move to another FlowSchema of the same priority level."
+        sentences[0] += " to another FlowSchema of the same priority level."
     else:
-        first = "No request changes its FlowSchema or its priority level."
-    sentences = [first]
+        sentences = ["No request changes its FlowSchema or its priority level."]
     if not difference.complete:
         sentences.append(f"There are more: the search ends after {MAX_MOVES} requests.")
     if flow:
         sentences.append(f"Requests of {pluralize(flow, 'FlowSchema')} are split into other flows when they wait.")
-    sentences.append(_summarize_levels([change for change in difference.levels if change.is_changed]))
+    gains = [change.gain for change in difference.levels if change.is_changed]
+    counts = {
+        "with more seats": sum(gain > 0 for gain in gains),
+        "with fewer seats": sum(gain < 0 for gain in gains),
+        "with other limits or queues": gains.count(0),
+    }
+    levels = ", ".join(f"{pluralize(count, 'level')} {kind}" for kind, count in counts.items() if count)
+    sentences.append(f"Priority levels: {levels or 'unchanged'}.")
     if difference.objects and not difference.changed:
         sentences.append("The objects differ, but without effect.")
     return sentences
 
 
-def _summarize_levels(changed: list[LevelChange]) -> str:
-    gained, lost = sum(change.gain > 0 for change in changed), sum(change.gain < 0 for change in changed)
-    rest = len(changed) - gained - lost
-    counts = ((gained, "with more seats"), (lost, "with fewer seats"), (rest, "with other limits or queues"))
-    parts = [f"{pluralize(count, 'level')} {kind}" for count, kind in counts if count]
-    return f"Priority levels: {', '.join(parts) or 'unchanged'}."
+def _describe_scope(difference: Difference) -> str:
+    old, new = difference.old.limits, difference.new.limits
+    kubernetes = _format_step(old.release.name, new.release.name)
+    seats = _format_step(old.server_concurrency, new.server_concurrency)
+    return f"Kubernetes {kubernetes}, {seats} seats in one API server"
 
 
 def needs_own_section(group: ChangeGroup) -> bool:
     """Whether to show a group: if only numbers of seats differ, the table of levels shows everything."""
     return group.type != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
+
+
+def _list_level_facts(group: ChangeGroup) -> Iterator[tuple[str, str]]:
+    """Yield what the levels of a group do, labelled, and whether requests starve that did not before."""
+    before, after = _describe_level(group.old), _describe_level(group.new)
+    yield from [("as before", after)] if before == after else [("before", before), ("after", after)]
+    problem = describe_starvation(group.new)
+    if problem and problem != describe_starvation(group.old):
+        yield "", problem
 
 
 def _describe_level(level: LevelLimits) -> str:
@@ -285,12 +276,6 @@ def _describe_waiting(level: LevelLimits) -> str:
         queue = "the one queue" if level.queues == 1 else f"1 of {level.queues} queues"
     wait = f"up to {DEFAULT_WAIT_SECONDS:g} seconds (with the default timeout)"
     return f"requests without a free seat wait {wait} in {queue}, then get 429"
-
-
-def _describe_new_starvation(group: ChangeGroup) -> str | None:
-    """Return that requests now starve at their level, or None if they do not, or did so before."""
-    problem = describe_starvation(group.new)
-    return None if problem == describe_starvation(group.old) else problem
 
 
 def _describe_flows(change: RequestChange, group: ChangeGroup) -> str | None:
@@ -424,45 +409,31 @@ def _level_change_json(change: LevelChange) -> dict[str, Any]:
 
 
 def _group_json(group: ChangeGroup, old: Limits, new: Limits) -> dict[str, Any]:
-    return {
-        "change": group.type,
-        "from": _level_side_json(group.old, old),
-        "to": _level_side_json(group.new, new),
-        "requests": [_change_json(change) for change in group.changes],
+    ends = {"from": (group.old, old), "to": (group.new, new)}
+    levels = {
+        key: {"priorityLevel": level.name, "limits": level_json(level), "fates": outcomes_json(level, limits)}
+        for key, (level, limits) in ends.items()
     }
-
-
-def _level_side_json(level: LevelLimits, limits: Limits) -> dict[str, Any]:
-    return {
-        "priorityLevel": level.name,
-        "limits": level_json(level),
-        "fates": outcomes_json(level, limits),
-    }
+    return {"change": group.type, **levels, "requests": [_change_json(change) for change in group.changes]}
 
 
 def _change_json(change: RequestChange) -> dict[str, Any]:
-    return {
-        "from": _schema_json(change.old),
-        "to": _schema_json(change.new),
-        "witnesses": [
-            {
-                "words": None if example.witness.words is None else list(example.witness.words),
-                "record": example.witness.record,
-                "from": _part_json(example.old, example),
-                "to": _part_json(example.new, example),
-            }
-            for example in change.examples
-        ],
-    }
+    witnesses = [
+        {
+            "words": None if example.witness.words is None else list(example.witness.words),
+            "record": example.witness.record,
+            "from": _part_json(example.old, example),
+            "to": _part_json(example.new, example),
+        }
+        for example in change.examples
+    ]
+    return {"from": _schema_json(change.old), "to": _schema_json(change.new), "witnesses": witnesses}
 
 
 def _schema_json(resolution: Resolution) -> dict[str, Any]:
     schema = resolution.flow_schema
-    return {
-        "flowSchema": schema.name,
-        "distinguisherMethod": schema.spec.distinguisher_method,
-        **place_json(schema),
-    }
+    method = schema.spec.distinguisher_method
+    return {"flowSchema": schema.name, "distinguisherMethod": method, **place_json(schema)}
 
 
 def _part_json(resolution: Resolution, example: Example) -> dict[str, Any]:
