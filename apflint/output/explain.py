@@ -10,7 +10,7 @@ from rich.text import Text
 from apflint import builtin
 from apflint.evaluate.configuration import matching_order
 from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
-from apflint.evaluate.explanation import Verdict, describe_fallback
+from apflint.evaluate.explanation import describe_fallback
 from apflint.evaluate.flows import describe_flow
 from apflint.evaluate.outcomes import describe_starvation, list_outcomes
 from apflint.evaluate.requestinfo import is_long_running
@@ -52,7 +52,15 @@ def explanation_json(
     }
     if reasons:
         fields["fates"] = outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds)
-        fields["considered"] = [_verdict_json(verdict) for verdict in explanation.considered]
+        fields["considered"] = [
+            {
+                **_precedence_json(verdict.flow_schema),
+                "matched": verdict.matched,
+                "because": verdict.because,
+                **place_json(verdict.flow_schema, verdict.path),
+            }
+            for verdict in explanation.considered
+        ]
         fields["skipped"] = [
             {**_precedence_json(skipped.flow_schema), "because": skipped.because} for skipped in explanation.skipped
         ]
@@ -141,49 +149,38 @@ def outcomes_json(
     ]
 
 
-def _verdict_json(verdict: Verdict) -> dict[str, object]:
-    return {
-        **_precedence_json(verdict.flow_schema),
-        "matched": verdict.matched,
-        "because": verdict.because,
-        **place_json(verdict.flow_schema, verdict.path),
-    }
-
-
 def _precedence_json(schema: FlowSchema) -> dict[str, object]:
     return {"flowSchema": schema.name, "matchingPrecedence": schema.spec.matching_precedence}
 
 
 def render_explanation(explanation: Explanation, style: Style) -> str:
     """Render the explanation of one request."""
-    lines = [*_answer(explanation, style), *_facts(explanation, style)]
-    return "".join(f"{line}\n" for line in lines) + f"\n{_tried(explanation, style)}"
-
-
-def _answer(explanation: Explanation, style: Style) -> Iterator[str]:
+    answer = "".join(f"{line}\n" for line in (_answer(explanation, style), *_facts(explanation, style)))
     if explanation.unclassified:
-        yield from (style.paint(line, "bold") for line in wrap(sanitize(explanation.unclassified), style.prose_width))
-        yield from wrap("Otherwise this would be the answer:", style.prose_width)
-    resolution = explanation.resolution
-    place = place_json(resolution.flow_schema)
-    origin = sanitize(f"({place['file']}:{place['line']})") if place["file"] else "(built in)"
-    schema, level = sanitize(resolution.flow_schema.name), sanitize(resolution.priority_level.name)
-    is_long = (
-        style.width is not None
-        and count_cells(f'FlowSchema "{schema}" -> priority level "{level}" {origin}') > style.width
-    )
-    separator = "\n  " if is_long else " "
+        unclassified = render_prose(style, explanation.unclassified, color="bold")
+        answer = f"{unclassified}{render_prose(style, 'Otherwise this would be the answer:')}{answer}"
+    return f"{answer}\n{_tried(explanation, style)}"
+
+
+def _answer(explanation: Explanation, style: Style) -> str:
+    """Render the FlowSchema and its priority level, on two lines if one is too long."""
+    schema = explanation.resolution.flow_schema
+    place = place_json(schema)
+    origin = f"({place['file']}:{place['line']})" if place["file"] else "(built in)"
+    schema_name, level, origin = map(sanitize, (schema.name, explanation.resolution.priority_level.name, origin))
+    cells = count_cells(f'FlowSchema "{schema_name}" -> priority level "{level}" {origin}')
+    separator = " " if style.width is None or cells <= style.width else "\n  "
     parts = (
-        f'FlowSchema "{style.paint(schema, "bold")}"',
+        f'FlowSchema "{style.paint(schema_name, "bold")}"',
         f'-> priority level "{style.paint(level, "bold")}"',
         style.paint(origin, "dim"),
     )
-    yield separator.join(parts)
-    if fallback := describe_fallback(resolution):
-        yield from wrap(sanitize(fallback), style.prose_width)
+    return separator.join(parts)
 
 
 def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
+    if fallback := describe_fallback(explanation.resolution):
+        yield from wrap(sanitize(fallback), style.prose_width)
     request, level = explanation.request, explanation.level
     notes = " ".join(request.notes)
     # The notes name the groups that were added.
@@ -265,7 +262,7 @@ def _tried(explanation: Explanation, style: Style) -> str:
         precedence = Text(str(schema.spec.matching_precedence), color)
         rows.append([precedence, Text(sanitize(schema.name), color), reason])
     header = f"{_describe_basis(explanation.basis)} Tried, in this order:"
-    head = "".join(f"{style.paint(line, 'dim')}\n" for line in wrap(sanitize(header), style.prose_width))
+    head = render_prose(style, header, color="dim")
     table = render_table(("PRECEDENCE", "", "RESULT"), rows, style, wrapped=("RESULT",), has_header=False)
     return f"{head}{table}{render_prose(style, *explanation.basis.imagined)}"
 
