@@ -198,80 +198,89 @@ def find_unreachable(configuration: Configuration) -> Unreachable:
 
 def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
     """Build the picture of all objects that the server would have."""
-    configuration, limits = effective.configuration, effective.limits
-    schemas = _order_schemas(configuration)
-    names = _order_levels(configuration, schemas)
-    level_names = {
-        name: _display_name(configuration.levels[name].metadata) if name in configuration.levels else _display(name)
-        for name in names
-    }
-    index = {schema.document: at for at, schema in enumerate(schemas)}
-    positions = {schema.document: at for at, schema in enumerate(configuration.order, 1)}
-    nodes = []
-    for schema in schemas:
+    builder, limits = _Builder(effective, unreachable), effective.limits
+    schemas = tuple(map(builder.build_schema, builder.schemas))
+    users: dict[str, dict[int, SchemaNode]] = {name: {} for name in builder.levels}
+    for at, (schema, node) in enumerate(zip(builder.schemas, schemas, strict=True)):
+        users[schema.spec.priority_level_configuration][at] = node
+    levels = tuple(builder.build_level(name, users[name]) for name in builder.levels)
+    return Picture(limits.release.name, limits.server_concurrency, limits.release.has_borrowing, schemas, levels)
+
+
+class _Builder:
+    """Builds the nodes of a picture."""
+
+    def __init__(self, effective: Effective, unreachable: Unreachable) -> None:
+        self.effective, self.unreachable = effective, unreachable
+        self.configuration = effective.configuration
+        self.schemas = _order_schemas(self.configuration)
+        self.levels = {name: at for at, name in enumerate(_order_levels(self.configuration, self.schemas))}
+        self.index = {schema.document: at for at, schema in enumerate(self.schemas)}
+        self.positions = {schema.document: at for at, schema in enumerate(self.configuration.order, 1)}
+
+    def build_schema(self, schema: FlowSchema) -> SchemaNode:
         level = schema.spec.priority_level_configuration
-        state = _find_state(schema, positions, unreachable)
-        blockers = sorted(index[blocker.document] for blocker in unreachable.schemas.get(schema.document, ()))
+        state = self._find_state(schema)
+        blockers = sorted(self.index[other.document] for other in self.unreachable.schemas.get(schema.document, ()))
         if state == "dangling":
-            problem = f'The server skips it: the priority level "{level_names[level]}" {_explain_absence(level, configuration)}.'
+            problem = f'The server skips it: the priority level "{self._display_level(level)}" {self._explain_absence(level)}.'
         else:
-            rules = unreachable.rules.get(schema.document, ())
-            problem = _describe_unreachable(state, [_display_name(schemas[at].metadata) for at in blockers], rules)
-        node = SchemaNode(
+            names = [_display_name(self.schemas[at].metadata) for at in blockers]
+            problem = _describe_unreachable(state, names, self.unreachable.rules.get(schema.document, ()))
+        subjects = dict.fromkeys(_describe(subject) for rule in schema.spec.rules for subject in rule.subjects)
+        return SchemaNode(
             name=_display_name(schema.metadata),
             precedence=schema.spec.matching_precedence,
-            position=positions.get(schema.document),
-            origin=_find_origin(schema, effective),
+            position=self.positions.get(schema.document),
+            origin=self._find_origin(schema),
             state=state,
-            level=names.index(level),
-            level_name=level_names[level],
-            subjects=tuple(
-                dict.fromkeys(_describe(subject) for rule in schema.spec.rules for subject in rule.subjects)
-            ),
+            level=self.levels[level],
+            level_name=self._display_level(level),
+            subjects=tuple(subjects),
             distinguisher=sanitize(schema.spec.distinguisher_method or ""),
             blockers=tuple(blockers),
             problem=problem,
         )
-        nodes.append(node)
-    levels = []
-    for at, name in enumerate(names):
-        level_object = configuration.levels.get(name)
-        level_limits = limits.level(name) if level_object else None
-        users = {number: node for number, node in enumerate(nodes) if node.level == at}
-        absent: Origin = "unusable" if name in configuration.unusable else "missing"
-        levels.append(
-            LevelNode(
-                name=level_names[name],
-                origin=_find_origin(level_object, effective) if level_object else absent,
-                limits=level_limits,
-                seats=_describe_seats(level_limits, has_borrowing=limits.release.has_borrowing) if level_limits else "",
-                schemas=tuple(users),
-                schema_names=tuple(node.name for node in users.values()),
-                problem=_describe_level_problem(level_limits, users.values())
-                if level_limits
-                else f"It {_explain_absence(name, configuration)}.",
-            )
+
+    def build_level(self, name: str, users: Mapping[int, SchemaNode]) -> LevelNode:
+        level, limits = self.configuration.levels.get(name), self.effective.limits.level(name)
+        absent: Origin = "unusable" if name in self.configuration.unusable else "missing"
+        problem, seats = f"It {self._explain_absence(name)}.", ""
+        if limits is not None:
+            problem = _describe_level_problem(limits, users.values())
+            seats = _describe_seats(limits, has_borrowing=self.effective.release.has_borrowing)
+        return LevelNode(
+            name=self._display_level(name),
+            origin=self._find_origin(level) if level else absent,
+            limits=limits,
+            seats=seats,
+            schemas=tuple(users),
+            schema_names=tuple(node.name for node in users.values()),
+            problem=problem,
         )
-    return Picture(
-        limits.release.name, limits.server_concurrency, limits.release.has_borrowing, tuple(nodes), tuple(levels)
-    )
 
+    def _find_state(self, schema: FlowSchema) -> State:
+        if schema.document not in self.positions:
+            return "dangling"
+        if schema.document not in self.unreachable.schemas:
+            return "reachable"
+        # With the built-in objects, global-default captures what catch-all would: nothing is wrong with that.
+        return "last resort" if schema.name == CATCH_ALL else "unreachable"
 
-def _find_state(schema: FlowSchema, positions: Mapping[Document, int], unreachable: Unreachable) -> State:
-    if schema.document not in positions:
-        return "dangling"
-    if schema.document not in unreachable.schemas:
-        return "reachable"
-    # With the built-in objects, global-default captures what catch-all would: nothing is wrong with that.
-    return "last resort" if schema.name == CATCH_ALL else "unreachable"
+    def _find_origin(self, found: FlowSchema | PriorityLevelConfiguration) -> Origin:
+        kind = found.document.kind
+        if found.document in self.effective.own_documents:
+            return "changed" if found.name in builtin.list_names(self.effective.release, kind) else "own"
+        is_imagined = (kind, found.name) in self.configuration.imagined
+        return "imagined" if is_imagined and builtin.is_built_in(found.document) else "built-in"
 
+    def _display_level(self, name: str) -> str:
+        level = self.configuration.levels.get(name)
+        return _display_name(level.metadata) if level else sanitize(name) or "(no name)"
 
-def _find_origin(found: FlowSchema | PriorityLevelConfiguration, effective: Effective) -> Origin:
-    kind = found.document.kind
-    if found.document in effective.own_documents:
-        return "changed" if found.name in builtin.list_names(effective.release, kind) else "own"
-    is_imagined = (kind, found.name) in effective.configuration.imagined
-    return "imagined" if is_imagined and builtin.is_built_in(found.document) else "built-in"
+    def _explain_absence(self, name: str) -> str:
+        """Return why a priority level has no limits, as a predicate."""
+        return sanitize(self.configuration.unusable.get(name, "does not exist"))
 
 
 def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
@@ -300,16 +309,7 @@ def _order_levels(configuration: Configuration, schemas: list[FlowSchema]) -> li
 
 
 def _display_name(metadata: ObjectMeta) -> str:
-    return _display(metadata.name or (metadata.generate_name and f"{metadata.generate_name}*"))
-
-
-def _display(name: str) -> str:
-    return sanitize(name) or "(no name)"
-
-
-def _explain_absence(name: str, configuration: Configuration) -> str:
-    """Return why a priority level has no limits, as a predicate."""
-    return sanitize(configuration.unusable.get(name, "does not exist"))
+    return sanitize(metadata.name or (metadata.generate_name and f"{metadata.generate_name}*") or "(no name)")
 
 
 def _describe_unreachable(state: State, blockers: Sequence[str], rules: Sequence[int]) -> str:
