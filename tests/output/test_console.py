@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from apflint.load.source import Source
 from apflint.location import Span
 from apflint.output.console import Style, count_cells, wrap
+from apflint.output.diagnostic import cut_snippet
 from apflint.output.sanitize import sanitize, sanitize_json
-from apflint.output.snippet import cut_snippet
 from output.findings.reports import LAWS, TEXT
 
 

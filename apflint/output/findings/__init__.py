@@ -5,7 +5,7 @@ A new format is a module and a line in `FORMATS`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from apflint.output.console import Style
 
@@ -25,12 +25,9 @@ FORMATS: dict[str, str] = {
 """The module of each format, by name: a run imports only the one it uses."""
 
 
-class _Renderer(Protocol):
-    def render(self, report: Report, style: Style) -> str: ...
-
-
 def render(report: Report, name: str = "text", style: Style = Style()) -> str:  # noqa: B008  # a frozen value
     """Render `report` in the format `name`: nothing, or text that ends in a newline. Raises KeyError for an unknown format."""
     from importlib import import_module  # only a run that prints needs it
 
-    return cast("_Renderer", import_module(FORMATS[name])).render(report, style)
+    text: str = import_module(FORMATS[name]).render(report, style)
+    return text

@@ -20,7 +20,7 @@ from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
     from apflint.catalogue import Rule
-    from apflint.finding import Finding, Report, Severity
+    from apflint.finding import Finding, Report
     from apflint.location import Span
     from apflint.output.console import Style
 
@@ -33,7 +33,7 @@ MAX_DESCRIPTION_LENGTH = 1024
 MAX_RESULTS = 25_000
 """Code scanning refuses a run with more; GitHub, "SARIF results exceed one or more limits"."""
 
-LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "note"}
 # How certain a finding is a problem of this configuration. Rules with errors repeat what the server does, or are proved;
 # a warning depends on the rest of the cluster; advice weighs what is usual.
 _PRECISIONS = {"error": "very-high", "warning": "high", "info": "medium", "off": "medium"}
@@ -83,10 +83,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
             "markdown": f"{rule.summary}\n\n{catalogue.explain_markers(rule.body)}\n## References\n\n{references}",
         },
         "helpUri": rule.url,
-        "defaultConfiguration": {
-            "enabled": rule.severity != "off",
-            "level": "note" if rule.severity == "off" else LEVELS[rule.severity],
-        },
+        "defaultConfiguration": {"enabled": rule.severity != "off", "level": LEVELS[rule.severity]},
         "properties": {
             "tags": ["kubernetes", "api-priority-and-fairness", rule.stage],
             "precision": _PRECISIONS[rule.severity],
@@ -109,15 +106,16 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
         "message": {"text": escape_links(describe_in_one_line(finding))},
         "locations": [{"physicalLocation": _location(finding.file, finding.span), **_object(finding)}],
     }
-    if finding.related:
-        result["relatedLocations"] = [
-            {
-                "id": number,
-                "physicalLocation": _location(other.file, other.span),
-                "message": {"text": escape_links(other.message)},
-            }
-            for number, other in enumerate(finding.related, 1)
-        ]
+    related = [
+        {
+            "id": number,
+            "physicalLocation": _location(other.file, other.span),
+            "message": {"text": escape_links(other.message)},
+        }
+        for number, other in enumerate(finding.related, 1)
+    ]
+    if related:
+        result["relatedLocations"] = related
     # A file that could not be read has no line to hash.
     if fingerprint := hashes.get((finding.file, finding.span.line)):
         result["partialFingerprints"] = {"primaryLocationLineHash": fingerprint}
@@ -161,12 +159,7 @@ def _location(file: str, span: Span) -> dict[str, Any]:
 
 
 def _region(span: Span) -> dict[str, int]:
-    return {
-        "startLine": span.line,
-        "startColumn": span.column,
-        "endLine": span.end_line,
-        "endColumn": span.end_column,
-    }
+    return dict(zip(("startLine", "startColumn", "endLine", "endColumn"), span, strict=True))
 
 
 def locate_artifact(file: str) -> dict[str, str]:
@@ -182,10 +175,9 @@ def _quote(path: str) -> str:
     from urllib.parse import quote  # only this format needs it
 
     try:
-        data = path.encode("utf-8", "surrogateescape")
+        return quote(path, errors="surrogateescape")
     except UnicodeEncodeError:
-        data = path.encode("utf-8", "surrogatepass")
-    return quote(data)
+        return quote(path, errors="surrogatepass")
 
 
 def _hash_lines(report: Report) -> dict[tuple[str, int], str]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from apflint.load.source import Source
 from apflint.location import Span
 from apflint.output.console import count_cells
+from apflint.output.diagnostic import cut_snippet
 from apflint.output.sanitize import sanitize
-from apflint.output.snippet import cut_snippet
 from output.findings.reports import LAWS
 
 LINES = st.text(
