@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 Phase = Literal["validation", "consistency", "analysis"]
-"""What a rule is about: `validation`: some of its findings mean that the API server rejects the object. `consistency`: objects as
-they are written, rejected ones included, and how they refer to each other. `analysis`: what accepted objects do in a cluster."""
+"""`validation`: the API server can reject an object because of a finding. `consistency`: objects as they are written, including
+rejected ones, and their references to each other. `analysis`: what accepted objects do in a cluster."""
 
 OFF = "off"
 """The rule runs only if it is selected, as its page says; the tag saves reading the page."""

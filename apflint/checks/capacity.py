@@ -29,11 +29,11 @@ MAX_NAMED_LEVELS = 12
 _MAX_NAMED_SHARES = 3
 """Maximum number of redefined levels whose shares a finding states."""
 _NEGLIGIBLE = 0.01
-"""Part of all seats up to which a new level is not reported."""
+"""A new level with at most this fraction of all seats is not reported."""
 _NOTABLE = 0.1
-"""Part of its seats by which a level must change for a redefinition to be reported."""
+"""Relative change of the seats of a level above which a redefinition is reported."""
 _SEVERE = 0.25
-"""Part of its seats by which a level must shrink for the severity `warning`."""
+"""Relative loss of seats of a level above which the severity is `warning`."""
 _CRITICAL_LEVELS = ("leader-election", "node-high", "system")
 _MAX_LENDABLE_PERCENT = 50
 _MAX_QUEUED_REQUESTS = 100_000
@@ -41,7 +41,7 @@ _MAX_RISK = 0.01
 """Probability that busy flows fill all queues of another flow."""
 _BUSY_FLOWS = 4
 _MIN_FLOWS = 3
-"""Number of flows from which isolation matters: two busy flows and another one."""
+"""Minimum number of flows for which isolation matters: two busy flows and another one."""
 
 
 def _limited_levels(effective: Effective) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
@@ -102,7 +102,7 @@ class SeatChange(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Change as a part of the seats before; negative for a loss. Only the level `exempt` can have had no seats."""
+        """Relative change, negative for a loss. 0 if the level had no seats before, which only `exempt` can have."""
         return (self.after - self.before) / self.before if self.before else 0.0
 
     def __str__(self) -> str:
@@ -174,10 +174,10 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
-    """Return the seats of levels that have these shares before a change, and after it those of the configuration.
+    """Return the seats of levels if the levels had these shares, and the seats that they have in the configuration.
 
-    More seats than on a default server were probably added for new levels. So a built-in level there loses only the seats
-    that it has less than on a default server.
+    A server with more seats than the default was probably enlarged for new levels. There, a built-in level loses only the
+    seats that it lacks compared to a default server.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()

@@ -33,7 +33,7 @@ def broad_exemption(effective: Effective) -> Iterator[Problem]:
 
 
 def _broad_subjects(schema: FlowSchema) -> Iterator[Problem]:
-    """Yield the subjects that nearly all users are, except for health checks."""
+    """Yield a problem for each subject that matches nearly all users, unless its rule is only for health checks."""
     for place, rule in rules_of(schema):
         urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
         is_health_check = all(any(url == path or url.startswith(f"{path}/") for path in _HEALTH) for url in urls)
@@ -79,7 +79,7 @@ def _lists_cluster(rule: ResourcePolicyRule) -> bool:
 
 
 def _describe_machine(subject: Subject) -> str | None:
-    """Return nodes or service accounts, or None for subjects that may be people, and for the platform."""
+    """Describe the nodes or service accounts that a subject matches. Return None for people, and for the platform."""
     if subject.kind == "Group" and subject.group == NODES:
         return _ALL_NODES
     if subject.kind == "ServiceAccount" and subject.service_account is not None:

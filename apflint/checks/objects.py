@@ -164,5 +164,5 @@ def is_deleted_by_server(release: Release, document: Document) -> bool:
 
 
 def _set_annotation(document: Document, *, safe: bool) -> Fix:
-    """Make the server leave the object alone."""
+    """Return a fix after which the server leaves the object alone."""
     return set_field(document, _ANNOTATION, "false", f'set the annotation {builtin.AUTOUPDATE}: "false"', safe=safe)

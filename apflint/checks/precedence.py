@@ -70,7 +70,7 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
 
 
 def _groups(effective: Effective, unreachable: Collection[Document]) -> list[list[FlowSchema]]:
-    """Return the reachable FlowSchemas of each precedence with at least two, some of them the user's."""
+    """Return the groups of reachable FlowSchemas with the same precedence that include one of the user's and another one."""
     own = effective.own_documents
     order = (schema for schema in effective.assumed.order if schema.document not in unreachable)
     groups = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]

@@ -86,7 +86,7 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
 
 
 def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
-    """Return for how many of the unreachable parts to determine what captures their requests."""
+    """Return the number of unreachable parts for which to determine what captures their requests."""
     if not parts:
         return 0
     formula_work = _FORMULA_WORK * len(effective.assumed.order)
@@ -95,7 +95,7 @@ def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
 
 
 def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
-    """Return the problem of a part if it is not determined what captures its requests."""
+    """Return the problem of a part for which the budget does not allow to determine what captures its requests."""
     captors, advice = "FlowSchemas or rules", "remove it"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"

@@ -1,4 +1,4 @@
-"""APF514, APF516: FlowSchemas and non-resource rules with less effect than intended, because requests go there anyway."""
+"""APF514, APF516: non-resource rules whose requests a built-in FlowSchema captures, and FlowSchemas without any effect."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NAME = ("metadata", "name")
 _MAX_NAMED = 3
 """Maximum number of FlowSchemas that a message names."""
 _EVERY_REQUEST = {AUTHENTICATED, UNAUTHENTICATED}
-"""Groups of which every request has one."""
+"""Every request has one of these groups."""
 _ANY_RESOURCE = ResourcePolicyRule((ALL,), (ALL,), (ALL,), cluster_scope=True, namespaces=(ALL,))
 _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 

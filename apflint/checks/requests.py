@@ -202,7 +202,7 @@ def _check_url(url: str) -> str | None:
 
 
 class _Mistake(NamedTuple):
-    """Why no request has a value."""
+    """Why a value matches no request, and what to write instead."""
 
     reason: str
     help: str | None

@@ -1,4 +1,4 @@
-"""APF205, APF207, APF208, APF512: the subjects of FlowSchemas, rejected (`ValidateFlowSchemaSubject`) or probably without clients.
+"""APF205, APF207, APF208, APF512: subjects that the server rejects (`ValidateFlowSchemaSubject`) or that probably match no client.
 
 Names of Kubernetes: staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap tokens add groups that start
 with `system:bootstrappers:` (`BootstrapGroupPattern` in staging/src/k8s.io/cluster-bootstrap/token/api/types.go).
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _KINDS = {member: kind for kind, member in SUBJECT_FIELDS.items()}
 _ACCOUNTS, _NODE, _NODES = "system:serviceaccounts:", "system:node:", "system:nodes:"
-_GROUPS = (
+_GROUPS: tuple[str, ...] = (
     "system:authenticated",
     "system:unauthenticated",
     "system:masters",
@@ -36,7 +36,12 @@ _GROUPS = (
     "system:bootstrappers",
     "system:monitoring",
 )
-_USERS = ("system:kube-controller-manager", "system:kube-scheduler", "system:apiserver", "system:anonymous")
+_USERS: tuple[str, ...] = (
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    "system:apiserver",
+    "system:anonymous",
+)
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
 """Users in certificates of distributions whose names resemble those above."""
 _SHORT_WORD = 8
@@ -161,14 +166,12 @@ def unlisted_subject(effective: Effective) -> Iterator[Problem]:
     """APF512."""
     for place, subject in effective.own.subjects():
         intended = None
-        if subject.kind == "User" and subject.user is not None:
-            name, intended = subject.user, _find_intended_for_user(subject.user)
-        elif subject.kind == "Group" and subject.group is not None:
-            name, intended = subject.group, _find_intended_for_group(subject.group)
-        elif subject.kind == "ServiceAccount" and subject.service_account is not None:
+        if subject.kind == "ServiceAccount" and subject.service_account is not None:
             namespace, name = subject.service_account
             if namespace == "kube-system" and f"system:{name}" in _USERS:
                 intended = "User", f"system:{name}"
+        elif name := {"User": subject.user, "Group": subject.group}.get(subject.kind) or "":
+            intended = _find_intended(subject.kind, name)
         if intended is not None:
             yield _unlisted(place, subject.kind, name, *intended)
 
@@ -178,7 +181,7 @@ def _unlisted(place: Place, kind: str, name: str, right_kind: str, right_name: s
     member, right_member, right = SUBJECT_FIELDS[kind], SUBJECT_FIELDS[right_kind], quote(right_name)
     note, title = "This subject probably matches no client.", f"make this subject the {right_member} {right}"
     if kind == "ServiceAccount":
-        message = f"{quote(name)} is usually not a service account, but the user {right}"
+        message = f"{quote(name)} is usually the user {right}, not a service account"
         note, advice = "It authenticates with a certificate.", f"use kind: User with user: {{name: {right_name}}}"
     elif kind == right_kind:
         message, advice = f"Kubernetes has no {member} {quote(name)}", f"did you mean {right}?"
@@ -196,34 +199,23 @@ def _unlisted(place: Place, kind: str, name: str, right_kind: str, right_name: s
     return Problem(place / member / "name", message, fix=fix, notes=(note,), help=advice)
 
 
-def _find_intended_for_group(group: str) -> tuple[str, str] | None:
-    """Return kind and name of the subject that was probably intended instead of a group, or None."""
-    if group in _USERS:
-        return "User", group
-    if group in _GROUPS or group.startswith(_ACCOUNTS):
-        return None
-    if group.startswith(SERVICE_ACCOUNT_PREFIX):
-        namespace, _, name = group.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
-        if name:
-            return "User", group
+def _find_intended(kind: str, name: str) -> tuple[str, str] | None:
+    """Return kind and name of the subject that was probably intended instead of a user or group, or None."""
+    known, others, other_kind, prefix = (*_USERS, "system:kube-proxy"), _GROUPS, "Group", _ACCOUNTS
+    if kind == "Group":
+        known, others, other_kind, prefix = _GROUPS, _USERS, "User", SERVICE_ACCOUNT_PREFIX
+    if name in others:
+        return other_kind, name
+    if name.startswith(prefix):
+        namespace, _, account = name.removeprefix(prefix).partition(":")
+        if account:
+            return "User", f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{account}"
         return ("Group", _ACCOUNTS + namespace) if namespace else None
-    similar = _find_misspelled(group, _GROUPS)
-    return ("Group", similar) if similar else None
-
-
-def _find_intended_for_user(user: str) -> tuple[str, str] | None:
-    """Return kind and name of the subject that was probably intended instead of a user, or None."""
-    if user in _GROUPS:
-        return "Group", user
-    if user.startswith(_ACCOUNTS):
-        namespace, _, name = user.removeprefix(_ACCOUNTS).partition(":")
-        if name:
-            return "User", f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
-        return ("Group", user) if namespace else None
-    if user.startswith(_NODES) and user != _NODES:
-        return "User", _NODE + user.removeprefix(_NODES)
-    similar = None if user in _OTHER_USERS else _find_misspelled(user, (*_USERS, "system:kube-proxy"))
-    return ("User", similar) if similar else None
+    if kind == "User" and name.startswith(_NODES) and name != _NODES:
+        return "User", _NODE + name.removeprefix(_NODES)
+    is_usual = name in _OTHER_USERS or name.startswith(_ACCOUNTS)
+    similar = None if is_usual else _find_misspelled(name, known)
+    return (kind, similar) if similar else None
 
 
 def _find_misspelled(name: str, known: Sequence[str]) -> str | None:

@@ -163,7 +163,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: Comparison, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield each pair with a request, by a user of every cluster if possible, and a typical request if possible."""
+    """Yield each pair with a request that proves it. Prefers users of every cluster, and typical requests."""
     unproven = dict(users_of)
     for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
         affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
@@ -323,7 +323,7 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
 def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
     """Return the FlowSchemas of other levels that may match the lost requests.
 
-    Not those of the user that come before the redefined one, because other rules report what they capture.
+    Leaves out the user's FlowSchemas before the redefined one, because other rules report what they capture.
     """
     own = {own_schema.document for own_schema in effective.own_flow_schemas}
     kept = (_level_of(original), _level_of(schema), EXEMPT)

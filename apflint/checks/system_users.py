@@ -30,7 +30,7 @@ _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
 """Names of a service account that no FlowSchema names. The first free one stands for all, as in the vocabulary of proofs."""
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
-"""Groups of ordinary users that system users are in, too."""
+"""Groups of ordinary users that also contain system users."""
 _GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
 
 # Verb, API group, resource, namespace: requests that nodes and the control plane send all the time, the most critical first.
@@ -74,8 +74,8 @@ class SystemUsers(NamedTuple):
     def users_of(self, schema: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that a FlowSchema captures something.
 
-        Users that only other FlowSchemas name are not needed: if the FlowSchema captures a request of such a user, it also
-        captures that of the user who stands for unnamed ones, because fewer FlowSchemas match the latter.
+        Users that only other FlowSchemas name are not needed: fewer FlowSchemas match the user who stands for unnamed ones.
+        So if the FlowSchema captures a request of a user whom others name, it also captures that request of the unnamed user.
         """
         return (*(user for user in self.common if is_subject(user, schema)), *self.named.get(schema.document, ()))
 

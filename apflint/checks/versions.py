@@ -46,7 +46,7 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def _untouched_exports(effective: Effective) -> set[Document]:
-    """Return the documents of objects that a server returned and that are built in."""
+    """Return the documents of built-in objects that a server returned."""
     exported = {item.document for item in effective.workspace.objects() if is_exported(item.document)}
     return exported - effective.own_documents if exported else exported
 
