@@ -10,17 +10,17 @@ import typer
 from apflint.atomic_write import write_atomically
 from apflint.cli.exit_codes import print_note
 from apflint.errors import UserError
-from apflint.inputs.discovery import discover_files
+from apflint.inputs.discovery import SUFFIXES, FoundFile
 from apflint.inputs.reading import read_file
 from apflint.output.console import Style
 from apflint.output.findings import FORMATS, render
+from apflint.settings.patterns import PathMatcher
 from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.finding import Report
-    from apflint.inputs.discovery import FoundFile
     from apflint.inputs.selection import Selection
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
@@ -59,39 +59,37 @@ def check_report_files(report_files: Sequence[ReportFile], selection: Selection)
 
     An earlier report in JSON is not an input, even if it lies in a directory that is read.
     """
-    for number, report_file in enumerate(report_files):
-        if any(_is_same_file(report_file.file, other.file) for other in report_files[:number]):
+    real_paths = [_real_path(report_file.file) for report_file in report_files]
+    inputs = {
+        _real_path(path) for path in (*selection.paths, *selection.context, selection.baseline) if path is not None
+    }
+    excluded = PathMatcher(selection.exclude)
+    for number, (report_file, real) in enumerate(zip(report_files, real_paths, strict=True)):
+        if real in real_paths[:number]:
             raise UserError(f'--report: "{report_file.file}" is named twice. Each report needs its own file.')
-    existing = [report_file for report_file in report_files if os.path.isfile(report_file.file)]
-    if not existing:
-        return
-    paths = (*selection.paths, *selection.context)
-    read = {os.path.realpath(path) for path in (*paths, selection.baseline) if path is not None and "\0" not in path}
-    names = {os.path.basename(os.path.realpath(report_file.file)) for report_file in existing}
-    for found in discover_files(paths, selection.exclude, selection.force_exclude):
-        is_candidate = "\0" not in found.path and os.path.basename(os.path.realpath(found.path)) in names
-        if is_candidate and not _is_earlier_report(found):
-            read.add(os.path.realpath(found.path))
-    for report_file in existing:
-        if os.path.realpath(report_file.file) in read:
+        is_read = real in inputs or (
+            real.endswith(SUFFIXES)
+            and any(real.startswith(f"{directory.rstrip('/')}/") for directory in inputs)
+            and not excluded.matches_or_parent(report_file.file)
+            and not _is_earlier_report(real)
+        )
+        if is_read and os.path.isfile(real):
             raise UserError(
                 f'--report: "{report_file.file}" is an input of this run, and the report would replace it. Name another file.'
             )
 
 
-def _is_same_file(path: str, other: str) -> bool:
-    if "\0" in path or "\0" in other:  # invalid in a path, as writing the report will say
-        return path == other
-    return os.path.realpath(path) == os.path.realpath(other)
+def _real_path(path: str) -> str:
+    return path if "\0" in path else os.path.realpath(path)  # writing the report reports a NUL
 
 
-def _is_earlier_report(found: FoundFile) -> bool:
-    if not found.path.endswith(".json"):
+def _is_earlier_report(path: str) -> bool:
+    if not path.endswith(".json"):
         return False
     from apflint.load import load
 
-    data = read_file(found)
-    return isinstance(data, bytes) and not load(found.name, data).documents
+    data = read_file(FoundFile(path, path))
+    return isinstance(data, bytes) and not load(path, data).documents
 
 
 def write_report_files(

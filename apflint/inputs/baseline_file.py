@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -37,7 +36,7 @@ def read_previous_baseline(path: str) -> Counter[Entry]:
 
     Raises UserError for a file that is not a baseline.
     """
-    if not os.path.isfile(path) or not os.path.getsize(path):
+    if not os.path.isfile(path):
         return Counter()
     try:
         text = _read(path)
@@ -52,11 +51,9 @@ def read_previous_baseline(path: str) -> Counter[Entry]:
 
 def _read(path: str) -> str:
     """Return the text of a regular file. Raises UserError for anything else, and for a file above the maximum size."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
+    if os.path.exists(path) and not os.path.isfile(path):
         raise UserError(f"{path}: a baseline must be a regular file.")
-    with open(descriptor, "rb") as file:
+    with open(path, "rb") as file:
         data = file.read(MAX_BASELINE_BYTES + 1)
     if len(data) > MAX_BASELINE_BYTES:
         raise UserError(f"{path}: a baseline must not be larger than {MAX_BASELINE_BYTES >> 20} MiB.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import completers, options
 from apflint.cli.app import app, examples
@@ -85,9 +85,9 @@ def migrate(
     errors, skipped, empty = list[str](), list[Skipped](), list[str]()
     for file in read_selection(selection, errors, skipped):
         if file.may_hold_apf or file.path == "-":
-            result = _migrate_file(file, target, selection.paths, accept_changes=accept_changes, diff=diff)
-            exit_code = max(exit_code, result.exit_code)
-            moved += result.moved
+            code, count = _migrate_file(file, target, selection.paths, accept_changes=accept_changes, diff=diff)
+            exit_code = max(exit_code, code)
+            moved += count
             migrated_files += 1
         elif Skipped(file.name, REASON) in skipped:
             print_remark(f"{file.name}: not migrated: {REASON}")
@@ -107,30 +107,24 @@ def migrate(
     return ExitCode.OK if exit_zero and exit_code == ExitCode.FINDINGS else exit_code
 
 
-class _Result(NamedTuple):
-    exit_code: int
-    moved: int
-    """Number of objects."""
-
-
 def _migrate_file(
     file: InputFile, target: Target, named: tuple[str, ...], *, accept_changes: bool, diff: bool
-) -> _Result:
-    """Migrate a file, and print or write the result."""
+) -> tuple[int, int]:
+    """Migrate a file, and print or write the result. Return the exit code and the number of moved objects."""
     try:
         text, encoding = decode(file.data)
     except UnicodeDecodeError:
         print_note(f"{file.name}: not a text file")
-        return _Result(ExitCode.ERROR, 0)
+        return ExitCode.ERROR, 0
     migration = migrate_source(Source(file.name, text), target, accept_changes=accept_changes)
     _print_remarks(file.name, migration)
     after = encoding.encode(migration.text)
     if error := print_edited(file.name, file.path, file.data, after, named, diff=diff):
         print_note(error)
-        return _Result(ExitCode.ERROR, 0)
+        return ExitCode.ERROR, 0
     if migration.is_refused:
-        return _Result(ExitCode.FINDINGS, 0)
-    return _Result(ExitCode.OK, sum(remark.kind == "migrated" for remark in migration.remarks))
+        return ExitCode.FINDINGS, 0
+    return ExitCode.OK, sum(remark.kind == "migrated" for remark in migration.remarks)
 
 
 def _print_remarks(name: str, migration: Migration) -> None:
