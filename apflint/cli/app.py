@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command_from_info
 
 from apflint.cli import commands
@@ -22,7 +22,7 @@ from apflint.cli.fast_path import print_version
 from apflint.errors import UserError
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context, Parameter
+    from typer._click import Command, Context
 
 COMMANDS = tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
 """All commands. Each is a module of the package `commands`."""
@@ -106,7 +106,8 @@ class _StrictCommand(TyperCommand):
     def _reject_repeated_options(self, ctx: Context, arguments: list[str]) -> None:
         _, _, order = self.make_parser(ctx).parse_args(arguments)
         for parameter, count in Counter(order).items():
-            if count > 1 and _has_one_value(parameter):
+            is_single = isinstance(parameter, TyperOption) and not (parameter.multiple or parameter.is_flag)
+            if count > 1 and is_single:
                 ctx.fail(f"{parameter.opts[0]} is given {count} times, but accepts one value.")
 
 
@@ -122,11 +123,6 @@ def _reject_options_named_like_files(arguments: list[str]) -> None:
                 f'"{argument}" is an option and also the name of a file here. For the file, write -- before all file'
                 f" names, or ./{argument}. For the option, run apflint in another directory."
             )
-
-
-def _has_one_value(parameter: Parameter) -> bool:
-    is_flag = getattr(parameter, "is_flag", False)
-    return parameter.param_type_name == "option" and not parameter.multiple and not is_flag
 
 
 def examples(*lines: tuple[str, str]) -> str:

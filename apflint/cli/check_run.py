@@ -17,6 +17,7 @@ from apflint.inputs.selection import (
     read_context,
     read_selection,
 )
+from apflint.output.console import Style
 from apflint.output.findings import render
 from apflint.output.findings.summary import render_summary
 from apflint.record import NamedTuple
@@ -128,7 +129,16 @@ def _hide_known_findings(report: Report, path: str, run: CheckRun) -> Report:
 def print_report(report: Report, output: Output, errors: Iterable[str], *, require_objects: bool = False) -> int:
     """Print a report and errors, and write the report files. Return the exit code."""
     how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
-    errors = [*errors, *_write_report_files(report, output)]  # first: the reader of the output may stop early
+    errors = [*errors]
+    if output.report_files or output.format == "github":
+        from apflint.cli.report_files import append_job_summary, write_report_files
+
+        # First, because the reader of the output may stop early.
+        errors += write_report_files(
+            report, output.report_files, Style(verbose=output.verbose, statistics=output.statistics)
+        )
+        if "github" in (output.format, *(file.format for file in output.report_files)):
+            errors += append_job_summary(report)
     if text := render(report, output.format, how):
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -148,17 +158,6 @@ def exit_code_of(report: Report, output: Output) -> int:
     counted = SEVERITIES[: [*SEVERITIES].index(output.fail_on) + 1]  # type: ignore[arg-type]  # options and settings are checked
     failed = any(finding.severity in counted for finding in report.findings)
     return ExitCode.FINDINGS if failed else ExitCode.OK
-
-
-def _write_report_files(report: Report, output: Output) -> list[str]:
-    if not output.report_files and output.format != "github":
-        return []
-    from apflint.cli.report_files import append_job_summary, write_report_files
-
-    errors = write_report_files(report, output.report_files, verbose=output.verbose, statistics=output.statistics)
-    if "github" in (output.format, *(file.format for file in output.report_files)):
-        errors += append_job_summary(report)
-    return errors
 
 
 def _print_summary(report: Report, output: Output) -> None:

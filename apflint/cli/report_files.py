@@ -12,7 +12,6 @@ from apflint.cli.exit_codes import print_note
 from apflint.errors import UserError
 from apflint.inputs.discovery import SUFFIXES, FoundFile
 from apflint.inputs.reading import read_file
-from apflint.output.console import Style
 from apflint.output.findings import FORMATS, render
 from apflint.settings.patterns import PathMatcher
 from apflint.wording import join_words
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Report
     from apflint.inputs.selection import Selection
+    from apflint.output.console import Style
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 MAX_JOB_SUMMARY_BYTES = 1 << 20
@@ -92,11 +92,8 @@ def _is_earlier_report(path: str) -> bool:
     return isinstance(data, bytes) and not load(path, data).documents
 
 
-def write_report_files(
-    report: Report, report_files: Sequence[ReportFile], *, verbose: bool, statistics: bool
-) -> list[str]:
+def write_report_files(report: Report, report_files: Sequence[ReportFile], style: Style) -> list[str]:
     """Write the reports, and return a message for each that could not be written."""
-    style = Style(verbose=verbose, statistics=statistics)
     errors = []
     for report_file in report_files:
         try:

@@ -1,4 +1,4 @@
-"""What the terminal is like: width, colors, links."""
+"""What the terminal is like: width, colors, links, and whether it is the log of a CI system."""
 
 from __future__ import annotations
 
@@ -13,33 +13,25 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _NARROWEST = 40
+_CI_VARIABLES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")
+"""Variables that CI systems set. Most set CI; the others belong to GitHub, GitLab, Azure Pipelines and TeamCity."""
 
 
-def style(
-    color: str, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False, statistics: bool = False
-) -> Style:
-    """How to print to a stream, by default standard output. `color` is auto, always or never; auto asks NO_COLOR, FORCE_COLOR, the terminal."""
+def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
+    """Return the style of text for a stream, by default standard output. `flags` are fields of `Style`.
+
+    `color` is auto, always or never; auto depends on NO_COLOR, FORCE_COLOR and the terminal.
+    """
     stream = stream or sys.stdout
     terminal = stream.isatty()
     colored = color == "always" or (color == "auto" and _wants_color(terminal))
-    return Style(
-        width=_width(stream) if terminal else None,
-        color=colored,
-        hyperlinks=colored and terminal,
-        quiet=quiet,
-        verbose=verbose,
-        statistics=statistics,
-    )
-
-
-_CI_VARIABLES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")
+    return Style(_width(stream) if terminal else None, colored, hyperlinks=colored and terminal, **flags)
 
 
 def is_ci_log() -> bool:
-    """Whether standard output goes to the log of a CI system, which takes some lines for commands.
+    """Return whether standard output goes to the log of a CI system, which interprets some lines as commands.
 
-    Most systems set CI; GITHUB_ACTIONS, GITLAB_CI, TF_BUILD (Azure Pipelines) and TEAMCITY_VERSION are those of one. What
-    is redirected to a regular file goes to no log.
+    Output that is redirected to a regular file does not.
     """
     if all(os.environ.get(name, "").lower() in ("", "0", "false") for name in _CI_VARIABLES):
         return False

@@ -159,15 +159,8 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None, skipped: 
             reason = UPPER_CASE
         elif not entry.is_symlink():
             entries.append((directory.real + name, FoundFile(path, path)))
-        elif not (_is_directory(path) or name.startswith(".#")):  # `.#` is a lock of Emacs, a dangling link
+        elif not (os.path.isdir(path) or name.startswith(".#")):  # `.#` is a lock of Emacs, a dangling link
             entries.append((os.path.realpath(path), FoundFile(path, path)))
         if reason and skipped is not None and name != ".git":
             skipped.append(Skipped(path, reason))
     return entries
-
-
-def _is_directory(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(path).st_mode)
-    except OSError:
-        return False

@@ -130,13 +130,20 @@ def is_stream(path: str) -> bool:
     return path == "/dev/stdin" or path.startswith(("/dev/fd/", "/proc/self/fd/"))
 
 
-def may_hold_apf(data: bytes) -> bool:
+def may_hold_apf(data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
     """Whether a text may contain an APF object, from its raw bytes; if not, it need not be parsed.
 
     Searches for the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark, which is what Kubernetes' YAML
     parser reads. A letter that is written as an escape is a sign, too.
     """
-    return _has_sign(data, _SIGNS_BY_BOM.get(data[:2], _SIGNS))
+    first, second, third = signs or _signs(data)
+    return (
+        first in data or second in data or third in data or (b"\\" in data and _ESCAPED_LETTER.search(data) is not None)
+    )
+
+
+def _signs(start: bytes) -> tuple[bytes, ...]:
+    return _SIGNS_BY_BOM.get(start[:2], _SIGNS)
 
 
 def describe_failure(path: str, error: OSError | ValueError) -> str:
@@ -146,13 +153,6 @@ def describe_failure(path: str, error: OSError | ValueError) -> str:
     if error.errno == errno.ENOENT and os.path.islink(path):
         return "Symbolic link to something that does not exist."
     return _FAILURES.get(error.errno or 0, f"The system cannot read it: {error.strerror or error}.")
-
-
-def _has_sign(data: bytes, signs: tuple[bytes, ...]) -> bool:
-    first, second, third = signs
-    return (
-        first in data or second in data or third in data or (b"\\" in data and _ESCAPED_LETTER.search(data) is not None)
-    )
 
 
 def _read_regular(descriptor: int) -> bytes | Unreadable:
@@ -179,16 +179,12 @@ def _search(descriptor: int, size: int) -> bytes | Unreadable:
     """Return nothing if a large file has no sign of an APF object, or refuse it. Keeps only a chunk of it in memory."""
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
-    data = b""
-    signs: tuple[bytes, ...] | None = None
+    data = os.read(descriptor, _CHUNK_BYTES)
+    signs = _signs(data)
     for _ in range(size // _CHUNK_BYTES + 1):
-        chunk = os.read(descriptor, _CHUNK_BYTES)
-        if not chunk:
-            break
-        signs = signs or _SIGNS_BY_BOM.get(chunk[:2], _SIGNS)
-        data = data[-_OVERLAP_BYTES:] + chunk
-        if _has_sign(data, signs):
+        if may_hold_apf(data, signs):
             return _refuse_size(size)
+        data = data[-_OVERLAP_BYTES:] + os.read(descriptor, _CHUNK_BYTES)
     return b""
 
 
