@@ -270,6 +270,6 @@ def _find_successors(
         (successor,), wide = successors, _widen(schema)
         order = [each for other in before.order for each in ((wide, other) if other is successor else (other,))]
         extended = before._replace(order=tuple(order))
-        if Comparison(extended, before).find_passage(wide, successor) is not None:
+        if Comparison(extended, before).find_passage([wide], [successor]) is not None:
             return ()
     return tuple(successors)

@@ -172,7 +172,7 @@ def _prove(
                 if unproven.pop(pair := passages.positions(point), None):
                     yield pair, point
         for pair, pair_users in tuple(unproven.items()):
-            if (guess := passages.find_candidate(pair, [user for user in pair_users if user in some])) is not None:
+            if guess := passages.find_candidate(pair, [user for user in pair_users if user in some]):
                 del unproven[pair]
                 yield pair, guess
         for user in affected:
@@ -186,12 +186,12 @@ def _describe_level(effective: Effective, name: str) -> _Level:
     protected = {schema.document for schema in _protected(effective)}
     others = [schema for schema in effective.without_own.order if schema.document not in protected]
     targets = [schema for schema in effective.assumed.order if _level_of(schema) == name]
-    point = effective.passages.find_between(others, targets)
+    outsider = effective.passages.find_passage(others, targets)
     return _Level(
         name,
         effective.limits.level(name),
         name in builtin.list_names(effective.release, "PriorityLevelConfiguration"),
-        None if point is None else effective.passages.choose_witness(point).command,
+        outsider and outsider.command,
     )
 
 
@@ -293,11 +293,10 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
 
     passages, targets = effective.passages, _find_targets(effective, schema, original)
     typical = _find_typical_request(effective, original, targets)
-    point = typical or passages.find_between([original], targets)
-    if point is None:
+    witness = make_witness(typical) if typical else passages.find_passage([original], targets)
+    if witness is None:
         return None
-    witness = make_witness(point) if typical else passages.choose_witness(point)
-    _, target = passages.schemas(passages.positions(point))
+    _, target = passages.schemas(passages.positions(witness.point))
     places = _find_places_to_widen(schema, witness.digest)
     before, after = (
         f"{quote(name)} ({describe_seats(limits)})" if (limits := effective.limits.level(name)) else quote(name)

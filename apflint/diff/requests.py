@@ -211,7 +211,7 @@ def _find_kept_requests(old: Side, new: Side, world: World, before: Classifier, 
             continue
         witness = analysis.find_request(old_schema)
         if witness is not None and after(witness.digest).flow_schema is not new_schema:
-            witness = comparison.find_passage(new_schema, old_schema)  # slower: a proof about both configurations
+            witness = comparison.find_passage([new_schema], [old_schema])  # slower: a proof about both configurations
         if witness is not None:
             yield Example(before(witness.digest), after(witness.digest), witness)
 

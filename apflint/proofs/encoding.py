@@ -118,6 +118,11 @@ class Formula:
         model: list[int] = self._solver.get_model()
         return model
 
+    def false_in_model(self, literals: Iterable[int]) -> list[int]:
+        """Return the literals that are false in the last model."""
+        model = self.model()
+        return [literal for literal in literals if model[abs(literal) - 1] != literal]
+
     def core(self) -> frozenset[int]:
         """Return assumptions of the last `solve` that have no model."""
         return frozenset(self._solver.get_core() or ())
@@ -230,21 +235,6 @@ class Encoding:
     def solve(self, *assumptions: int, by: Requesters = ANYBODY) -> Point | None:
         """Return a request by one of these users for which the assumptions are true, or None if there is none."""
         return self._point() if self.formula.solve((*assumptions, self.requesters(by))) else None
-
-    def solve_among(self, among: Sequence[Requesters], *assumptions: int) -> Point | None:
-        """Return such a request by a user of the earliest set that has one.
-
-        Most questions have no answer at all, so all users are tried first: that costs one call instead of one for each set.
-        """
-        point = self.solve(*assumptions)
-        if point is None or among[0].include(point.user, point.groups):
-            return point
-        for requesters in among:
-            if requesters == ANYBODY:
-                return point
-            if (better := self.solve(*assumptions, by=requesters)) is not None:
-                return better
-        return None
 
     def _point(self) -> Point:
         """Return the request of the last model."""

@@ -13,6 +13,7 @@ from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resources import RESOURCES, get_resource
 from apflint.proofs.request_space import (
+    ANYBODY,
     HTTP_VERBS,
     PREFERRED,
     VERBS,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import Requesters, World
     from apflint.proofs.witness import Witness
 
+    Find = Callable[[Requesters], Point | None]
+    """Returns a request by a user of a set that proves a claim, or None if there is none."""
+
 _COMMON_RESOURCES = (
     ("", "pods"),
     ("", "configmaps"),
@@ -42,8 +46,6 @@ _COMMON_RESOURCES = (
     ("", "secrets"),
 )
 """API groups and resources that everybody knows."""
-_MANY_GROUPS = 24
-"""Groups of a request above which they are reduced first. A model of a large configuration is in hundreds of groups."""
 _MAX_RESOURCES = 24
 """Resources of an API group that are tried."""
 
@@ -52,19 +54,22 @@ class NotReplayedError(AssertionError):
     """The classifier does not confirm what the formula says about a request: a bug in the encoding."""
 
 
-def choose_witness(
-    point: Point,
+def find_witness(
+    find: Find,
     holds: Callable[[Point], bool],
     world: World,
-    find: Callable[[Requesters], Point | None] | None = None,
     among: Sequence[Requesters] = PREFERRED,
-) -> Witness:
-    """Return the most ordinary witness for a claim that `point` proves, by a user of the earliest set that has one.
+    *,
+    point: Point | None = None,
+) -> Witness | None:
+    """Return the most ordinary witness for a claim, by a user of the earliest set that has one, or None if there is none.
 
-    `find` returns a point that proves the claim with a user of the given set, or None if there is none. Without it, only
-    users that the minimizer tries are considered. Raises NotReplayedError if the claim does not hold for a point, or if nobody
-    in `among` makes its request.
+    `point` is a request that proves the claim, if one is known. Raises NotReplayedError if the claim does not hold for a
+    request that should prove it, or if nobody in `among` makes that request.
     """
+    point = point or find_earliest(find, among)
+    if point is None:
+        return None
     at = rank(among, point.user, point.groups)
     if at == len(among) or not holds(point):
         raise NotReplayedError(str(point))
@@ -73,13 +78,24 @@ def choose_witness(
         return rank(among, other.user, other.groups) <= at and holds(other)
 
     plain = minimize(point, holds_as_well, world)
-    for better in among[: rank(among, plain.user, plain.groups)] if find else ():
-        if find and (other := find(better)) is not None:
-            return choose_witness(other, holds, world, None, (better,))
+    for better in among[: rank(among, plain.user, plain.groups)]:
+        if (other := find(better)) is not None:
+            return find_witness(find, holds, world, (better,), point=other)
     witness = make_witness(plain)
     if not holds_as_well(witness.point):
         raise NotReplayedError(str(witness))
     return witness
+
+
+def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
+    """Return a request by a user of the earliest set that has one.
+
+    Most questions have no answer at all, so all users are tried first: that costs one call instead of one for each set.
+    """
+    point = find(ANYBODY)
+    if point is None or among[0].include(point.user, point.groups):
+        return point
+    return next(filter(None, map(find, among)), None)
 
 
 def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Point:
@@ -87,9 +103,7 @@ def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
 
     def take_first(points: Iterable[Point]) -> None:
         nonlocal point
-        point = next(
-            (other for other in points if other == point or (is_possible(other, world) and holds(other))), point
-        )
+        point = next((other for other in points if is_possible(other, world) and holds(other)), point)
 
     def drop(groups: tuple[str, ...]) -> None:
         """Drop as many of the groups as possible: all at once, or else from each half."""
@@ -102,13 +116,13 @@ def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
             drop(groups[: len(groups) // 2])
             drop(groups[len(groups) // 2 :])
 
-    if len(point.groups) > _MANY_GROUPS:
-        drop(point.groups)
+    drop(point.groups)
     take_first(_other_users(point, world))
     drop(point.groups)
-    take_first(chain(_common_requests(point), (point,)))
+    take_first(_in_scope(Point(*point[:2], True, VERBS[0], *resource)) for resource in _COMMON_RESOURCES)
     if not point.is_resource:
-        take_first(point._replace(verb=verb) for verb in (*HTTP_VERBS, point.verb))
+        take_first([point._replace(path=point.path.removesuffix("*"))])
+        take_first(point._replace(verb=verb) for verb in HTTP_VERBS)
         return point
     take_first(_other_resources(point))
     with_verbs = [point._replace(verb=verb) for verb in VERBS]
@@ -118,7 +132,7 @@ def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
 
 
 def _other_users(point: Point, world: World) -> Iterator[Point]:
-    """Yield the request by other users with their groups, the most ordinary first; then the point itself."""
+    """Yield the request by other users with their groups, the most ordinary first."""
     free = set(point.groups) - set(forced_groups(point.user)) if is_authentic_user(point.user) else set(point.groups)
     nodes = [f"{NODE_PREFIX}node-1"] if NODES in free else []
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
@@ -132,11 +146,6 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
             yield point._replace(user=user, groups=(group, *forced))
         if world == "authenticated":
             yield point._replace(user=user, groups=(*others, *forced))
-    yield point
-
-
-def _common_requests(point: Point) -> Iterator[Point]:
-    return (_in_scope(Point(*point[:2], True, VERBS[0], group, resource)) for group, resource in _COMMON_RESOURCES)
 
 
 def _other_resources(point: Point) -> Iterator[Point]:

@@ -15,8 +15,8 @@ from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import matches_policy_rule
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
-from apflint.proofs.minimize import NotReplayedError, choose_witness
-from apflint.proofs.request_space import PREFERRED, make_digest
+from apflint.proofs.minimize import NotReplayedError, find_witness
+from apflint.proofs.request_space import make_digest
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.record import NamedTuple
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
-    from apflint.proofs.encoding import Formula
-    from apflint.proofs.request_space import Point, World
+    from apflint.proofs.request_space import Point, Requesters, World
     from apflint.proofs.vocabulary import Vocabulary
     from apflint.proofs.witness import Witness
 
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
     """A part by numbers: position of the FlowSchema in the order, rule, member, entry."""
 
 Member = Literal["subjects", "resourceRules", "nonResourceRules"]
-
+_MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
+"""The lists of a rule, in the order of `PolicyRulesWithSubjects`."""
 _MAX_CANDIDATE_ROUNDS = 4
 """Rounds of candidates to try before asking the solver: each pairs every subject with another entry."""
 _MAX_REMEMBERED = 1024
@@ -76,6 +76,19 @@ class Part(NamedTuple):
             return (rule._replace(resource_rules=(rule.resource_rules[self.entry],), non_resource_rules=()),)
         return (rule._replace(resource_rules=(), non_resource_rules=(rule.non_resource_rules[self.entry],)),)
 
+    def contains(self, other: Part) -> bool:
+        """Return whether another part of the same FlowSchema is this one or inside of it."""
+        return self.rule is None or (self.rule == other.rule and self[2:] in ((None, None), other[2:]))
+
+
+def parts_of(schema: FlowSchema) -> Iterator[Part]:
+    """Yield the FlowSchema, then each rule and what the rule contains."""
+    yield Part(schema)
+    for number, rule in enumerate(schema.spec.rules):
+        yield Part(schema, number)
+        for member, entries in zip(_MEMBERS, rule, strict=True):
+            yield from (Part(schema, number, member, at) for at in range(len(entries)))
+
 
 class Analysis:
     """Answers questions about one configuration in one world. Keeps what it works out, so ask the same object again."""
@@ -90,6 +103,7 @@ class Analysis:
         self.configuration = configuration
         self.world = world
         self._more_rules = tuple(more_rules)
+        # Of several FlowSchemas that were derived from one document, the last one.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[Key, Point] = {}
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
@@ -127,20 +141,11 @@ class Analysis:
 
     def find_position(self, schema: FlowSchema) -> int | None:
         """Return the index of a FlowSchema in the order, or None if it is not there, for example because it dangles."""
-        order = self.configuration.order
-        at = self._positions.get(schema.document)
-        if at is None or order[at] is not schema:
-            # The same object of another reading of the files, or one of several that were derived from one document.
-            value = schema.metadata, schema.spec
-            at = next((at for at, other in enumerate(order) if (other.metadata, other.spec) == value), None)
-        return at
+        return self._positions.get(schema.document)
 
     def position(self, schema: FlowSchema) -> int:
-        """Return the index of a FlowSchema in the order. Raises ValueError if it is not there."""
-        at = self.find_position(schema)
-        if at is None:
-            raise ValueError(f'the FlowSchema "{schema.name}" is not effective in this configuration')
-        return at
+        """Return the index of a FlowSchema that is in the order."""
+        return self._positions[schema.document]
 
     def candidates(self, rules: Sequence[PolicyRulesWithSubjects], ends: Sequence[int] = (0, -1)) -> Iterator[Point]:
         """Yield requests that these rules may match. See `make_candidates`."""
@@ -152,18 +157,20 @@ class Analysis:
         The request that falls back to `catch-all` because nothing matches (in the world `any`) counts for `catch-all`.
         """
         part = target if isinstance(target, Part) else Part(target)
-        key = self._key(part)
-        self._reach_all(key[0])
-        point = self._reached.get(key) or self.encoding.solve_among(PREFERRED, *self._reaching(part))
-        if point is None:
-            return None
-        self._remember(point)
-        return choose_witness(
-            point,
-            lambda point: key in _decisive_keys(self.resolve(point)),
-            self.world,
-            lambda requesters: self.encoding.solve(*self._reaching(part), by=requesters),
+        position = self.position(part.schema)
+        key: Key = (position, *part[1:])
+        self._reach_all(position)
+
+        def find(requesters: Requesters) -> Point | None:
+            earlier = self.destinations.captured_before[position]
+            return self.encoding.solve(*self._deciding(part, self.encoding), -earlier, by=requesters)
+
+        witness = find_witness(
+            find, lambda point: key in _decisive_keys(self.resolve(point)), self.world, point=self._reached.get(key)
         )
+        if witness is not None:
+            self._remember(witness.point)
+        return witness
 
     def find_unreachable(
         self, schemas: Iterable[FlowSchema] | None = None, skipped: list[FlowSchema] | None = None
@@ -175,57 +182,40 @@ class Analysis:
         """
         order = self.configuration.order
         positions = sorted(map(self.position, order if schemas is None else schemas))
-        work = excluded = 0
-        not_analyzed: dict[int, FlowSchema] = {}
-
-        def is_reachable(part: Part) -> bool:
-            nonlocal work, excluded
-            key = self._key(part)
-            if key in self._reached:
-                return True
-            work += self.estimate_work(part)
-            if work > MAX_REACHABILITY_WORK:
-                not_analyzed[key[0]] = part.schema
-                return True
-            # That no earlier FlowSchema matches is a fact of this formula, not an assumption: that makes it smaller.
-            for schema in order[excluded : key[0]]:
-                sweep.formula.add_clause(-sweep.schema(schema))
-            excluded = key[0]
-            matches, siblings = self._matching(part, sweep)
-            if part.rule is None and part.schema.name == CATCH_ALL:
-                later = [-sweep.schema(schema) for schema in order[key[0] :]]
-                matches = [sweep.formula.any_of((*matches, sweep.formula.all_of(later)))]
-            point = sweep.solve(*matches, *(-literal for literal in siblings))
-            if point is not None and key not in self._remember(point):
-                raise NotReplayedError(f"{point} does not reach {key}")
-            return point is not None
-
         undecided = [position for position in positions if not self._reach_all(position)]
-        if undecided:
-            sweep = Encoding(self._vocabulary)
+        if not undecided:
+            return
+        encoding = Encoding(self._vocabulary)
+        excluded = work = 0
+        not_analyzed: dict[int, FlowSchema] = {}
         for position in undecided:
-            schema = order[position]
-            if not is_reachable(Part(schema)):
-                yield Part(schema)
-                continue
-            for number, rule in enumerate(schema.spec.rules):
-                if not is_reachable(Part(schema, number)):
-                    yield Part(schema, number)
+            unreachable: Part | None = None
+            for part in parts_of(order[position]):
+                key: Key = (position, *part[1:])
+                if key in self._reached or (unreachable is not None and unreachable.contains(part)):
                     continue
-                entries = (
-                    Part(schema, number, member, at) for member, items in members(rule) for at in range(len(items))
-                )
-                yield from (part for part in entries if not is_reachable(part))
+                work += self.estimate_work(part)
+                if work > MAX_REACHABILITY_WORK:
+                    not_analyzed[position] = part.schema
+                    continue
+                # That no earlier FlowSchema matches is a fact of this formula, not an assumption: that makes it smaller.
+                for schema in order[excluded:position]:
+                    encoding.formula.add_clause(-encoding.schema(schema))
+                excluded = position
+                point = encoding.solve(*self._deciding(part, encoding))
+                if point is None:
+                    unreachable = part
+                    yield part
+                elif key not in self._remember(point):
+                    raise NotReplayedError(f"{point} does not reach {key}")
         if skipped is not None:
             skipped += not_analyzed.values()
 
     def estimate_work(self, part: Part) -> int:
         """Return what a proof about a part costs, in units of `MAX_REACHABILITY_WORK`."""
-        if part.rule is None:
-            return len(self.configuration.order)
-        siblings = part.rule
-        if part.member is not None:
-            siblings += len(dict(members(part.schema.spec.rules[part.rule]))[part.member])
+        siblings = part.rule or 0
+        if part.rule is not None and part.member is not None:
+            siblings += len(part.schema.spec.rules[part.rule][_MEMBERS.index(part.member)])
         return len(self.configuration.order) + _SIBLING_WORK * siblings
 
     def find_blockers(self, schema: FlowSchema) -> tuple[FlowSchema, ...]:
@@ -238,24 +228,22 @@ class Analysis:
 
     def find_shadows(self, target: Part) -> tuple[Part, ...]:
         """Return the same as `find_blockers` for any part: earlier FlowSchemas, rules, and entries of its list."""
-        position = self._key(target)[0]
         formula = self.encoding.formula
         matches, siblings = self._matching(target, self.encoding)
-        earlier = {-literal: part for literal, part in reversed(self._schemas[:position])}
+        earlier = {-literal: part for literal, part in reversed(self._schemas[: self.position(target.schema)])}
         nearer = {-literal: part for literal, part in siblings.items()}
         before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
         if not formula.solve(matches):
             return ()
         # Prefer a single part that matches all requests, the nearest sibling first. Such a part matches every request, so
         # each model leaves only the parts that match its request.
-        candidates = _false_in_model(reversed(before), formula)
-        while candidates:
+        candidates = [*reversed(before)]
+        while candidates := formula.false_in_model(candidates):
             if not formula.solve([*matches, candidates[0]]):
                 return (before[candidates[0]],)
-            candidates = _false_in_model(candidates, formula)
         if formula.solve([*matches, *before]):
             raise ValueError(f'"{target.schema.name}" is reachable')
-        needed = [before[literal] for literal in self._reduce(matches, before, formula)]
+        needed = [before[literal] for literal in self._reduce(matches, before)]
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: Part) -> bool:
@@ -278,10 +266,7 @@ class Analysis:
         To prove that such requests never go to a priority level, pass its FlowSchemas; for "always", pass all others.
         """
         positions = frozenset(map(self.position, schemas))
-        captured = self.destinations.among(sorted(positions))
-        point = self.encoding.solve_among(PREFERRED, captured, *self._only_in(requests, exceptions))
-        if point is None:
-            return None
+        assumptions = (self.destinations.among(sorted(positions)), *self._only_in(requests, exceptions))
 
         def holds(point: Point) -> bool:
             digest = make_digest(point)
@@ -291,7 +276,7 @@ class Analysis:
                 and self.resolve(point).position in positions
             )
 
-        return choose_witness(point, holds, self.world)
+        return find_witness(lambda requesters: self.encoding.solve(*assumptions, by=requesters), holds, self.world)
 
     def has_request_in(
         self, requests: PolicyRulesWithSubjects, exceptions: Sequence[PolicyRulesWithSubjects] = ()
@@ -307,8 +292,9 @@ class Analysis:
         """The literal of each FlowSchema in the order."""
         return [(self.encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
 
-    def _reduce(self, matches: Sequence[int], before: Iterable[int], formula: Formula) -> list[int]:
+    def _reduce(self, matches: Sequence[int], before: Iterable[int]) -> list[int]:
         """Return the part of an unsatisfiable `before` that a proof needs: minimal unless that would cost too much."""
+        formula = self.encoding.formula
         core = formula.core()
         needed = [literal for literal in before if literal in core]
         for literal in tuple(needed) if len(needed) <= MAX_MINIMAL_BLOCKERS else ():
@@ -320,9 +306,6 @@ class Analysis:
                 needed = fewer
         return needed
 
-    def _key(self, part: Part) -> Key:
-        return (self.position(part.schema), *part[1:])
-
     def _remember(self, point: Point) -> tuple[Key, ...]:
         """Note and return the parts that decide about a request."""
         keys = _decisive_keys(self.resolve(point))
@@ -333,7 +316,7 @@ class Analysis:
     def _reach_all(self, position: int) -> bool:
         """Try candidates until they reach every part of a FlowSchema; return whether they do."""
         schema = self.configuration.order[position]
-        missing = {key for key in _keys(schema, position) if key not in self._reached}
+        missing = {(position, *part[1:]) for part in parts_of(schema)}.difference(self._reached)
         for offset in range(_MAX_CANDIDATE_ROUNDS):
             for point in make_candidates(schema.spec.rules, self.unmentioned, self.world, offset=offset):
                 missing.difference_update(self._remember(point))
@@ -341,13 +324,13 @@ class Analysis:
                     return True
         return False
 
-    def _reaching(self, part: Part) -> list[int]:
-        """Return the assumptions that the part decides about the request."""
-        position = self._key(part)[0]
-        if part.rule is None:
-            return [self.destinations.at(position)]
-        matches, siblings = self._matching(part, self.encoding)
-        return [*matches, -self.destinations.captured_before[position], *(-literal for literal in siblings)]
+    def _deciding(self, part: Part, encoding: Encoding) -> list[int]:
+        """Return the assumptions that the part decides about the request if no earlier FlowSchema matches."""
+        matches, siblings = self._matching(part, encoding)
+        if part.rule is None and part.schema.name == CATCH_ALL:
+            nothing = encoding.formula.all_of(-encoding.schema(schema) for schema in self.configuration.order)
+            matches = [encoding.formula.any_of((*matches, nothing))]
+        return [*matches, *(-literal for literal in siblings)]
 
     def _matching(self, part: Part, encoding: Encoding) -> tuple[list[int], dict[int, Part]]:
         """Return the assumptions that the part matches, and the parts of its FlowSchema that would decide before it."""
@@ -373,30 +356,6 @@ class Analysis:
 def rules_of(order: Sequence[FlowSchema]) -> list[PolicyRulesWithSubjects]:
     """Return all rules of some FlowSchemas."""
     return [rule for schema in order for rule in schema.spec.rules]
-
-
-def members(rule: PolicyRulesWithSubjects) -> tuple[tuple[Member, Sequence[object]], ...]:
-    """Return the three lists of a rule."""
-    return (
-        ("subjects", rule.subjects),
-        ("resourceRules", rule.resource_rules),
-        ("nonResourceRules", rule.non_resource_rules),
-    )
-
-
-def _false_in_model(literals: Iterable[int], formula: Formula) -> list[int]:
-    """Return the literals that are false in the last model; each states that some part does not match."""
-    model = formula.model()
-    return [literal for literal in literals if model[abs(literal) - 1] != literal]
-
-
-def _keys(schema: FlowSchema, position: int) -> Iterator[Key]:
-    """Yield all parts of a FlowSchema."""
-    yield position, None, None, None
-    for number, rule in enumerate(schema.spec.rules):
-        yield position, number, None, None
-        for member, entries in members(rule):
-            yield from ((position, number, member, index) for index in range(len(entries)))
 
 
 def _decisive_keys(resolution: Resolution) -> tuple[Key, ...]:

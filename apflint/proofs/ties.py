@@ -6,17 +6,18 @@ until both of a pair are known to be tied with something. One question to the so
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import matches_flow_schema
 from apflint.proofs.candidates import make_common_candidates
-from apflint.proofs.minimize import NotReplayedError, choose_witness
+from apflint.proofs.minimize import NotReplayedError, find_earliest, find_witness
 from apflint.proofs.overlap import SharedUsers, may_overlap
 from apflint.proofs.request_space import REALISTIC, make_digest, rank
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from apflint.model import FlowSchema
     from apflint.proofs.one_configuration import Analysis
@@ -111,14 +112,14 @@ class _Search:
         if self._first is None:
             return None
         first, second, point = self._first
-        witness = choose_witness(
-            point,
+        witness = find_witness(
+            partial(self._find, [first], second),
             lambda point: self._captor(point, second) == first,
             self._analysis.world,
-            lambda requesters: self._analysis.encoding.solve(*self._shared([first], second), by=requesters),
             self._among,
+            point=point,
         )
-        return self._group[first], self._group[second], witness
+        return None if witness is None else (self._group[first], self._group[second], witness)
 
     def _is_known(self, other: int, at: int) -> bool:
         return other in self.tied and at in self.tied
@@ -131,23 +132,24 @@ class _Search:
             if self._is_known(other, at):
                 return
 
-    def _prove(self, left: Iterable[int], at: int) -> None:
+    def _prove(self, left: Collection[int], at: int) -> None:
         """Ask the solver about all of the others at once, as long as it finds one."""
         while left := [other for other in left if not self._is_known(other, at)]:
             if not self._budget.proofs:
                 self.not_compared += len(left)
                 return
             self._budget.proofs -= 1
-            point = self._analysis.encoding.solve_among(self._among, *self._shared(left, at))
+            point = find_earliest(partial(self._find, left, at), self._among)
             if point is None:
                 return
             if not self._record(point, at):
                 raise NotReplayedError(str(point))
 
-    def _shared(self, others: Iterable[int], at: int) -> tuple[int, int]:
-        """Return the assumptions that a request goes to one of the others and that the member matches it, too."""
+    def _find(self, others: Collection[int], at: int, requesters: Requesters) -> Point | None:
+        """Return a request that goes to one of the others and that the member matches, too, or None if there is none."""
+        encoding = self._analysis.encoding
         captured = self._analysis.destinations.among(self._positions[other] for other in others)
-        return captured, self._analysis.encoding.schema(self._group[at])
+        return encoding.solve(captured, encoding.schema(self._group[at]), by=requesters)
 
     def _captor(self, point: Point, at: int) -> int | None:
         """Return the member before another one that captures a request which both match, or None if none does."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import islice, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from apflint.proofs.candidates import Unmentioned, make_candidates, make_common_candidates
 from apflint.proofs.encoding import Destinations, Encoding
-from apflint.proofs.minimize import NotReplayedError, choose_witness
+from apflint.proofs.minimize import NotReplayedError, find_earliest, find_witness
 from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.overlap import SharedUsers
 from apflint.proofs.request_space import PREFERRED, Requesters, rank, usual_groups
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.model import FlowSchema
     from apflint.proofs.request_space import Point, World
     from apflint.proofs.witness import Witness
 
@@ -96,38 +95,31 @@ class Comparison:
             levels = (source.spec.priority_level_configuration, target.spec.priority_level_configuration)
             yield Move(source, target, *levels, search.choose_witness(point))
 
-    def find_passage(self, source: FlowSchema, target: FlowSchema) -> Witness | None:
-        """Return a request that goes from one FlowSchema to another, or None if there is none. `find_moves` finds all."""
-        point = self.find_between([source], [target])
-        return None if point is None else self.choose_witness(point)
-
-    def find_between(self, sources: Collection[FlowSchema], targets: Collection[FlowSchema]) -> Point | None:
+    def find_passage(self, sources: Collection[FlowSchema], targets: Collection[FlowSchema]) -> Witness | None:
         """Return a request that goes from one of `sources` to one of `targets`, or None if there is none."""
-        old, new = set(map(self.old.position, sources)), set(map(self.new.position, targets))
-        for schema in (*targets, *sources):
-            for point in self._candidates(schema.spec.rules):
-                if self._is_between(point, old, new):
-                    return point
-        for pair in islice(product(sources, targets), 1):
-            for point in self._common_candidates(*pair):
-                if self._is_between(point, old, new):
-                    return point
-        before, after = self._destinations
-        found = self.encoding.solve_among(self.among, before.among(sorted(old)), after.among(sorted(new)))
-        if found is not None and not self._is_between(found, old, new):
-            raise NotReplayedError(str(found))
-        return found
+        old, new = frozenset(map(self.old.position, sources)), frozenset(map(self.new.position, targets))
+
+        def holds(point: Point) -> bool:
+            at, to = self.positions(point)
+            return at in old and to in new
+
+        def find(requesters: Requesters) -> Point | None:
+            before, after = self._destinations
+            return self.encoding.solve(before.among(sorted(old)), after.among(sorted(new)), by=requesters)
+
+        candidates = (point for schema in (*targets, *sources) for point in self._candidates(schema) if holds(point))
+        point = next(candidates, None) or find_earliest(find, self.among)
+        if point is None:
+            return None
+        if not holds(point):
+            raise NotReplayedError(str(point))
+        return self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
         """Return a candidate by one of these users, in their usual groups, that goes from the first to the second FlowSchema."""
-        source, target = self.schemas(pair)
-        points = make_candidates(target.spec.rules, self._unmentioned, self.world)
-        for point in (*points, *self._make_common(source, target)):
-            for user in users:
-                candidate = point._replace(user=user, groups=usual_groups(user))
-                if self.positions(candidate) == pair:
-                    return candidate
-        return None
+        points = make_candidates(self.schemas(pair)[1].spec.rules, self._unmentioned, self.world)
+        changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
+        return next((point for point in changed if self.positions(point) == pair), None)
 
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
         """Yield a request by a system user, in exactly its own groups, for each of the pairs that has one."""
@@ -145,26 +137,17 @@ class Comparison:
     def choose_witness(self, point: Point, among: Sequence[Requesters] | None = None) -> Witness:
         """Return the most ordinary request, by one of `among`, that goes to the same FlowSchemas."""
         pair = self.positions(point)
-        return choose_witness(
-            point,
+        witness = find_witness(
+            lambda requesters: self.encoding.solve(*self._literals(pair), by=requesters),
             lambda other: self.positions(other) == pair,
             self.world,
-            lambda requesters: self.encoding.solve(*self._literals(pair), by=requesters),
             among or self.among,
+            point=point,
         )
+        return cast("Witness", witness)
 
-    def _is_between(self, point: Point, old: Collection[int], new: Collection[int]) -> bool:
-        at, to = self.positions(point)
-        return at in old and to in new and rank(self.among, point.user, point.groups) < len(self.among)
-
-    def _candidates(self, rules: Sequence[PolicyRulesWithSubjects]) -> Iterator[Point]:
-        return self._by_relevant_users(make_candidates(rules, self._unmentioned, self.world))
-
-    def _common_candidates(self, source: FlowSchema, target: FlowSchema) -> Iterator[Point]:
-        return self._by_relevant_users(self._make_common(source, target))
-
-    def _make_common(self, source: FlowSchema, target: FlowSchema) -> Iterator[Point]:
-        return make_common_candidates(source.spec.rules, target.spec.rules, self._unmentioned, self.world)
+    def _candidates(self, schema: FlowSchema) -> Iterator[Point]:
+        return self._by_relevant_users(make_candidates(schema.spec.rules, self._unmentioned, self.world))
 
     def _by_relevant_users(self, points: Iterable[Point]) -> Iterator[Point]:
         return (point for point in points if rank(self.among, point.user, point.groups) < len(self.among))
@@ -175,7 +158,7 @@ class Comparison:
         """Yield a request for each pair that is not in `found` yet; the caller adds the pairs."""
         # Candidates find most pairs at a hundredth of the cost, and in the order of the FlowSchemas.
         for schema in (*self.new.configuration.order, *self.old.configuration.order):
-            for point in self._candidates(schema.spec.rules):
+            for point in self._candidates(schema):
                 if is_new(self.positions(point)):
                     yield point
         if with_pairs:
@@ -204,7 +187,8 @@ class Comparison:
         for target in targets:
             if misses > _MAX_MISSES + hits or hits == _MAX_HITS:
                 break
-            points = self._common_candidates(*self.schemas((source, target)))
+            rules, others = (schema.spec.rules for schema in self.schemas((source, target)))
+            points = self._by_relevant_users(make_common_candidates(rules, others, self._unmentioned, self.world))
             point = next((point for point in points if is_new(self.positions(point))), None)
             if point is None:
                 misses += 1

@@ -22,7 +22,7 @@ from apflint.evaluate.match import (
     matches_subject,
 )
 from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
-from apflint.proofs.one_configuration import Analysis, Part, members
+from apflint.proofs.one_configuration import Analysis, Part, parts_of
 from apflint.proofs.request_space import (
     PREFERRED,
     SYSTEM_USERS,
@@ -232,11 +232,7 @@ def requests(
 
 def parts(config: Configuration) -> Iterator[Part]:
     for schema in config.order:
-        yield Part(schema)
-        for at, rule in enumerate(schema.spec.rules):
-            yield Part(schema, at)
-            for member, entries in members(rule):
-                yield from (Part(schema, at, member, index) for index in range(len(entries)))
+        yield from parts_of(schema)
 
 
 def deciding(resolution: Resolution) -> list[tuple[int, Any]]:

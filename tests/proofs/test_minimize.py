@@ -104,10 +104,7 @@ def test_order_of_users() -> None:
     )
     for world, all_of_them in worlds:
         found = [(each.user, each.groups) for each in _other_users(point, world)]
-        assert found == [
-            *((user, (*extra, *groups)) for user, groups in users for extra in all_of_them),
-            (RUNNER, point.groups),
-        ]
+        assert found == [(user, (*extra, *groups)) for user, groups in users for extra in all_of_them]
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_moves_are_those_of_an_enumeration(
     for move in moves:
         assert replays(old, move.witness, world).flow_schema is move.from_schema
         assert replays(new, move.witness, world).flow_schema is move.to_schema
-        assert Comparison(new, old, world).find_passage(move.to_schema, move.from_schema) is not None
+        assert Comparison(new, old, world).find_passage([move.to_schema], [move.from_schema]) is not None
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_moves_prefer_ordinary_users(old: list[dict[str, Any]], new: list[dict[s
     assert ranks(Comparison(before, after, among=REALISTIC).find_moves()) == realistic
     for schema, other in itertools.product(before.order[:4], after.order[:4]):
         if place_of(schema) != place_of(other):
-            found = Comparison(after, before).find_passage(other, schema)
+            found = Comparison(after, before).find_passage([other], [schema])
             assert rank_of(found) == best.get((place_of(schema), place_of(other)))
 
 
@@ -162,7 +162,7 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
         user = move.witness.digest.user
         assert user.name in names
         assert {*user.groups} == {*usual_groups(user.name)}
-        assert Comparison(after, before, among=among).find_passage(move.to_schema, move.from_schema) is not None
+        assert Comparison(after, before, among=among).find_passage([move.to_schema], [move.from_schema]) is not None
 
 
 def test_candidates_find_all_moves_of_a_reversed_order(questions: list[object]) -> None:
@@ -222,6 +222,6 @@ def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.
     comparison = Comparison(new, old)
     for one, other in product(range(9), repeat=2):
         # The lower number was first, and the higher one is now.
-        found = comparison.find_passage(at[one], there[other])
+        found = comparison.find_passage([at[one]], [there[other]])
         assert (found is not None) == (one >= other)
     assert len(made) == 1
