@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint.edit.entries import find_alias
 from apflint.edit.files import decode
-from apflint.edit.operations import locate, text_edits
-from apflint.edit.proof import prove
+from apflint.edit.operations import locate, prove, text_edits
 from apflint.edit.text_edits import CannotEditError, apply_edits, map_lines
 from apflint.fix import Set, Wrap
 from apflint.load.source import Source

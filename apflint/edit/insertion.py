@@ -69,9 +69,7 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> list[Edit]
         raise CannotEditError("there is no such mapping", node.start)
     pairs = sorted((*owner.pairs, *((key, value) for _, key, value in owner.merges)), key=lambda pair: pair[0].start)
     if not pairs:
-        at = text.find("{", owner.start, owner.end) + 1
-        if not at:
-            raise CannotEditError(f"there is no place for `{path[-1]}`", owner.start)
+        at = text.index("{", owner.start) + 1
         return [Edit(at, at, entry._replace(quote='"').write_flow())]
     entry = entry._replace(quote=key_quote(text, pairs[0][0]))
     index = _find_index(entry.names[0], pairs)

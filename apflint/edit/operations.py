@@ -1,17 +1,23 @@
-"""Carries out operations on objects in two ways: as edits of the text, and on the decoded value. `proof` compares the results."""
+"""Carries out operations on objects as edits of the text, and proves the edited text: read again, it has the intended values."""
 
 from __future__ import annotations
 
+import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from apflint.edit.insertion import insert_entry
 from apflint.edit.nesting import nest_entries
 from apflint.edit.removal import remove_entries
 from apflint.edit.replacement import rename_key, replace_scalar, wrap_scalar
+from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Insert, Nest, Remove, Rename, Set, Wrap
+from apflint.load import load_text
+from apflint.load.decode import decode
+from apflint.load.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from apflint.fix import Edit, Operation
     from apflint.load.document import Document
@@ -48,12 +54,38 @@ def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[
     return (*edits, *remove_entries(text, root, removed))
 
 
+def prove(
+    source: Source, text: str, intended: Mapping[int, Iterable[Operation]], *, allows_new_objects: bool = False
+) -> None:
+    """Prove that `text` contains what the operations make of the objects in `source`, and only that.
+
+    `intended` are the operations by the offset of their YAML document, with paths from its root. With
+    `allows_new_objects` there may be objects that were not recognized before. Raises CannotEditError.
+    """
+    before, after = load_text(source), load_text(Source(source.name, text))
+    values, new_values = _values(before.documents), iter(_values(after.documents).values())
+    failed = []
+    for start, value in values.items():
+        try:
+            expected = _comparable(changed_value(value, intended.get(start, ())))
+        except LookupError:
+            raise CannotEditError("the fixes contradict each other", failed=[start]) from None
+        candidates = new_values if allows_new_objects else islice(new_values, 1)
+        if not any(_comparable(new) == expected for new in candidates):
+            failed.append(start)
+    if failed or (not allows_new_objects and any(True for _ in new_values)):
+        raise CannotEditError("something else would change as well (an anchor, perhaps)", failed=failed)
+    if len(after.problems) > len(before.problems):
+        raise CannotEditError("the text could not be read afterwards")
+
+
 def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> dict[str, object]:
     """Return a copy of a value with the operations carried out.
 
     Raises KeyError or IndexError if an operation is about a field that is absent.
     """
-    copy: dict[str, Any] = _unshared(value)
+    # Aliases do not share values in the copy, unlike in one by `copy.deepcopy`.
+    copy: dict[str, Any] = json.loads(json.dumps(value))
     for operation in sorted(_without_duplicates(operations), key=_depth_first):
         *steps, last = operation.path
         owners: list[Any] = [copy]
@@ -78,11 +110,20 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
     return copy
 
 
-def _unshared(value: Any) -> Any:
-    """Return a copy in which aliases no longer share values, unlike in a copy by `copy.deepcopy`."""
-    if isinstance(value, dict):
-        return {key: _unshared(item) for key, item in value.items()}
-    return [_unshared(item) for item in value] if isinstance(value, list) else value
+def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
+    """Return the value of each YAML document with APF objects, by its offset: an object, or a list with other items, too."""
+    values: dict[int, dict[str, object]] = {}
+    for document in documents:
+        if document.start not in values:
+            whole = decode(document.root).value if document.prefix else document.value
+            assert isinstance(whole, dict), "objects and lists are mappings"
+            values[document.start] = whole
+    return values
+
+
+def _comparable(value: object) -> str:
+    """Return a string that is equal for equal values of equal types in any order of keys (1 == True in Python)."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
