@@ -6,6 +6,7 @@ minutes. Edits keep documents, and most lines, at their places.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -24,29 +25,27 @@ class Change(NamedTuple):
 
 
 def find_changes(old: list[str], new: list[str]) -> Iterator[Change]:
-    """Yield the lines that differ, in order. Few of them, but not always the fewest."""
-    documents, new_documents = _split_documents(old), _split_documents(new)
-    if len(documents) != len(new_documents):
-        documents, new_documents = [(0, len(old))], [(0, len(new))]
-    for (start, end), (new_start, new_end) in zip(documents, new_documents, strict=True):
+    """Yield the lines that differ, in order. Not always the fewest possible."""
+    bounds, new_bounds = _find_bounds(old), _find_bounds(new)
+    if len(bounds) != len(new_bounds):
+        bounds, new_bounds = [0, len(old)], [0, len(new)]
+    for (start, end), (new_start, new_end) in zip(pairwise(bounds), pairwise(new_bounds), strict=True):
         for i, j, k, m in _compare(old[start:end], new[new_start:new_end]):
             yield Change(start + i, start + j, new_start + k, new_start + m)
 
 
 def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: str) -> Iterator[str]:
     """Yield the lines of a unified diff; none if nothing differs. Lines have their line ends."""
-    groups = list(_group(find_changes(old, new)))
-    if groups:
-        yield f"--- {old_name}\n"
-        yield f"+++ {new_name}\n"
-    for group in groups:
+    names = [f"--- {old_name}\n", f"+++ {new_name}\n"]
+    for group in _group(find_changes(old, new)):
+        yield from names
         yield from _write_hunk(group, old, new)
+        names = []
 
 
-def _split_documents(lines: list[str]) -> list[tuple[int, int]]:
-    """Return start and end of each YAML document."""
-    starts = [0, *(at for at, line in enumerate(lines) if at and line.startswith("---"))]
-    return list(zip(starts, [*starts[1:], len(lines)], strict=True))
+def _find_bounds(lines: list[str]) -> list[int]:
+    """Return the start of each YAML document, and the end of the last one."""
+    return [0, *(at for at, line in enumerate(lines) if at and line.startswith("---")), len(lines)]
 
 
 def _compare(old: list[str], new: list[str]) -> Iterator[tuple[int, int, int, int]]:

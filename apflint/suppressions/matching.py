@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_VIOLATIONS
@@ -131,11 +132,11 @@ def _remove(suppressions: Sequence[Suppression]) -> Fix:
     place, comment = suppressions[0].place, suppressions[0].comment
     if comment is None:
         return Fix(f"remove the annotation {quote(place.path[-1])}", safe=True, operations=(Remove(place.path),))
-    numbers = {suppression.number for suppression in suppressions}
-    if len(numbers) == len(comment.rules):
+    unused = {suppression.place.offsets for suppression in suppressions}
+    if len(unused) == len(comment.rules):
         return Fix("remove the comment", safe=True, edits=(_remove_comment(place.source, comment.start, comment.end),))
     names = join_words((quote(suppression.written) for suppression in suppressions), "and")
-    return Fix(f"remove {names} from the comment", safe=True, edits=tuple(_remove_rules(comment.rules, numbers)))
+    return Fix(f"remove {names} from the comment", safe=True, edits=tuple(_remove_rules(comment.rules, unused)))
 
 
 def _remove_comment(source: Source, start: int, end: int) -> Edit:
@@ -148,11 +149,11 @@ def _remove_comment(source: Source, start: int, end: int) -> Edit:
     return Edit(line + len(before), rest.start(1), "") if before else Edit(line, rest.end(), "")
 
 
-def _remove_rules(rules: Ranges, numbers: Collection[int]) -> Iterator[Edit]:
+def _remove_rules(rules: Ranges, unused: Collection[tuple[int, int]]) -> Iterator[Edit]:
     """Remove rules with their commas: up to the next remaining one, or at the end from the last remaining one."""
-    last = max(number for number in range(len(rules)) if number not in numbers)
-    for number, (start, _) in enumerate(rules):
-        if number in numbers and number < last:
-            yield Edit(start, rules[number + 1][0], "")
-    if last + 1 < len(rules):
-        yield Edit(rules[last][1], rules[-1][1], "")
+    last = max(rule for rule in rules if rule not in unused)
+    for rule, following in pairwise(rules):
+        if rule in unused and rule < last:
+            yield Edit(rule[0], following[0], "")
+    if last != rules[-1]:
+        yield Edit(last[1], rules[-1][1], "")

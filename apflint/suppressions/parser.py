@@ -61,8 +61,6 @@ class Suppression(NamedTuple):
     ranges: Ranges = ()
     """Where in the text it applies; empty if it applies to an object."""
     comment: SuppressionComment | None = None
-    number: int = 0
-    """Position of the rule in `comment.rules`."""
 
 
 def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]]:
@@ -114,10 +112,9 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
         start = comment.text_start + match.start(2)
         rules = tuple((start + rule.start(), start + rule.end()) for rule in _RULE.finditer(match[2]))
         whole = SuppressionComment(comment.start, comment.end, rules)
-        for number, offsets in enumerate(rules):
-            written = source.text[slice(*offsets)]
-            place = TextRange(source, *offsets)
-            yield Suppression(catalogue.find_id(written), written, place, has_reason, ranges, whole, number)
+        for start, end in rules:
+            written, place = source.text[start:end], TextRange(source, start, end)
+            yield Suppression(catalogue.find_id(written), written, place, has_reason, ranges, whole)
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
