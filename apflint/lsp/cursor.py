@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.edit.entries import line_start
-from apflint.load.document import GROUP, KINDS
+from apflint.load.document import GROUP, KINDS, LISTS
 from apflint.lsp.partial_yaml import CURSOR, document_at, match_text, read_entries, scalars_by_path
 
 if TYPE_CHECKING:
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from apflint.location import Path
     from apflint.lsp.partial_yaml import Entry
 
-LEVEL_REFERENCE = ("spec", "priorityLevelConfiguration", "name")
-"""Path of the name of the priority level that a FlowSchema references."""
-LEVEL_NAME = ("metadata", "name")
-_LEVEL_NAMES = (("FlowSchema", LEVEL_REFERENCE), ("PriorityLevelConfiguration", LEVEL_NAME))
+LEVEL_FIELDS: dict[str, Path] = {
+    "FlowSchema": ("spec", "priorityLevelConfiguration", "name"),
+    "PriorityLevelConfiguration": ("metadata", "name"),
+}
+"""Path of the name of the priority level that an object references or defines, by kind."""
 
 _WORD = re.compile(r"[^\s:#,{}\[\]'\"]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
@@ -26,7 +27,6 @@ _COMMENT = re.compile(r"(?<!\S)#")
 _RULE_LIST = re.compile(r"#+[ \t]*apflint:[ \t]*(?:file-)?ignore[ \t]*\[(?P<rules>[^\]\r\n]*)(?P<closed>\]?)")
 _COMMENT_PREFIX = re.compile(r"#+[ \t]*(?P<word>apf[a-z]*:?[ \t]*[\w-]*)$")
 _RULE = re.compile(r"[^\s,\[\]]+")
-_LISTS = {f"{kind}List": kind for kind in KINDS}
 
 
 class EnclosingObject(NamedTuple):
@@ -100,8 +100,8 @@ def enclosing_object(entries: Sequence[Entry], path: Path) -> EnclosingObject | 
         kind, version = scalars.get((*prefix, "kind"), ""), scalars.get((*prefix, "apiVersion"), "")
         if kind in KINDS and (not version or version.rpartition("/")[0] == GROUP or GROUP.startswith(version)):
             return EnclosingObject(prefix, kind, version)
-        if kind in _LISTS and path[depth : depth + 1] == ("items",) and len(path) >= depth + 2:
-            return EnclosingObject(path[: depth + 2], _LISTS[kind], version)
+        if kind in LISTS and path[depth : depth + 1] == ("items",) and len(path) >= depth + 2:
+            return EnclosingObject(path[: depth + 2], LISTS[kind], version)
     prefix = path[:2] if path[:1] == ("items",) and scalars.get(("kind",)) == "List" else ()
     if (path[:1] == ("items",) and len(prefix) < 2) or not _may_become_apf(scalars, entries, prefix):
         return None
@@ -130,7 +130,7 @@ def field_at(text: str, offset: int, *, json: bool = False) -> FieldAtCursor | N
             if owner is None:
                 break
             path = entry.path[len(owner.prefix) :]
-            level = entry.text if not is_key and (owner.kind, path) in _LEVEL_NAMES else None
+            level = entry.text if not is_key and path == LEVEL_FIELDS.get(owner.kind) else None
             return FieldAtCursor(owner, path, *(entry.key if is_key else entry.value), level)
     return None
 

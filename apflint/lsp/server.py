@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from apflint.lsp.convert import Encoding
     from apflint.lsp.session import Document
 
-_MESSAGE_TYPES = {
-    "error": types.MessageType.Error,
-    "warning": types.MessageType.Warning,
-    "info": types.MessageType.Info,
-}
 _WATCHED_FILES = ("**/*.{yaml,yml,json}", "**/apflint.toml", "**/.apflint.toml", "**/pyproject.toml")
 
 
@@ -73,13 +68,13 @@ class Server(LanguageServer):
         """Replace the diagnostics of a document."""
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
-    def log(self, severity: Literal["error", "warning", "info"], message: str) -> None:
+    def log(self, severity: types.MessageType, message: str) -> None:
         """Write a message to the log of the editor."""
-        self.window_log_message(types.LogMessageParams(_MESSAGE_TYPES[severity], message))
+        self.window_log_message(types.LogMessageParams(severity, message))
 
     def report_server_error(self, error: Exception, source: object) -> None:  # noqa: ARG002  # as pygls calls it
         """Log an error instead of opening a message window: the next change may succeed."""
-        self.log("error", f"{type(error).__name__}: {error}")
+        self.log(types.MessageType.Error, f"{type(error).__name__}: {error}")
 
 
 server = Server()

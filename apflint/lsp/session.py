@@ -6,23 +6,25 @@ import asyncio
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from lsprotocol import types
 
 from apflint.effective import Effective
 from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.reading import may_hold_apf
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, line_edits, path_from_uri
-from apflint.lsp.workspace import WorkspaceChecker, apply_safe_fixes
+from apflint.lsp.workspace import WorkspaceChecker, WorkspaceResult, apply_safe_fixes
 from apflint.releases import NEWEST
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from lsprotocol import types
+    from collections.abc import Mapping
 
     from apflint.fix import Edit
     from apflint.lsp.convert import Encoding
-    from apflint.lsp.workspace import DocumentResult, WorkspaceResult
+    from apflint.lsp.workspace import DocumentResult
 
 CHECK_DELAY_SECONDS = 0.2
 """Time without a change until a check starts: a burst of changes causes one check."""
@@ -64,7 +66,7 @@ class Editor(Protocol):
     def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Replace the diagnostics of a document."""
 
-    def log(self, severity: Literal["error", "warning", "info"], message: str) -> None:
+    def log(self, severity: types.MessageType, message: str) -> None:
         """Log a message."""
 
 
@@ -76,7 +78,8 @@ class Session:
         self.encoding: Encoding = "utf-16"
         self.folders: list[str] = []
         self.documents: dict[str, Document] = {}
-        self.last_result: WorkspaceResult | None = None
+        self.result = WorkspaceResult(Effective(build_workspace([], NEWEST)), {}, {}, ())
+        """The result of the last check; before the first one, a new cluster."""
         self._checker = WorkspaceChecker()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="apflint-check")
         self._published: dict[str, tuple[int | None, list[types.Diagnostic]]] = {}
@@ -113,16 +116,13 @@ class Session:
         self._timer = asyncio.get_running_loop().call_later(CHECK_DELAY_SECONDS, self._start_check)
 
     def effective(self, uri: str) -> Effective:
-        """Return the release and the objects that a document belongs to; before the first check, those of a new cluster."""
-        last = self.last_result
-        document = last.documents.get(uri) if last is not None else None
-        directory = document.directory if document is not None else last.first if last is not None else None
-        return directory.effective if directory is not None else Effective(build_workspace([], NEWEST))
+        """Return what the cluster that a document belongs to would have."""
+        document = self.result.documents.get(uri)
+        return document.directory.effective if document is not None else self.result.effective
 
     def current_result(self, uri: str) -> DocumentResult | None:
         """Return the result of the last check of a document, or None if the document has changed since."""
-        document = self.documents.get(uri)
-        result = self.last_result.documents.get(uri) if self.last_result is not None else None
+        document, result = self.documents.get(uri), self.result.documents.get(uri)
         return result if result is not None and document is not None and result.source.text == document.text else None
 
     async def checked_result(self, uri: str) -> DocumentResult | None:
@@ -177,18 +177,16 @@ class Session:
 
     async def _check(self) -> None:
         number, reread, self._reread = self._requested, self._reread, False
-        texts = {uri: document.checked_text for uri, document in self.documents.items()}
-        versions = {uri: document.version for uri, document in self.documents.items()}
-        folders = tuple(self.folders)
+        checked, folders = dict(self.documents), tuple(self.folders)
+        texts = {uri: document.checked_text for uri, document in checked.items()}
         try:
-            self.last_result = await asyncio.get_running_loop().run_in_executor(
+            self.result = await asyncio.get_running_loop().run_in_executor(
                 self._executor, lambda: self._checker.check(folders, texts, self.encoding, reread=reread)
             )
-            self._publish(self.last_result, versions)
+            self._publish(self.result, checked)
         except Exception:  # noqa: BLE001  # the check of the next change may succeed
-            self.editor.log(
-                "error", f"The check failed. This is a bug in apflint, please report it.\n{traceback.format_exc()}"
-            )
+            bug = "The check failed. This is a bug in apflint, please report it."
+            self.editor.log(types.MessageType.Error, f"{bug}\n{traceback.format_exc()}")
         finally:
             self._task = None
             self._finished = number
@@ -197,18 +195,18 @@ class Session:
             if self._finished != self._requested and self._timer is None:
                 self._start_check()
 
-    def _publish(self, result: WorkspaceResult, versions: dict[str, int | None]) -> None:
+    def _publish(self, result: WorkspaceResult, checked: Mapping[str, Document]) -> None:
         """Publish the diagnostics that have changed, except of documents edited meanwhile: their next check is scheduled.
 
         Open documents come last. If the editor spells the URI of a document differently from the one that apflint used
         before it was opened, clearing the old one afterwards would remove the diagnostics of the new one.
         """
-        opened = {uri for uri, text in result.texts.items() if text}
+        opened = {uri for uri, document in checked.items() if document.checked_text}
         for uri in sorted({*result.diagnostics, *opened, *self._published}, key=lambda uri: (uri in opened, uri)):
-            document = self.documents.get(uri)
-            if document is not None and document.checked_text != result.texts.get(uri):
+            current, document = self.documents.get(uri), checked.get(uri)
+            if current is not None and (document is None or document.checked_text != current.checked_text):
                 continue
-            version = versions.get(uri) if document is not None else None
+            version = document.version if current is not None and document is not None else None
             diagnostics = result.diagnostics.get(uri, [])
             if (version, diagnostics) != self._published.get(uri):
                 self.editor.publish(uri, version, diagnostics)
@@ -218,7 +216,7 @@ class Session:
                 self._published.pop(uri, None)
         for note in result.notes:
             if note not in self._logged:
-                self.editor.log("warning", note)
+                self.editor.log(types.MessageType.Warning, note)
         self._logged = set(result.notes)
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import engine
-from apflint.budgets import MAX_WORKSPACE_FILES
+from apflint.budgets import MAX_DIAGNOSTICS_PER_FILE, MAX_WORKSPACE_FILES
 from apflint.effective import Effective
 from apflint.engine import Options
 from apflint.errors import UserError
@@ -21,13 +21,14 @@ from apflint.inputs.selection import read_files
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
-from apflint.lsp.diagnostics import diagnostics_by_file
+from apflint.lsp.diagnostics import create_diagnostic
+from apflint.releases import NEWEST
 from apflint.settings import Settings, resolve_settings
 from apflint.settings.patterns import PathMatcher
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from lsprotocol import types
 
@@ -63,10 +64,8 @@ class DocumentResult(NamedTuple):
 class WorkspaceResult(NamedTuple):
     """Result of checking everything that is open."""
 
-    texts: Mapping[str, str]
-    """The texts of open documents, by URI."""
-    first: DirectoryResult | None
-    """Result of the first directory, for documents that have not been checked yet."""
+    effective: Effective
+    """What the cluster of the first directory would have, for documents that have not been checked yet."""
     documents: Mapping[str, DocumentResult]
     """Results by URI, for open documents."""
     diagnostics: Mapping[str, list[types.Diagnostic]]
@@ -124,8 +123,8 @@ class WorkspaceChecker:
         self,
         results: Sequence[DirectoryResult],
         folders: Sequence[str],
-        texts: Mapping[str, str],
-        notes: Sequence[str],
+        open_uris: Collection[str],
+        notes: list[str],
         encoding: Encoding,
     ) -> WorkspaceResult:
         """Combine the results of directories. Each file is reported by the innermost directory that contains it."""
@@ -133,26 +132,32 @@ class WorkspaceChecker:
         diagnostics: dict[str, list[types.Diagnostic]] = {}
         for result in results:
             sources = {part.source.name: part.source for part in (*result.context, *result.loaded)}
-            paths = {name: os.path.join(result.directory, name) for name in sources if not is_untitled(name)}
-            real = {name: os.path.realpath(path) for name, path in paths.items()}
-            uris = {
-                name: self._uris.get(real[name]) or uri_from_path(paths[name]) if name in paths else name
-                for name in sources
-            }
-            by_file, hidden = diagnostics_by_file(result.report, sources, uris, encoding)
-            notes = (*notes, *hidden)
-            for name, source in result.report.sources.items():
-                uri, shown = uris[name], by_file.get(name, [])
-                if name in real and _find_innermost(real[name], folders) not in (None, result.directory):
+            uris = {name: self._find_uri(result.directory, name) for name in sources}
+            findings: dict[str, list[Finding]] = {name: [] for name in result.report.sources}
+            for finding in result.report.findings:
+                findings[finding.file].append(finding)
+            for name, of_file in findings.items():
+                path = os.path.realpath(os.path.join(result.directory, name))
+                if _find_innermost(path, folders) not in (None, result.directory):
                     continue
-                if uri in texts:
-                    findings = [finding for finding in result.report.findings if finding.file == name]
-                    documents[uri] = DocumentResult(uri, result, source, findings, shown, uris)
+                if hidden := len(of_file[MAX_DIAGNOSTICS_PER_FILE:]):
+                    limit = f"the first {MAX_DIAGNOSTICS_PER_FILE:,} findings are shown, and {hidden:,} are not"
+                    notes.append(f"{name}: {limit}")
+                shown = [
+                    create_diagnostic(finding, sources, uris, encoding)
+                    for finding in of_file[:MAX_DIAGNOSTICS_PER_FILE]
+                ]
                 if shown:
-                    diagnostics[uri] = shown
-        return WorkspaceResult(
-            texts, results[0] if results else None, documents, diagnostics, tuple(dict.fromkeys(notes))
-        )
+                    diagnostics[uris[name]] = shown
+                if uris[name] in open_uris:
+                    documents[uris[name]] = DocumentResult(uris[name], result, sources[name], of_file, shown, uris)
+        effective = results[0].effective if results else Effective(build_workspace([], NEWEST))
+        return WorkspaceResult(effective, documents, diagnostics, tuple(dict.fromkeys(notes)))
+
+    def _find_uri(self, directory: str, name: str) -> str:
+        """Return the URI of a file or untitled document by its name in findings."""
+        path = os.path.join(directory, name)
+        return name if is_untitled(name) else self._uris.get(os.path.realpath(path)) or uri_from_path(path)
 
 
 def apply_safe_fixes(document: DocumentResult) -> str | None:

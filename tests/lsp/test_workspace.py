@@ -156,8 +156,7 @@ def test_untitled_documents_are_checked_in_the_home_directory(tmp_path: Path, mo
         monkeypatch.setenv("HOME", str(home))
         found = check_folders(documents={"untitled:a": text})
         assert [one.code for one in found.diagnostics["untitled:a"]].count("APF101") == 1
-        assert found.first is not None
-        assert found.first.directory == (str(home) if home == tmp_path else "/")
+        assert found.documents["untitled:a"].directory.directory == (str(home) if home == tmp_path else "/")
 
 
 def test_safe_fixes_of_a_document(tmp_path: Path) -> None:

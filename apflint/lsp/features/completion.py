@@ -12,7 +12,7 @@ from apflint.budgets import MAX_NEW_DOCUMENT_CHARACTERS
 from apflint.fixes.yaml_values import write_string
 from apflint.load.document import GROUP, KINDS
 from apflint.lsp.convert import escape_markdown, markup, range_at
-from apflint.lsp.cursor import LEVEL_REFERENCE, enclosing_object, insertion_point, suppression_at
+from apflint.lsp.cursor import LEVEL_FIELDS, enclosing_object, insertion_point, suppression_at
 from apflint.lsp.partial_yaml import scalars_by_path
 from apflint.lsp.priority_levels import describe_level, list_level_names
 from apflint.lsp.schema_fields import find_field
@@ -177,7 +177,7 @@ class _ProposalWriter:
             for kind in KINDS:
                 spec = find_field(kind, self.owner.version, release, ("spec",))
                 yield self._value(kind, documentation=escape_markdown(spec.description) if spec is not None else "")
-        elif path == LEVEL_REFERENCE and self.owner.kind == "FlowSchema":
+        elif self.owner.kind == "FlowSchema" and path == LEVEL_FIELDS["FlowSchema"]:
             built_in = builtin.list_names(release, "PriorityLevelConfiguration")
             for name in list_level_names(self.effective):
                 detail = "built in" if name in built_in else "priority level"

@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from apflint.load.document import KINDS
 from apflint.load.tree import walk
 from apflint.lsp.convert import range_at
-from apflint.lsp.cursor import LEVEL_NAME, LEVEL_REFERENCE, field_at
+from apflint.lsp.cursor import LEVEL_FIELDS, field_at
 from apflint.lsp.server import Server, server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from apflint.load.document import Document
-    from apflint.load.source import Source
-    from apflint.location import Path
     from apflint.lsp.convert import Encoding
     from apflint.lsp.server import DocumentPosition
     from apflint.workspace import Workspace
 
-
-class _Extent(NamedTuple):
-    """`text[start:end]` of a source."""
-
-    source: Source
-    start: int
-    end: int
-
-    def range(self, encoding: Encoding) -> types.Range:
-        return range_at(self.source, self.start, self.end, encoding)
+_SYMBOL_KINDS = {
+    "FlowSchema": types.SymbolKind.Function,
+    "PriorityLevelConfiguration": types.SymbolKind.Class,
+}
 
 
 @server.feature(types.TEXT_DOCUMENT_DEFINITION)
 async def find_definitions(ls: Server, params: types.DefinitionParams) -> list[types.Location]:
     """Return where manifests define the priority level at the cursor. Built-in levels are defined nowhere."""
-    return await _locations(ls, params, _definitions)
+    return await _find_level(ls, params, "PriorityLevelConfiguration")
 
 
 @server.feature(types.TEXT_DOCUMENT_REFERENCES)
 async def find_references(ls: Server, params: types.ReferenceParams) -> list[types.Location]:
     """Return where FlowSchemas reference the priority level at the cursor."""
-    locations = await _locations(ls, params, _references)
-    if params.context.include_declaration:
-        locations = [*await _locations(ls, params, _definitions), *locations]
-    return locations
+    definitions = ("PriorityLevelConfiguration",) if params.context.include_declaration else ()
+    return await _find_level(ls, params, *definitions, "FlowSchema")
 
 
 @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
@@ -55,13 +44,12 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
     current = await ls.session.checked_result(params.text_document.uri)
     if current is None:
         return []
-    documents = _documents(current.directory.effective.workspace)
+    documents = _list_documents(current.directory.effective.workspace)
     return [_symbol(item, ls.session.encoding) for item in documents if item.source.name == current.source.name]
 
 
-async def _locations(
-    ls: Server, params: DocumentPosition, find: Callable[[Workspace, str], Iterator[_Extent]]
-) -> list[types.Location]:
+async def _find_level(ls: Server, params: DocumentPosition, *kinds: str) -> list[types.Location]:
+    """Return where objects of the kinds, in this order, name the priority level at the cursor."""
     at = ls.document_at(params)
     if at is None or not at[0].may_hold_apf:
         return []
@@ -70,46 +58,33 @@ async def _locations(
     if field is None or field.level is None:
         return []
     await ls.session.wait_for_checks()
-    last = ls.session.last_result
-    checked = last.documents.get(document.uri) if last is not None else None
+    checked = ls.session.result.documents.get(document.uri)
     if checked is None:
         return []
     return [
-        types.Location(uri, extent.range(ls.session.encoding))
-        for extent in find(checked.directory.effective.workspace, field.level)
-        if (uri := checked.uris.get(extent.source.name)) is not None
+        types.Location(
+            checked.uris[manifest.source.name],
+            range_at(manifest.source, *manifest.offsets(LEVEL_FIELDS[kind]), ls.session.encoding),
+        )
+        for kind in kinds
+        for manifest in _list_documents(checked.directory.effective.workspace)
+        if manifest.kind == kind and manifest.at(*LEVEL_FIELDS[kind]) == field.level
     ]
 
 
-def _definitions(workspace: Workspace, level: str) -> Iterator[_Extent]:
-    for document in _documents(workspace):
-        if (document.kind, document.name) == (KINDS[1], level):
-            yield _extent(document, LEVEL_NAME)
-
-
-def _references(workspace: Workspace, level: str) -> Iterator[_Extent]:
-    for document in _documents(workspace):
-        if document.kind == KINDS[0] and document.at(*LEVEL_REFERENCE) == level:
-            yield _extent(document, LEVEL_REFERENCE)
+def _list_documents(workspace: Workspace) -> Iterator[Document]:
+    return (manifest.document for manifest in (*workspace.manifests, *workspace.context))
 
 
 def _symbol(document: Document, encoding: Encoding) -> types.DocumentSymbol:
     _, _, root = walk(document.root, document.prefix)
-    whole = _Extent(document.source, root.start, max(root.end, root.start))
-    name = _extent(document, LEVEL_NAME)
-    is_inside = whole.start <= name.start and name.end <= whole.end
+    start, end = document.offsets(("metadata", "name"))
+    is_inside = root.start <= start and end <= root.end
+    whole = range_at(document.source, root.start, max(root.end, root.start), encoding)
     return types.DocumentSymbol(
         name=document.name or "(no name)",
-        kind=types.SymbolKind.Class if document.kind == KINDS[1] else types.SymbolKind.Function,
+        kind=_SYMBOL_KINDS[document.kind],
         detail=document.kind,
-        range=whole.range(encoding),
-        selection_range=(name if is_inside else whole).range(encoding),
+        range=whole,
+        selection_range=range_at(document.source, start, end, encoding) if is_inside else whole,
     )
-
-
-def _documents(workspace: Workspace) -> Iterator[Document]:
-    return (manifest.document for manifest in (*workspace.manifests, *workspace.context))
-
-
-def _extent(document: Document, path: Path) -> _Extent:
-    return _Extent(document.source, *document.offsets(path))

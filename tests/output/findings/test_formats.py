@@ -11,7 +11,7 @@ from cli.test_check import GOOD
 
 from apflint.finding import Cause
 from apflint.load.source import Source
-from apflint.lsp.diagnostics import diagnostics_by_file
+from apflint.lsp.diagnostics import create_diagnostic
 from apflint.output.console import Style
 from apflint.output.findings import code_host, render
 from apflint.output.findings.code_host import relative_to_checkout
@@ -63,8 +63,8 @@ def test_a_template_is_no_mistake_though_no_server_could_read_it(rule: str, reje
     report = CLEAN._replace(findings=(one,), sources={"a.yaml": Source("a.yaml", "a: b\n")})
     levels = {"info": "info", "warning": "major", "error": "blocker" if rejected else "critical"}
     assert [entry["severity"] for entry in gitlab_entries(report)] == [levels[severity]]
-    shown, _ = diagnostics_by_file(report, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
-    for told in (render(report, "junit"), render(report, "text"), shown["a.yaml"][0].message):
+    shown = create_diagnostic(one, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
+    for told in (render(report, "junit"), render(report, "text"), shown.message):
         assert ("kube-apiserver rejects" in told) == rejected
 
 
