@@ -21,12 +21,18 @@ from apflint.edit.line_diff import find_changes
 from apflint.fix import Edit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from apflint.load.source import Source
     from apflint.location import Span
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
+_CODECS: dict[Encoding, tuple[str, int]] = {
+    "utf-8": ("utf-8", 1),
+    "utf-16": ("utf-16-le", 2),
+    "utf-32": ("utf-32-le", 4),
+}
+"""Python's codec and the bytes of a unit."""
 
 _MARKUP = re.compile(
     r"""\\(?P<character>[\\`*_<>\[\]#|~]) | (?P<fence>`+)[ ]?(?P<code>.+?)[ ]?(?P=fence) | \*\*
@@ -112,19 +118,11 @@ def offsets_of_span(source: Source, span: Span) -> tuple[int, int]:
 
 def _count_units(text: str, encoding: Encoding) -> int:
     # PositionCodec counts the characters one by one in Python: seconds for findings in JSON of one long line.
-    if text.isascii() or encoding == "utf-32":
-        return len(text)
-    if encoding == "utf-8":
-        return len(text.encode("utf-8", "surrogatepass"))
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    codec, size = _CODECS[encoding]
+    return len(text) if text.isascii() else len(text.encode(codec, "surrogatepass")) // size
 
 
 # Edits
-
-
-def text_edits(source: Source, edits: Iterable[Edit], encoding: Encoding) -> list[types.TextEdit]:
-    """Return edits of a text as those of the protocol."""
-    return [types.TextEdit(range_at(source, edit.start, edit.end, encoding), edit.new) for edit in edits]
 
 
 def line_edits(old: str, new: str) -> tuple[Edit, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
@@ -10,21 +10,18 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
 from apflint import __version__
-from apflint.lsp.convert import offset_at, path_from_uri, uri_from_path
+from apflint.lsp.convert import offset_at, path_from_uri
 from apflint.lsp.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from apflint.lsp.convert import Encoding
     from apflint.lsp.session import Document
 
+    PositionParams = types.HoverParams | types.CompletionParams | types.DefinitionParams | types.ReferenceParams
+
 _WATCHED_FILES = ("**/*.{yaml,yml,json}", "**/apflint.toml", "**/.apflint.toml", "**/pyproject.toml")
-
-
-class DocumentPosition(Protocol):
-    """What the parameters of all requests about a position have in common."""
-
-    text_document: types.TextDocumentIdentifier
-    position: types.Position
 
 
 class _Protocol(LanguageServerProtocol):
@@ -57,24 +54,17 @@ class Server(LanguageServer):
         self.session = Session(self)
         self.was_shut_down = False
 
-    def document_at(self, params: DocumentPosition) -> tuple[Document, int] | None:
+    def document_at(self, params: PositionParams) -> tuple[Document, int] | None:
         """Return the document and the offset that a request is about, or None if the document is not a manifest."""
         document = self.session.documents.get(params.text_document.uri)
         if document is None:
             return None
         return document, offset_at(document.source, params.position, self.session.encoding)
 
-    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
-        """Replace the diagnostics of a document."""
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
-
-    def log(self, severity: types.MessageType, message: str) -> None:
-        """Write a message to the log of the editor."""
-        self.window_log_message(types.LogMessageParams(severity, message))
-
     def report_server_error(self, error: Exception, source: object) -> None:  # noqa: ARG002  # as pygls calls it
         """Log an error instead of opening a message window: the next change may succeed."""
-        self.log(types.MessageType.Error, f"{type(error).__name__}: {error}")
+        message = f"{type(error).__name__}: {error}"
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 
 
 server = Server()
@@ -82,16 +72,11 @@ server = Server()
 
 
 @server.feature(types.INITIALIZE)
-def initialize(ls: Server, params: types.InitializeParams) -> None:
+def initialize(ls: Server, _params: types.InitializeParams) -> None:
     """Store the position encoding and the directories that are open."""
     encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
     ls.session.encoding = cast("Encoding", encoding)  # pygls chooses one of the three
-    uris = [folder.uri for folder in params.workspace_folders or ()]
-    if not uris and params.root_uri:
-        uris = [params.root_uri]
-    if not uris and params.root_path:
-        uris = [uri_from_path(params.root_path)]
-    ls.session.folders = [path for uri in uris if (path := path_from_uri(uri)) is not None]
+    ls.session.folders = _list_paths(ls.workspace.folders or [ls.workspace.root_uri or ""])
 
 
 @server.feature(types.INITIALIZED)
@@ -148,9 +133,11 @@ def did_change_watched_files(ls: Server, _params: types.DidChangeWatchedFilesPar
 
 
 @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-def did_change_workspace_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
+def did_change_workspace_folders(ls: Server, _params: types.DidChangeWorkspaceFoldersParams) -> None:
     """Open and close directories."""
-    removed = {path_from_uri(folder.uri) for folder in params.event.removed}
-    added = [path for folder in params.event.added if (path := path_from_uri(folder.uri)) is not None]
-    ls.session.folders = [*(folder for folder in ls.session.folders if folder not in removed), *added]
+    ls.session.folders = _list_paths(ls.workspace.folders)
     ls.session.schedule_check(reread=True)
+
+
+def _list_paths(uris: Iterable[str]) -> list[str]:
+    return [path for uri in uris if (path := path_from_uri(uri)) is not None]

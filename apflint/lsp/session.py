@@ -61,12 +61,12 @@ class Document(NamedTuple):
 
 
 class Editor(Protocol):
-    """Receives what a session reports."""
+    """Receives what a session reports: the server, which passes it to the editor."""
 
-    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
+    def text_document_publish_diagnostics(self, params: types.PublishDiagnosticsParams) -> None:
         """Replace the diagnostics of a document."""
 
-    def log(self, severity: types.MessageType, message: str) -> None:
+    def window_log_message(self, params: types.LogMessageParams) -> None:
         """Log a message."""
 
 
@@ -186,7 +186,7 @@ class Session:
             self._publish(self.result, checked)
         except Exception:  # noqa: BLE001  # the check of the next change may succeed
             bug = "The check failed. This is a bug in apflint, please report it."
-            self.editor.log(types.MessageType.Error, f"{bug}\n{traceback.format_exc()}")
+            self._log(types.MessageType.Error, f"{bug}\n{traceback.format_exc()}")
         finally:
             self._task = None
             self._finished = number
@@ -209,15 +209,19 @@ class Session:
             version = document.version if current is not None and document is not None else None
             diagnostics = result.diagnostics.get(uri, [])
             if (version, diagnostics) != self._published.get(uri):
-                self.editor.publish(uri, version, diagnostics)
+                params = types.PublishDiagnosticsParams(uri, diagnostics, version)
+                self.editor.text_document_publish_diagnostics(params)
             if diagnostics or uri in opened:
                 self._published[uri] = version, diagnostics
             else:
                 self._published.pop(uri, None)
         for note in result.notes:
             if note not in self._logged:
-                self.editor.log(types.MessageType.Warning, note)
+                self._log(types.MessageType.Warning, note)
         self._logged = set(result.notes)
+
+    def _log(self, severity: types.MessageType, message: str) -> None:
+        self.editor.window_log_message(types.LogMessageParams(severity, message))
 
 
 def _may_be_manifest(uri: str, language: str) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
-    from lsprotocol.types import Diagnostic, MessageType
+    from lsprotocol.types import LogMessageParams, PublishDiagnosticsParams
 
 TEXT = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
 UNTITLED = "untitled:Untitled-1"
@@ -28,11 +28,11 @@ class RecordingEditor:
         self.published: list[tuple[str, int | None, list[Any]]] = []
         self.logged: list[tuple[str, str]] = []
 
-    def publish(self, uri: str, version: int | None, diagnostics: list[Diagnostic]) -> None:
-        self.published.append((uri, version, [one.code for one in diagnostics]))
+    def text_document_publish_diagnostics(self, params: PublishDiagnosticsParams) -> None:
+        self.published.append((params.uri, params.version, [diagnostic.code for diagnostic in params.diagnostics]))
 
-    def log(self, severity: MessageType, message: str) -> None:
-        self.logged.append((severity.name, message))
+    def window_log_message(self, params: LogMessageParams) -> None:
+        self.logged.append((params.type.name, params.message))
 
 
 @pytest.fixture(autouse=True)

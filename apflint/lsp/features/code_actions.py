@@ -13,7 +13,7 @@ from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.load.comments import find_comments
 from apflint.load.source import Source
-from apflint.lsp.convert import offset_at, offsets_of_span, text_edits
+from apflint.lsp.convert import offset_at, offsets_of_span, range_at
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.partial_yaml import document_at
 from apflint.lsp.server import Server, server
@@ -175,8 +175,8 @@ def _code_action(ls: Server, current: DocumentResult, action: Action) -> types.C
 
 def _workspace_edit(ls: Server, current: DocumentResult, changes: Iterable[Edit]) -> types.WorkspaceEdit:
     """Return edits of a document, with the version they apply to if the editor supports versions."""
-    edits = text_edits(current.source, changes, ls.session.encoding)
-    uri = current.uri
+    source, uri, encoding = current.source, current.uri, ls.session.encoding
+    edits = [types.TextEdit(range_at(source, edit.start, edit.end, encoding), edit.new) for edit in changes]
     workspace = ls.client_capabilities.workspace
     support = workspace.workspace_edit if workspace is not None else None
     if support is None or not support.document_changes:

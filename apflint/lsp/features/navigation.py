@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from apflint.load.document import Document
     from apflint.lsp.convert import Encoding
-    from apflint.lsp.server import DocumentPosition
+    from apflint.lsp.server import PositionParams
     from apflint.workspace import Workspace
 
 _SYMBOL_KINDS = {
@@ -48,7 +48,7 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
     return [_symbol(item, ls.session.encoding) for item in documents if item.source.name == current.source.name]
 
 
-async def _find_level(ls: Server, params: DocumentPosition, *kinds: str) -> list[types.Location]:
+async def _find_level(ls: Server, params: PositionParams, *kinds: str) -> list[types.Location]:
     """Return where objects of the kinds, in this order, name the priority level at the cursor."""
     at = ls.document_at(params)
     if at is None or not at[0].may_hold_apf:
