@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lsprotocol import types
 from pygls import uris
-from pygls.workspace import PositionCodec
 
 from apflint.edit.line_diff import find_changes
 from apflint.fix import Edit
@@ -34,6 +34,8 @@ _CODECS: dict[Encoding, tuple[str, int]] = {
 }
 """Python's codec and the bytes of a unit."""
 
+ANY_FORMAT = (types.MarkupKind.Markdown, types.MarkupKind.PlainText)
+"""The formats to assume if an editor reports none."""
 _MARKUP = re.compile(
     r"""\\(?P<character>[\\`*_<>\[\]#|~]) | (?P<fence>`+)[ ]?(?P<code>.+?)[ ]?(?P=fence) | \*\*
     | \[(?P<text>[^\]]*)\]\((?P<url>[^)]*)\)""",
@@ -81,19 +83,12 @@ def position_at(source: Source, offset: int, encoding: Encoding) -> types.Positi
 
 def offset_at(source: Source, position: types.Position, encoding: Encoding) -> int:
     """Return the offset of a position. A position behind the end of its line, or of the text, becomes that end."""
-    if position.line < 0:
-        return 0
     if position.line >= len(source.line_starts):
         return len(source.text)
-    line, units = source.line(position.line + 1), max(position.character, 0)
-    if line.isascii():
-        column = min(units, len(line))
-    elif units >= _count_units(line, encoding):  # where PositionCodec returns the column before the end
-        column = len(line)
-    else:
-        codec = PositionCodec(encoding)
-        column = codec.position_from_client_units([line], types.Position(0, units)).character
-    return source.line_starts[position.line] + column
+    line = source.line(position.line + 1)
+    columns = range(len(line) + 1)
+    column = bisect_left(columns, position.character, key=lambda column: _count_units(line[:column], encoding))
+    return source.line_starts[max(position.line, 0)] + min(column, len(line))
 
 
 def range_at(source: Source, start: int, end: int, encoding: Encoding) -> types.Range:
@@ -103,17 +98,11 @@ def range_at(source: Source, start: int, end: int, encoding: Encoding) -> types.
 
 def range_of_span(source: Source, span: Span, encoding: Encoding) -> types.Range:
     """Return the range of a span, which counts code points from 1."""
-    return range_at(source, *offsets_of_span(source, span), encoding)
-
-
-def offsets_of_span(source: Source, span: Span) -> tuple[int, int]:
-    """Return start and end of a span as offsets. A span outside of the text becomes its end."""
-    starts, last = source.line_starts, len(source.text)
     start, end = (
-        min(starts[line - 1] + column - 1, last) if line <= len(starts) else last
+        types.Position(line - 1, _count_units(source.line(line)[: column - 1], encoding))
         for line, column in (span[:2], span[2:])
     )
-    return start, max(start, end)
+    return types.Range(start, end)
 
 
 def _count_units(text: str, encoding: Encoding) -> int:
@@ -138,9 +127,9 @@ def line_edits(old: str, new: str) -> tuple[Edit, ...]:
 # Markdown
 
 
-def markup(markdown: str, formats: Sequence[types.MarkupKind] | None) -> types.MarkupContent:
-    """Return Markdown, or plain text if the editor reports `formats` without Markdown."""
-    if formats is None or types.MarkupKind.Markdown in formats:
+def markup(markdown: str, formats: Sequence[types.MarkupKind]) -> types.MarkupContent:
+    """Return Markdown, or plain text if the editor supports only `formats` without Markdown."""
+    if types.MarkupKind.Markdown in formats:
         return types.MarkupContent(types.MarkupKind.Markdown, markdown)
     return types.MarkupContent(types.MarkupKind.PlainText, plain_text(markdown))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from apflint.checks import CHECKS, DEPRECATED, UNNECESSARY
-from apflint.lsp.convert import offsets_of_span, range_of_span
+from apflint.lsp.convert import range_of_span
 from apflint.output.findings.notes import list_notes
 
 if TYPE_CHECKING:
@@ -52,10 +52,6 @@ def create_diagnostic(
 
 
 def findings_between(findings: Iterable[Finding], source: Source, start: int, end: int) -> Iterator[Finding]:
-    """Yield the findings that touch `text[start:end]`."""
-    first, last = source.position(start)[0], source.position(end)[0]
-    for finding in findings:
-        if finding.span.line <= last and finding.span.end_line >= first:  # cheap: rules out most findings
-            from_, to = offsets_of_span(source, finding.span)
-            if from_ <= end and start <= to:
-                yield finding
+    """Return the findings that touch `text[start:end]`."""
+    first, last = source.position(start), source.position(end)
+    return (finding for finding in findings if finding.span[:2] <= last and first <= finding.span[2:])

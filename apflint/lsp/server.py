@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     PositionParams = types.HoverParams | types.CompletionParams | types.DefinitionParams | types.ReferenceParams
 
+T = TypeVar("T")
 _WATCHED_FILES = ("**/*.{yaml,yml,json}", "**/apflint.toml", "**/.apflint.toml", "**/pyproject.toml")
 
 
@@ -61,6 +63,10 @@ class Server(LanguageServer):
             return None
         return document, offset_at(document.source, params.position, self.session.encoding)
 
+    def capability(self, name: str, default: T) -> T:
+        """Return a capability of the editor by its dotted name, or the default if the editor does not report it."""
+        return cast("T", get_capability(self.client_capabilities, name, default))
+
     def report_server_error(self, error: Exception, source: object) -> None:  # noqa: ARG002  # as pygls calls it
         """Log an error instead of opening a message window: the next change may succeed."""
         message = f"{type(error).__name__}: {error}"
@@ -82,9 +88,7 @@ def initialize(ls: Server, _params: types.InitializeParams) -> None:
 @server.feature(types.INITIALIZED)
 def initialized(ls: Server, _params: types.InitializedParams) -> None:
     """Ask the editor to watch files, and check the open directories."""
-    workspace = ls.client_capabilities.workspace
-    watching = workspace.did_change_watched_files if workspace is not None else None
-    if watching is not None and watching.dynamic_registration:
+    if ls.capability("workspace.did_change_watched_files.dynamic_registration", default=False):
         watchers = [types.FileSystemWatcher(glob) for glob in _WATCHED_FILES]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES

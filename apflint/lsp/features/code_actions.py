@@ -13,7 +13,7 @@ from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Edit
 from apflint.load.comments import find_comments
 from apflint.load.source import Source
-from apflint.lsp.convert import offset_at, offsets_of_span, range_at
+from apflint.lsp.convert import offset_at, range_at
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.partial_yaml import document_at
 from apflint.lsp.server import Server, server
@@ -107,7 +107,7 @@ def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterato
         if rule in SUPPRESSION_RULES or source.name.endswith(".json"):
             continue
         edit = _add_to_comment(source, rule, line)
-        at, _ = offsets_of_span(source, of_rule[0].span)
+        at = source.line_starts[line - 1] + of_rule[0].span.column - 1
         if edit is not None and _suppresses(source, edit, rule, at):
             yield Action(f"Ignore {rule} for this line", False, (edit,), tuple(of_rule))
 
@@ -148,11 +148,8 @@ def _is_requested(params: types.CodeActionParams, kind: str) -> bool:
 
 def _resolves_edits(ls: Server) -> bool:
     """Return whether the editor requests the edit of an action only after the user has chosen it."""
-    client = ls.client_capabilities.text_document
-    actions = client.code_action if client is not None else None
-    return bool(
-        actions and actions.data_support and actions.resolve_support and "edit" in actions.resolve_support.properties
-    )
+    has_data = ls.capability("text_document.code_action.data_support", default=False)
+    return has_data and "edit" in ls.capability("text_document.code_action.resolve_support.properties", default=())
 
 
 def _has_safe_fixes(current: DocumentResult) -> bool:
@@ -177,9 +174,7 @@ def _workspace_edit(ls: Server, current: DocumentResult, changes: Iterable[Edit]
     """Return edits of a document, with the version they apply to if the editor supports versions."""
     source, uri, encoding = current.source, current.uri, ls.session.encoding
     edits = [types.TextEdit(range_at(source, edit.start, edit.end, encoding), edit.new) for edit in changes]
-    workspace = ls.client_capabilities.workspace
-    support = workspace.workspace_edit if workspace is not None else None
-    if support is None or not support.document_changes:
+    if not ls.capability("workspace.workspace_edit.document_changes", default=False):
         return types.WorkspaceEdit(changes={uri: edits})
     document = types.OptionalVersionedTextDocumentIdentifier(uri, ls.session.documents[uri].version)
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, edits)])

@@ -11,7 +11,7 @@ from apflint import builtin, catalogue
 from apflint.budgets import MAX_NEW_DOCUMENT_CHARACTERS
 from apflint.fixes.yaml_values import write_string
 from apflint.load.document import GROUP, KINDS
-from apflint.lsp.convert import escape_markdown, markup, range_at
+from apflint.lsp.convert import ANY_FORMAT, escape_markdown, markup, range_at
 from apflint.lsp.cursor import LEVEL_FIELDS, enclosing_object, insertion_point, suppression_at
 from apflint.lsp.partial_yaml import scalars_by_path
 from apflint.lsp.priority_levels import describe_level, list_level_names
@@ -53,9 +53,7 @@ def list_completions(ls: Server, params: types.CompletionParams) -> types.Comple
     current = ls.session.current_result(document.uri)
     rules = {finding.rule for finding in current.findings} if current is not None else set()
     effective = ls.session.effective(document.uri)
-    client = ls.client_capabilities.text_document
-    item = client.completion.completion_item if client is not None and client.completion is not None else None
-    formats = item.documentation_format if item is not None else None
+    formats = ls.capability("text_document.completion.completion_item.documentation_format", default=ANY_FORMAT)
     items = [
         types.CompletionItem(
             label=proposal.label,

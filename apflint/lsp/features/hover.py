@@ -9,7 +9,7 @@ from lsprotocol import types
 from apflint import catalogue
 from apflint.errors import UserError
 from apflint.location import field_path
-from apflint.lsp.convert import escape_markdown, markup, range_at
+from apflint.lsp.convert import ANY_FORMAT, escape_markdown, markup, range_at
 from apflint.lsp.cursor import field_at, suppression_at
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.priority_levels import describe_level
@@ -46,8 +46,7 @@ def show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     if explanation is None:
         return None
     range_ = range_at(document.source, explanation.start, explanation.end, ls.session.encoding)
-    client = ls.client_capabilities.text_document
-    formats = client.hover.content_format if client is not None and client.hover is not None else None
+    formats = ls.capability("text_document.hover.content_format", default=ANY_FORMAT)
     return types.Hover(markup(explanation.markdown, formats), range_ if range_.start != range_.end else None)
 
 
