@@ -24,8 +24,8 @@ LEVEL_FIELDS: dict[str, Path] = {
 _WORD = re.compile(r"[^\s:#,{}\[\]'\"]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _COMMENT = re.compile(r"(?<!\S)#")
-_RULE_LIST = re.compile(r"#+[ \t]*apflint:[ \t]*(?:file-)?ignore[ \t]*\[(?P<rules>[^\]\r\n]*)(?P<closed>\]?)")
-_COMMENT_PREFIX = re.compile(r"#+[ \t]*(?P<word>apf[a-z]*:?[ \t]*[\w-]*)$")
+_RULE_LIST = re.compile(r"(?<!#)#+[ \t]*apflint:[ \t]*(?:file-)?ignore[ \t]*\[(?P<rules>[^\]\r\n]*)(?P<closed>\]?)")
+_COMMENT_PREFIX = re.compile(r"(?<!#)#+[ \t]*(?P<word>apf[a-z]*:?[ \t]*[\w-]*)$")
 _RULE = re.compile(r"[^\s,\[\]]+")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,3 +48,12 @@ def test_requests_never_fail(
 @pytest.mark.parametrize("text", ["{}\na", "{\n}\n\nkind", "[]\na"])
 def test_braces_before_a_key(text: str) -> None:
     assert [item.label for item in complete(text, len(text), NEW_CLUSTER)] == ["apiVersion", "kind"]
+
+
+@pytest.mark.parametrize("pattern", ["#", " ", "a: ", "[", "a: |\n \n"])
+def test_time_of_long_lines_is_linear(pattern: str) -> None:
+    text = f"kind: FlowSchema\nx: {pattern * (100_000 // len(pattern))}"
+    start = time.process_time()
+    complete(text, len(text), NEW_CLUSTER)
+    explain(text, len(text), NEW_CLUSTER)
+    assert time.process_time() - start < 2

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.apflint"
 _FIX_ALL_TITLE = "Fix all safe problems in this file"
 _QUICK_FIX = types.CodeActionKind.QuickFix.value
-_IGNORE = re.compile(r"#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\n]*)\]")
+_IGNORE = re.compile(r"(?<!#)#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\n]*)\]")
 
 
 class Action(NamedTuple):
