@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.errors import UserError
 from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
-from apflint.evaluate.deadline import find_deadline
 from apflint.evaluate.explanation import describe_imagined, explain_resolution, explain_skipped
 from apflint.evaluate.flows import find_distinguisher, find_flow
-from apflint.evaluate.outcomes import explain_unclassified
+from apflint.evaluate.outcomes import explain_unclassified, find_deadline
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:

@@ -1,29 +1,50 @@
-"""What can happen to a request at its priority level: dispatched, queued or rejected, and when.
+"""What can happen to a request at its priority level: dispatched, queued or rejected, when, and how long it may wait.
 
-Sources: KEP-1040, `util/flowcontrol/apf_controller.go` (startRequest), `fairqueuing/queueset/queueset.go`,
-`server/filters/priority-and-fairness.go` (getRequestWaitContext), and recordings of kube-apiserver 1.36.2. The differences
-between releases are in `apflint.releases`.
+A request waits for at most a quarter of its deadline, which the query parameter `timeout` shortens. Sources: KEP-1040,
+`util/flowcontrol/apf_controller.go` (startRequest), `fairqueuing/queueset/queueset.go`,
+`server/filters/priority-and-fairness.go` (getRequestWaitContext), `endpoints/filters/request_deadline.go`
+(WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: 15 seconds without a
+timeout, 2 seconds with `?timeout=8s`, and status 400 for `?timeout=bogus`. The differences between releases are in
+`apflint.releases`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
-from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
-from apflint.evaluate.requestinfo import is_seen_by_apf
+from apflint.evaluate.requestinfo import is_long_running, is_seen_by_apf, parse_query
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.evaluate.deadline import Deadline
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.releases import Release
 
+REQUEST_TIMEOUT_SECONDS = 60.0
+"""Default of kube-apiserver's flag `--request-timeout`, the longest deadline of a request."""
+WAIT_FRACTION = 4
+DEFAULT_WAIT_SECONDS = REQUEST_TIMEOUT_SECONDS / WAIT_FRACTION
+"""Wait limit of a request without a timeout, with the default `--request-timeout`."""
+_UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+_DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART})+)", re.ASCII)
+_MAX_SECONDS = 2.0**63 / 1e9
+"""A duration is an int64 of nanoseconds."""
 ADJUSTMENT_SECONDS = 10
 """How often the server adjusts the current limits of levels that borrow (`borrowingAdjustmentPeriod`)."""
 
 Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
 """Label `reason` of the metric `apiserver_flowcontrol_rejected_requests_total`; `cancelled` exists from 1.23 to 1.27."""
+
+
+class Deadline(NamedTuple):
+    """The deadline of a request by its query parameter `timeout`."""
+
+    wait_seconds: float
+    """Maximum time in a queue, from Kubernetes 1.28 on."""
+    invalid: str | None = None
+    """The value of `timeout` if it is not a duration: the server answers 400 before it classifies the request."""
 
 
 class Outcome(NamedTuple):
@@ -38,12 +59,37 @@ class Outcome(NamedTuple):
     """Reason of the rejection in metrics, or None."""
 
 
+def find_deadline(url: str, info: RequestInfo) -> Deadline:
+    """Return the deadline of the request for `url`, a path with or without a query; `info` are its attributes."""
+    default = Deadline(DEFAULT_WAIT_SECONDS)
+    if "timeout" not in url or is_long_running(info):  # long-running requests have no deadline
+        return default
+    value = parse_query(url.partition("?")[2]).get("timeout", "")
+    if not value:
+        return default
+    seconds = parse_duration(value)
+    if seconds is None:
+        return Deadline(DEFAULT_WAIT_SECONDS, value)
+    # 0 means no timeout; a longer one than that of the server has no effect.
+    return Deadline(seconds / WAIT_FRACTION) if 0 < seconds < REQUEST_TIMEOUT_SECONDS else default
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of a Go duration such as `5s`, `1m30s` or `-1.5h`, or None if it is not one."""
+    if _DURATION.fullmatch(text) is None:
+        return None
+    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in re.findall(_PART, text))
+    if seconds >= _MAX_SECONDS:
+        return None
+    return -seconds if text.startswith("-") else seconds
+
+
 def list_outcomes(
     level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS
 ) -> tuple[Outcome, ...]:
     """Return what can happen to a request at a level, from best to worst.
 
-    `wait_seconds` is a quarter of the request's own timeout; until 1.27 it has no effect (see `apflint.evaluate.deadline`).
+    `wait_seconds` is a quarter of the request's own timeout; until 1.27 it has no effect.
     """
     if level.is_exempt:
         return (Outcome("dispatched", "Executed at once, always: the level is exempt."),)

@@ -10,10 +10,9 @@ from rich.text import Text
 from apflint.budgets import MAX_MOVES
 from apflint.builtin import AUTOUPDATE
 from apflint.diff.requests import has_flows
-from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.explanation import explain_match
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
-from apflint.evaluate.outcomes import describe_starvation
+from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation
 from apflint.output.console import hang, label_lines, render_prose
 from apflint.output.explain import matched_by_json, outcomes_json, place_json
 from apflint.output.limits import level_json

@@ -9,10 +9,9 @@ from rich.text import Text
 
 from apflint import builtin
 from apflint.evaluate.configuration import matching_order
-from apflint.evaluate.deadline import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.explanation import describe_fallback
 from apflint.evaluate.flows import describe_flow
-from apflint.evaluate.outcomes import describe_starvation, list_outcomes
+from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation, list_outcomes
 from apflint.evaluate.requestinfo import is_long_running
 from apflint.evaluate.resources import get_resource
 from apflint.evaluate.seats import is_mutating

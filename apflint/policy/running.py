@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
-from apflint.evaluate.deadline import find_deadline
 from apflint.evaluate.flows import find_flow
 from apflint.evaluate.limits import compute_limits
-from apflint.evaluate.outcomes import explain_unclassified
+from apflint.evaluate.outcomes import explain_unclassified, find_deadline
 from apflint.inputs.cluster import read_cluster
 from apflint.inputs.discovery import discover_files
 from apflint.inputs.reading import Unreadable, read_file
