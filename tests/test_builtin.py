@@ -1,4 +1,4 @@
-"""The built-in objects against those recorded."""
+"""The built-in objects equal the recorded ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the rules: how they are read, what is wrong with a bad one, and how they are shown."""
+"""The pages of the rules: parsing, errors in bad pages, and rendering."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ kubectl is no example
 
 
 def edited(old: str, new: str) -> str:
-    """The page above with one thing changed."""
+    """Return the page above with one change."""
     assert old in PAGE
     return PAGE.replace(old, new, 1)
 
@@ -87,7 +87,7 @@ FINE = edited("    # ~v APF001 is no marker in here: it has more behind it\n", "
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with three pages, in place of the real one."""
+    """Replace the directory of the pages by one with three pages."""
     for rule_id, name, severity in [
         ("APF203", "unknown-distinguisher", "warning"),
         ("APF305", "hand-larger-than-deck", "error"),
@@ -108,7 +108,7 @@ def _forget() -> None:
         cached.cache_clear()
 
 
-def test_a_page_is_read() -> None:
+def test_page_is_parsed() -> None:
     found = catalogue.parse_page(PAGE)
     assert found[:7] == (
         "APF305",
@@ -158,13 +158,13 @@ def test_examples() -> None:
         ("````\n\n## Good", "```\n\n## Good", "APF305.md:32: the fence that starts here is not closed"),
     ],
 )
-def test_a_wrong_example_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
+def test_wrong_example_is_an_error_with_its_line(old: str, new: str, message: str) -> None:
     assert old in FINE
     with pytest.raises(ValueError, match=message):
         parse_examples(catalogue.parse_page(FINE.replace(old, new, 1)))
 
 
-def test_a_bad_example_without_a_marker_is_an_error() -> None:
+def test_bad_example_without_marker_is_an_error() -> None:
     with pytest.raises(ValueError, match="a bad example marks its findings"):
         parse_examples(catalogue.parse_page(re.sub("# ~.*", "", FINE)))
 
@@ -192,7 +192,7 @@ def test_finding_a_rule() -> None:
         ("../APF305", ' Did you mean "APF305"?'),
     ],
 )
-def test_an_unknown_rule_names_the_nearest(text: str, near: str) -> None:
+def test_unknown_rule_suggests_the_nearest(text: str, near: str) -> None:
     with pytest.raises(UserError, match=re.escape(f'Unknown rule "{text}".{near}')):
         catalogue.find_rule(text)
     with pytest.raises(UserError, match=re.escape(f'"{text}".{near}')):
@@ -273,7 +273,7 @@ def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rule_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["rule", "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [(rule["id"], rule["severity"]) for rule in listed["rules"]] == [
@@ -289,7 +289,7 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_command_refuses_an_unknown_rule(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_rule_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["rule", "APF350"]) == 2
     assert 'Did you mean "APF305"' in capsys.readouterr().err
 

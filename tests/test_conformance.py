@@ -1,4 +1,4 @@
-"""apflint's verdict is the verdict of real kube-apiservers, on the recorded cases of fixtures/conformance."""
+"""apflint and real kube-apiservers have the same verdict on the recorded cases of fixtures/conformance."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _INDEX = re.compile(r"\.\d+(?=\.|$)")
 
 
 def manifest(case: Case) -> bytes:
-    """The text as it was sent. Very long runs of one character are kept as `[character, times]`."""
+    """Return the text that was sent. Very long runs of one character are stored as `[character, count]`."""
     parts = case["manifest"]
     text = parts if isinstance(parts, str) else "".join(p if isinstance(p, str) else p[0] * p[1] for p in parts)
     return text.encode("utf-8", "surrogatepass")
 
 
 def dotted(field: str) -> str:
-    """A path in the one spelling in which the decoder's and ours can be compared: `spec.rules.0.x`, `labels.a/b`."""
+    """Return a path in a spelling that the decoder and apflint share: `spec.rules.0.x`, `labels.a/b`."""
     return _BRACKETS.sub(r".\1", field).removeprefix(".")
 
 
 def without_indices(field: str) -> str:
-    """`spec.rules.0.subjects` as `spec.rules.subjects`: where a type is wrong, the decoder names no index."""
+    """Return `spec.rules.subjects` for `spec.rules.0.subjects`: the decoder reports wrong types without an index."""
     return _INDEX.sub("", field)
 
 
 def at_named_field(decode: dict[str, Any], findings: list[Finding]) -> bool:
-    """Whether one of the findings is where the server's message says that decoding failed."""
+    """Return whether a finding is at the field that the server could not decode."""
     if not decode.get("field"):
         return True
     named = dotted(decode["field"])
@@ -60,7 +60,7 @@ def at_named_field(decode: dict[str, Any], findings: list[Finding]) -> bool:
 
 
 def disagreement(case: Case, findings: list[Finding]) -> str:
-    """What differs between the server's verdict and the findings on one manifest; empty if nothing does."""
+    """Return the differences between the server's verdict and the findings on one manifest."""
     causes = [finding.apiserver for finding in findings if finding.apiserver]
     mine = {(cause.reason, cause.field) for cause in causes}
     if case["accepted"]:

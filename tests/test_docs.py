@@ -1,4 +1,4 @@
-"""The pages of docs/ that help to adopt apflint: their commands run, their snippets are what they say, their links lead somewhere."""
+"""The pages of docs/: their commands run, their snippets are valid, and their links have targets."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def every(*languages: str) -> list[Any]:
 
 
 def rows(name: str, heading: str) -> dict[str, str]:
-    """First cell -> the rest, of the table whose first heading is this one."""
+    """Return the rows of the table with this first heading: first cell -> other cells."""
     table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page(name), re.MULTILINE)
     assert table is not None
     cells = [line.strip("|").split("|") for line in table[1].splitlines()]
@@ -68,7 +68,7 @@ def rows(name: str, heading: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_console_blocks_run(name: str, tmp_path: Path) -> None:
-    """One after the other, as a reader would. What a block shows below a command is what it prints."""
+    """Run the commands in order, as a reader does. The text below a command is its output."""
     variables = prepare(tmp_path)
     for block in blocks(name, "console"):
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
@@ -79,7 +79,7 @@ def test_console_blocks_run(name: str, tmp_path: Path) -> None:
 
 
 def test_helm_findings_name_the_template_and_the_line_in_its_output(tmp_path: Path) -> None:
-    """As the page on Helm says: the lines below `# Source:` are counted, those of all documents of the template."""
+    """Lines are counted below `# Source:`, through all documents of the template, as the page states."""
     bad = SCHEMA.replace("870", "99999")
     rendered = f"---\n# Source: c/templates/ok.yaml\n{SCHEMA}---\n# Source: c/templates/two.yaml\n{LEVEL}---\n# Source: c/templates/two.yaml\n{bad}"
     variables = prepare(tmp_path)
@@ -92,12 +92,12 @@ def test_helm_findings_name_the_template_and_the_line_in_its_output(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_block_is_of_a_kind_that_is_tested(name: str) -> None:
+def test_every_block_has_a_language_that_is_tested(name: str) -> None:
     assert {block.language for block in blocks(name)} <= {"console", "json", "toml", "yaml"} | NOT_RUN
 
 
 @pytest.mark.parametrize("block", every("yaml"))
-def test_yaml_is_yaml_and_manifests_in_it_are_good(block: Block, tmp_path: Path) -> None:
+def test_yaml_is_valid_and_manifests_have_no_findings(block: Block, tmp_path: Path) -> None:
     value = yaml.safe_load(block.text)
     assert isinstance(value, dict)
     if "flowcontrol" in block.text:
@@ -147,12 +147,12 @@ def test_configuration_page_shows_suppressions_that_are_needed(
 
 
 @pytest.mark.parametrize("name", [*PAGES, "../README"])
-def test_links_lead_somewhere(name: str) -> None:
+def test_links_have_targets(name: str) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#]+)", page(name)):
         assert (ROOT / "docs" / f"{name}.md").parent.joinpath(target).exists(), target
 
 
-def test_the_readme_leads_to_every_page() -> None:
+def test_readme_links_every_page() -> None:
     readme = page("../README")
     assert [name for name in PAGES if f"](docs/{name}.md)" not in readme] == []
 

@@ -1,4 +1,4 @@
-"""Typed objects of decoded manifests: what is absent, null or 0 comes to what the servers make of it."""
+"""Typed objects of decoded manifests: absent fields, null and 0 get the defaults of the servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README shows is what apflint prints."""
+"""The README shows the output of apflint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_first_command_prints_what_the_readme_shows(
+def test_first_command_prints_the_output_in_the_readme(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     monkeypatch.chdir(root)
@@ -30,7 +30,7 @@ def test_the_first_command_prints_what_the_readme_shows(
     assert printed.out + printed.err == block[2]
 
 
-def test_every_command_in_the_table_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_in_the_table_exists(capsys: pytest.CaptureFixture[str]) -> None:
     named = set(re.findall(r"^\| `apflint (\w+)", README, re.MULTILINE))
     assert named >= {"check", "rule", "schema", "defaults"}
     for command in sorted(named):

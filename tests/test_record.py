@@ -1,4 +1,4 @@
-"""Records are what `typing.NamedTuple` would make of them."""
+"""`apflint.record.NamedTuple` behaves like `typing.NamedTuple`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of releases against what servers were recorded to do."""
+"""The facts about releases equal the recorded behavior of servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator of schemas/: the committed files are up to date, and nothing in them is guessed."""
+"""The generator of schemas/: the committed files are up to date, and missing facts are errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = [
 
 @pytest.fixture
 def generator(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script as a module."""
+    """Import the script as a module."""
     monkeypatch.syspath_prepend(str(root / "scripts"))
     return importlib.import_module("generate_schemas")
 

@@ -1,4 +1,4 @@
-"""State that the package may not have: identities instead of keys, and memories of large values that outlive a run."""
+"""State that the package must not have: identities as keys, and caches of large values that outlive a run."""
 
 from __future__ import annotations
 

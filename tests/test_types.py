@@ -1,4 +1,4 @@
-"""What types promise: mypy checks them all, and no public function lets `Any` out of its module, or in."""
+"""No public function of the package has `Any` in its parameters or its result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def annotated(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Name and annotation of what others see of a module or class: parameters, results, and attributes of classes."""
+    """Yield name and annotation of the public parameters, results and attributes of a module or class."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             if child.name.startswith("_") and child.name != "__init__":
@@ -45,7 +45,7 @@ def test_leaks_of_any_are_found() -> None:
     assert leaks("def _f(a: Any) -> Any: ...\nclass _A:\n    b: Any\nX: int = 1") == []
 
 
-def test_no_public_function_takes_or_gives_any(root: Path) -> None:
+def test_no_public_function_has_any_in_its_signature(root: Path) -> None:
     found = {
         f"{path.relative_to(root)}: {name}"
         for path in sorted((root / "apflint").rglob("*.py"))

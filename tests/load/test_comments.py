@@ -1,4 +1,4 @@
-"""Comments that begin with a word of ours, and what each is about."""
+"""Comments that start with a word, and the node that each is about."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=500)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_documents_without_comments_need_not_be_parsed(text: str) -> None:
-    """Only those with comments are, and what comes next where there is nothing: here against all of them."""
+    """Parsing only documents with comments, and the next document if one is empty, gives the same as parsing all."""
     source = Source("a.yaml", text)
     everywhere = module._find_layout(source, list(range(len(text))))
     found = list(find_comments(source, "word:"))

@@ -73,7 +73,7 @@ def document(text: str, name: str = "a.yaml") -> Document:
 
 
 def pointed(text: str, *path: str | int, key: bool = False, name: str = "a.yaml") -> str:
-    """The text that a finding at `path` points at."""
+    """Return the text that a finding at `path` points at."""
     found = document(text, name)
     start, end = found.offsets(path, key=key)
     return found.source.text[start:end]

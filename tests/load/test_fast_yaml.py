@@ -1,4 +1,4 @@
-"""YAML a line at a time: it gives what the tree gives, or nothing; and most manifests are read by it."""
+"""Values of YAML read line by line equal those of the tree, and most manifests are read this way."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def value_of(text: str) -> Any:
     return fast_value(text, MAX_VALUES)
 
 
-def long(text: str) -> Decoded | None:
-    """What the tree gives; None for what cannot be read, or nothing."""
+def value_of_tree(text: str) -> Decoded | None:
+    """Return the value of the tree, or None if the text cannot be read or is empty."""
     try:
         root = load_yaml.parse_tree(text, 0, len(text))
         return None if root is None else decode(root)
@@ -125,11 +125,11 @@ def long(text: str) -> Decoded | None:
 
 def equals_tree(text: str, value: Any) -> bool:
     """Compare by representation, because 1, 1.0 and True are equal."""
-    return repr(Decoded(value, (), ())) == repr(long(text))
+    return repr(Decoded(value, (), ())) == repr(value_of_tree(text))
 
 
-def is_read(text: str) -> bool:
-    """Whether a text has a value, which equals that of the tree."""
+def has_value(text: str) -> bool:
+    """Return whether a text has a value, and assert that it equals that of the tree."""
     value = value_of(text)
     assert value is None or equals_tree(text, value), text
     return value is not None
@@ -153,7 +153,7 @@ def test_values_of_dumped_yaml_equal_those_of_the_tree(value: Any, flow: bool | 
 
 
 def examples() -> Iterator[str]:
-    """The YAML of the rule pages and the fixtures."""
+    """Yield the YAML of the rule pages and the fixtures."""
     for path in sorted(ROOT.glob("fixtures/**/*.yaml")):
         text = path.read_text(errors="replace")
         yield from (text[start:end] for start, end in load_yaml.split_documents(text) if end - start < 3000)
@@ -164,7 +164,7 @@ def examples() -> Iterator[str]:
 def test_most_examples_are_read_and_equal_the_tree() -> None:
     every = sorted(set(examples()))
     assert len(every) > 100
-    assert sum(map(is_read, every)) > 0.7 * len(every)
+    assert sum(map(has_value, every)) > 0.7 * len(every)
 
 
 def test_examples_with_mistakes_equal_the_tree() -> None:
@@ -201,12 +201,12 @@ def test_examples_with_mistakes_equal_the_tree() -> None:
         for _ in range(chance.randrange(3)):
             at = chance.randrange(len(text) + 1)
             text = text[:at] + chance.choice(bits) + text[at + chance.randrange(3) :]
-        count += is_read(text)
+        count += has_value(text)
     assert count > 400
 
 
-def test_manifest_is_read() -> None:
-    assert is_read(MANIFEST)
+def test_manifest_has_value() -> None:
+    assert has_value(MANIFEST)
     assert value_of("a:\n- b\n") == {"a": ["b"]}
 
 
@@ -215,8 +215,8 @@ def test_unsupported_style_has_no_value(text: str) -> None:
     assert value_of(text) is None
 
 
-def test_maximum_depth_is_read() -> None:
-    assert is_read("- " * (MAX_FAST_DEPTH) + "a\n")
+def test_maximum_depth_has_value() -> None:
+    assert has_value("- " * (MAX_FAST_DEPTH) + "a\n")
     assert value_of("- " * (MAX_FAST_DEPTH + 1) + "a\n") is None
 
 
@@ -244,12 +244,12 @@ ENTRY = "- name: team-a\n  verbs: [get, list]\n  rules:\n  - user: 'a: b'\n"
 def test_long_list_equals_the_tree() -> None:
     text = "items:\n" + ENTRY * (MAX_VALUES // len(ENTRY) + 1)
     assert len(text) > MAX_VALUES
-    assert is_read(text)
+    assert has_value(text)
 
 
 @pytest.mark.parametrize("line", ["- a\n", "a{}: b\n", "- [a,b,c,d]\n", "- - - a\n", "a{}:\n"])
 def test_document_with_too_many_values_needs_the_tree(line: str) -> None:
-    """The tree has more values than this bound allows, so the bound must not let the fast way read them."""
+    """The tree counts more values than the bound allows, so the text must not have a value without its tree."""
     text = "".join(line.format(number) for number in range(10_000))
     builder = load_yaml._TreeBuilder(text, 0, len(text))
     builder.build()

@@ -1,4 +1,4 @@
-"""JSON by its own rules."""
+"""JSON: documents, values, syntax errors and their places."""
 
 from __future__ import annotations
 

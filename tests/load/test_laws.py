@@ -1,4 +1,4 @@
-"""Laws of the loader: it never raises, every place is inside its text, and what was written is what is read."""
+"""Laws of loading: it never raises, every place is inside its text, and values survive a round trip."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 
-# Bits of YAML that mean something, so that random text meets more than the first rule of the scanner.
+# Tokens of YAML, so that random text does not fail at the first character.
 TOKENS = (
     "\n·\r\n·\r·\u2028·\x85·\0·\x1b·\ud800·é·😀·\ufeff·---\n·...\n·  ·\t·: ·- ·? ·[·]·{·}·,·'·\"·#·&a ·*a·<<: ·!!int ·! ·|\n"
     "·>-\n·%YAML 1.2\n·%YAML·{{ x }}·${X}·a·a: b·spec:\n·x: 1\n·\\·`·@·kind: FlowSchema"
@@ -58,7 +58,7 @@ def nodes(root: Node) -> list[Node]:
 
 
 def whole_floats_as_integers(value: Any) -> Any:
-    """What is left of a value after its way through JSON, where `5.0` and `5` are one; from 1e21 on Go writes 1e+21."""
+    """Return a value after its conversion to JSON, where `5.0` equals `5`; from 1e21 on, Go writes 1e+21."""
     if isinstance(value, dict):
         return {name: whole_floats_as_integers(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -84,7 +84,7 @@ def test_loading_text_never_raises_and_places_are_inside_it(text: str, name: str
 
 
 def paths(value: Any, path: Path = ()) -> list[Path]:
-    """All paths of a value, and one that is absent below each."""
+    """Return all paths of a value, and an absent path below each."""
     found = [path, (*path, "absent"), (*path, 99)]
     if isinstance(value, dict):
         found += [below for name, part in value.items() for below in paths(part, (*path, name))]
@@ -105,7 +105,7 @@ def test_loading_bytes_never_raises(data: bytes) -> None:
 
 
 @given(st.text(), st.integers(0, 50), st.integers(0, 50))
-def test_position_leads_back_to_the_offset(text: str, start: int, length: int) -> None:
+def test_position_determines_the_offset(text: str, start: int, length: int) -> None:
     source = Source("a.yaml", text)
     start = min(start, len(text))
     end = min(start + length, len(text))
@@ -161,7 +161,7 @@ def test_json_is_yaml(value: Any) -> None:
 
 
 def _same_words(value: Any) -> bool:
-    """Whether the dumpers quote every word in it that go-yaml would read as something else: not `y`, nor `0E0`."""
+    """Whether the dumpers quote every string that go-yaml would decode to another type. They do not quote `y` and `0E0`."""
     if isinstance(value, dict):
         return all(_same_words(part) for pair in value.items() for part in pair)
     if isinstance(value, list):
@@ -206,7 +206,7 @@ def test_libyaml_is_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shape(document: ParsedDocument) -> Any:
-    """Everything in a document that a finding may depend on."""
+    """Return everything in a document that a finding may depend on."""
     assert document.error is None
     if document.root is None:
         return document.start, document.end
@@ -237,7 +237,7 @@ def test_children_are_inside_and_flow_collections_have_brackets(value: Any) -> N
 )
 @example("a: 1\n...\n%TAG !x! tag:x,1:\n# note\n\n---\nb: 2\n")
 def test_splitting_a_stream_equals_parsing_it_as_a_whole(text: str) -> None:
-    """Where libyaml can read a stream to its end, its scalars are where ours are."""
+    """If libyaml can parse the whole stream, its scalars have the same places."""
     assume("%" not in text.replace("%YAML 1.1\n---", "").replace("%TAG !x! tag", ""))  # a quoted text may start so
     try:
         events: list[Any] = list(yaml.parse(text, Loader=yaml.CSafeLoader))

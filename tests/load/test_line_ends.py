@@ -1,4 +1,4 @@
-"""Findings stand at the same lines and columns whatever the line ends of a file are."""
+"""Findings have the same lines and columns with every kind of line end."""
 
 from __future__ import annotations
 

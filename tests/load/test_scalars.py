@@ -1,4 +1,4 @@
-"""What plain and tagged scalars mean: go-yaml v2's resolution, as kube-apiserver 1.21 to 1.36 were recorded to apply it."""
+"""Values of plain and tagged scalars in go-yaml v2, as recorded on kube-apiserver 1.21 to 1.36."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_null(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["nULL", "None", "nil", "~~"])
-def test_what_is_not_null(text: str) -> None:
+def test_strings_that_resemble_null(text: str) -> None:
     assert resolve_plain(text) == text
 
 
@@ -228,7 +228,7 @@ def test_long_text_is_shortened() -> None:
 
 
 @given(st.text())
-def test_every_text_has_a_value(text: str) -> None:
+def test_every_string_has_a_value(text: str) -> None:
     value = resolve_plain(text)
     assert value is None or isinstance(value, bool | int | float | str)
     if isinstance(value, str):
