@@ -17,7 +17,7 @@ def main() -> NoReturn:
     try:
         import gc
 
-        # A run is short and creates few cycles: collecting them at every 700 new objects costs 5% of a small run.
+        # A run is short and creates few reference cycles. Collecting them at every 700 new objects costs 5% of a small run.
         gc.set_threshold(100_000, 20, 20)
         _prepare_streams()
         exit_code = run(sys.argv[1:])
@@ -43,8 +43,7 @@ def _prepare_streams() -> None:
     """Make standard output and standard error safe to write to.
 
     A character that the terminal's encoding lacks becomes an escape. Messages that cannot be written to standard error (a
-    full disk, a closed pipe) are lost without an exception. A closed standard output fails when it is written to, and no
-    other file gets its number.
+    full disk, a closed pipe) are dropped. Writing to a closed standard output fails, and its descriptor is not reused.
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _reopen_closed_streams()
@@ -84,7 +83,7 @@ def _reopen_closed_streams() -> None:
 def _exit(exit_code: int) -> NoReturn:
     """End the process without freeing its memory, which takes a tenth of a small run and a quarter of a large one.
 
-    mypy ends like this, too. If threads or exit callbacks exist, wait for them.
+    mypy does the same. If there are threads or exit callbacks, wait for them.
     """
     import atexit
 
@@ -96,5 +95,5 @@ def _exit(exit_code: int) -> NoReturn:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
-            pass  # closed, or a full disk: already reported, or nobody reads
+            pass  # a closed stream or a full disk, which is already reported
     os._exit(exit_code)

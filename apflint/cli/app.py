@@ -187,5 +187,5 @@ def _run(arguments: list[str]) -> int:
         message = " ".join(str(error.format_message()).split())
         return print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} Try `{command} --help`.")
     if not arguments:
-        return ExitCode.ERROR  # a script that runs `apflint` alone has a mistake
+        return ExitCode.ERROR  # in a script, `apflint` without arguments is a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

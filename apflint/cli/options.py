@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share: each with its type, parser, completion, help panel and help text.
+"""Options and arguments of several commands: type, parser, completion, help panel and help text.
 
 Commands refer to them as `options.Kubernetes`, and define options of their own with `option`.
 """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
     Warn = Callable[[str], object]
-    """Receives warnings about manifests that are not used as they are written."""
+    """Receives warnings about manifests that are not used unchanged."""
 
 BUILT_IN_PREFIX = "defaults:"
 """`defaults:1.33` stands for the built-in objects of that release."""
@@ -32,7 +32,7 @@ _DUPLICATE = "APF402"
 
 
 class ClusterOptions(NamedTuple):
-    """What the command line says about a cluster. The settings of the project apply where a value is None."""
+    """Options about a cluster. The settings of the project apply if a value is None."""
 
     kubernetes: Release | None = None
     server_concurrency: int | None = None

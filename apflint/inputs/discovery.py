@@ -21,18 +21,18 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
 UPPER_CASE = "upper-case suffix, which kubectl does not read"
-"""Why a directory or a file is left out."""
+"""Reasons for skipping a directory or a file."""
 
 
 class FoundFile(NamedTuple):
     """A file to read."""
 
     name: str
-    """As findings show it: the path as the user would type it, without a leading `./`; `<stdin>` for `-`."""
+    """The name in findings: the path without a leading `./`, or `<stdin>` for `-`."""
     path: str
     """`-` is standard input."""
     problem: str = ""
-    """Why it cannot be read, if that is already known: a sentence."""
+    """A sentence that says why the file cannot be read, or empty."""
 
 
 class _Directory(NamedTuple):
@@ -40,7 +40,7 @@ class _Directory(NamedTuple):
 
     path: str
     prefix: str
-    """What names of entries start with: `manifests/`, or nothing for the current directory."""
+    """The start of the names of entries: `manifests/`, or empty for the current directory."""
     real: str
     """The real path, with a slash at its end."""
     relative: str
@@ -59,13 +59,13 @@ def discover_files(
 ) -> Iterator[FoundFile]:
     """Yield the files that `paths` stand for, each once: in the order of `paths`, and sorted by name in each directory.
 
-    A directory stands for the files with one of the `SUFFIXES` in it and below. Hidden directories and `node_modules` are left
-    out, and links to directories are not followed (as in `kubectl apply -R`, `grep -r` and git). `-` is standard input.
+    A directory stands for the files with one of the `SUFFIXES` in it and below. Hidden directories and `node_modules` are
+    skipped, and links to directories are not followed (as in `kubectl apply -R`, `grep -r` and git). `-` is standard input.
 
-    `exclude` applies to what is found in directories, and with `force_exclude` also to `paths`. It may exclude the current
-    directory as a whole, because nobody names that.
+    `exclude` applies to files and directories below `paths`, and with `force_exclude` also to `paths`. It always applies to
+    the current directory, which is the default path.
 
-    A path that does not exist or cannot be listed is a file with a `problem`. Directories and files that are left out because
+    A path that does not exist or cannot be listed is a file with a `problem`. Directories and files that are skipped because
     of their names are appended to `skipped`.
     """
     excluded = PathMatcher(exclude) if exclude.globs else None
@@ -103,7 +103,7 @@ def is_dangling(path: str) -> bool:
 
 
 def _without_dots(path: str) -> str:
-    """Return a path without the `./` that walks and the completion of shells put before it."""
+    """Return a path without a leading `./`."""
     while path.startswith("./"):
         path = path[2:].lstrip("/") or "."
     return path
@@ -121,7 +121,7 @@ def _real_path(path: str, parents: dict[str, str]) -> str:
 def _walk(
     start: _Directory, excluded: PathMatcher | None, seen: set[str], skipped: list[Skipped] | None
 ) -> Iterator[FoundFile]:
-    """Yield the files below a directory. Without recursion, because the file system bounds the depth and not Python."""
+    """Yield the files below a directory, without recursion: directories may be nested deeper than Python's stack."""
     stack: list[_Entry] = [start]
     while stack:
         entry = stack.pop()

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from apflint.inputs.discovery import FoundFile
 
 _CHUNK_BYTES = 1024 * 1024
-_OVERLAP_BYTES = 64  # more than twice the longest sign, so that none is missed between two chunks
+_OVERLAP_BYTES = 64  # more than the longest sign, so that a sign across two chunks is found
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
 _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
 }
-# A letter may be written as an escape in a quoted string. Go's JSON writes \u003c, \u003e and \u0026 for < > & everywhere,
-# which are no letters.
+# A letter may be written as an escape in a quoted string. Go's JSON writes \u003c, \u003e and \u0026 for < > &, which are not
+# letters.
 _ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
-# Without it, opening a pipe that replaced a file meanwhile waits for a writer forever.
+# Without O_NONBLOCK, opening a pipe that has replaced the file would wait for a writer forever.
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 _FILE_TYPES = (
@@ -55,7 +55,7 @@ class Unreadable(NamedTuple):
     """An input that was not read. The run continues with the others and ends with exit code 2."""
 
     reason: str
-    """Sentences for people, without the name of the file."""
+    """Sentences without the name of the file."""
 
 
 def read_file(file: FoundFile) -> bytes | Unreadable:
@@ -176,7 +176,7 @@ def _read_regular(descriptor: int) -> bytes | Unreadable:
 
 
 def _search(descriptor: int, size: int) -> bytes | Unreadable:
-    """Return nothing if a large file has no sign of an APF object, or refuse it. Keeps only a chunk of it in memory."""
+    """Return no bytes if a large file has no sign of an APF object, otherwise refuse it. Keeps one chunk in memory."""
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
     data = os.read(descriptor, _CHUNK_BYTES)

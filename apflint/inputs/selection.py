@@ -1,4 +1,4 @@
-"""Reads the manifests that a run checks or edits: the named files and directories, without context, patches and the baseline."""
+"""Reads the manifests that a run checks or edits: named files and directories without context, patches and the baseline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_NAMES = 10
 """Maximum number of notes on named files."""
 CONTEXT_REASON = "context"
-"""Why a file is not checked that `context` names: it is read for the objects it defines."""
+"""Reason for skipping a file of `context`, which is read only for the objects it defines."""
 
 
 class Selection(NamedTuple):
@@ -46,7 +46,7 @@ class InputFile(NamedTuple):
     """A file that was read."""
 
     name: str
-    """As findings show it."""
+    """The name in findings."""
     path: str
     """`-` is standard input."""
     data: bytes
@@ -67,8 +67,8 @@ def read_selection(
 ) -> Iterator[InputFile]:
     """Yield the files that can be read.
 
-    Messages about unreadable files are appended to `errors`, files that are left out to `skipped`. `track` wraps the files,
-    to show the progress.
+    Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. `track` wraps the files to show
+    the progress.
     """
     found = list(discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
     if selection.baseline is not None:
@@ -119,7 +119,7 @@ def _without_context(found: list[FoundFile], selection: Selection, skipped: list
 
 
 def _is_same_file(path: str, other: str) -> bool:
-    """Compare two paths. Only paths with the same base name are resolved, which needs a look at the disk."""
+    """Compare two paths. Only paths with the same base name are resolved, which reads the file system."""
     return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
 
 
