@@ -42,7 +42,10 @@ def plan_migration(document: Document, target: Target) -> tuple[list[Operation],
     """Return the operations that move an object to a later version, apart from its apiVersion, and remarks about them."""
     if unreadable := list(_find_unreadable(document, target)):
         return [], unreadable
-    operations, notes = _convert_shares(document, target)
+    operations: list[Operation] = []
+    notes: list[Note] = []
+    if document.kind == "PriorityLevelConfiguration":
+        _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
         return [], undecodable  # an unknown field that the new version has
@@ -99,67 +102,56 @@ def _find_undecodable(document: Document, releases: Iterable[Release]) -> Iterat
                 yield Note(violation.path, message, "impossible")
 
 
-def _convert_shares(document: Document, target: Target) -> tuple[list[Operation], list[Note]]:
-    """Return the operations on the shares of a priority level and on their annotation, and remarks about them."""
-    operations: list[Operation] = []
-    notes: list[Note] = []
-    if document.kind != "PriorityLevelConfiguration":
-        return operations, notes
-    limited: Any = document.at(*_LIMITED)
+def _convert_shares(document: Document, target: Target, operations: list[Operation], notes: list[Note]) -> None:
+    """Add the operations on the shares of a priority level and on their annotation, and remarks about them."""
+    limited: Any = document.at(*_LIMITED) or {}
     old, new = shares_field(document.version), shares_field(target.version)
-    written = None if limited is None else limited.get(old)
-    if document.has(*_ANNOTATION) and _must_remove_annotation(document.version, target, written):
+    if document.has(*_ANNOTATION) and _must_remove_annotation(document.version, target, limited.get(old)):
         notes.append(Note(_ANNOTATION, _describe_annotation(document.version, target.version), "kept"))
         operations.append(Remove(_ANNOTATION))
-    if limited is None:
-        return operations, notes
+    if document.at(*_LIMITED) is None:
+        return
     if old != new and new in limited:
         if old in limited:
             message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
-        return operations, notes  # else `_find_differences` reports the unknown field, which has an effect now
+        return  # else `_find_differences` reports the unknown field, which has an effect now
     if old != new and old in limited:
         operations.append(Rename((*_LIMITED, old), new))
-    more_operations, more_notes = _keep_shares(document, operations, target, limited)
-    return [*operations, *more_operations], [*notes, *more_notes]
-
-
-def _keep_shares(
-    document: Document, renaming: list[Operation], target: Target, limited: dict[str, object]
-) -> tuple[list[Operation], list[Note]]:
-    """Return the operation that keeps the number of shares once they are renamed, and remarks about what may change."""
-    operations: list[Operation] = []
-    notes: list[Note] = []
-    old, new = shares_field(document.version), shares_field(target.version)
-    shares = {
-        known.name: _effective_shares(document, source_release(document.version, known)) for known in target.releases
-    }
-    if len(set(shares.values())) > 1:
-        meanings = ", ".join(f"{count} in Kubernetes {name}" for name, count in sorted(shares.items()))
-        message = f"shares that are 0 or absent mean {meanings}; write the number"
-        notes.append(Note((*_LIMITED, old), message, "changed"))
-    count = min(shares.values())
-    migrated = _migrated(document, renaming, target.version)
-    after = {_effective_shares(migrated, known) for known in target.releases}
-    if after != {count}:
-        meaning = " or ".join(map(str, sorted(after)))
-        message = (
-            f"{old} is {'0' if limited.get(old) == 0 else 'absent'}, which means {count} shares in {document.version}"
-            f" and {meaning} in {target.version}: set {new} to {count}"
-        )
-        notes.append(Note((*_LIMITED, old), message, "kept"))
-        operations.append(Set((*_LIMITED, old), count) if old in limited else Insert((*_LIMITED, new), count))
-    refusing = next((known for known in target.releases if not known.allows_zero_shares), None)
-    if count == 0 and refusing is not None:
-        message = f"Kubernetes {refusing.name} rejects a priority level with 0 shares; they are allowed from 1.30 on"
-        notes.append(Note((*_LIMITED, old), message, "changed"))
+    notes += _keep_shares(document, target, operations)
     if is_older(document.version, "v1beta2") and any(known.has_borrowing for known in target.releases):
         message = (
             "from Kubernetes 1.26 on this priority level borrows seats of others without limit unless"
             " borrowingLimitPercent is set, and lends none unless lendablePercent is set"
         )
         notes.append(Note(_LIMITED, message, "kept"))
-    return operations, notes
+
+
+def _keep_shares(document: Document, target: Target, operations: list[Operation]) -> Iterator[Note]:
+    """Add the operation that keeps the number of shares, if another version has another default. Yield remarks about it."""
+    old, new = shares_field(document.version), shares_field(target.version)
+    path = (*_LIMITED, old)
+    shares = {
+        known.name: _effective_shares(document, source_release(document.version, known)) for known in target.releases
+    }
+    if len(set(shares.values())) > 1:
+        meanings = ", ".join(f"{count} in Kubernetes {name}" for name, count in sorted(shares.items()))
+        yield Note(path, f"shares that are 0 or absent mean {meanings}; write the number", "changed")
+    count = min(shares.values())
+    migrated = _migrated(document, operations, target.version)
+    after = {_effective_shares(migrated, known) for known in target.releases}
+    if after != {count}:
+        meaning = " or ".join(map(str, sorted(after)))
+        message = (
+            f"{old} is {'0' if document.at(*path) == 0 else 'absent'}, which means {count} shares in {document.version}"
+            f" and {meaning} in {target.version}: set {new} to {count}"
+        )
+        yield Note(path, message, "kept")
+        operations.append(Set(path, count) if document.has(*path) else Insert((*_LIMITED, new), count))
+    refusing = next((known for known in target.releases if not known.allows_zero_shares), None)
+    if count == 0 and refusing is not None:
+        message = f"Kubernetes {refusing.name} rejects a priority level with 0 shares; they are allowed from 1.30 on"
+        yield Note(path, message, "changed")
 
 
 def _effective_shares(document: Document, release: Release) -> int:
@@ -187,16 +179,16 @@ def _describe_annotation(old: str, new: str) -> str:
 def _find_differences(before: Document, after: Document, release: Release) -> Iterator[Note]:
     """Yield what a server of the release would reject, or interpret differently than the one before."""
     origin = source_release(before.version, release)
-    unknown = {violation.path for violation in find_violations(before.value, before.kind, before.version, origin)}
-    violations = find_violations(after.value, after.kind, after.version, release)
-    remaining = dict.fromkeys(violation.path for violation in violations)
+    unknown = [violation.path for violation in find_violations(before.value, before.kind, before.version, origin)]
+    remaining = [violation.path for violation in find_violations(after.value, after.kind, after.version, release)]
     for path in remaining:
         message = (
             f"{field_path(path)}: unknown field in {after.version} of Kubernetes {release.name};"
             " the API server rejects the object"
         )
         yield Note(path, message, "changed")
-    for path in unknown - remaining.keys():
+    still_unknown = set(remaining)
+    for path in (path for path in unknown if path not in still_unknown):
         message = (
             f"{field_path(path)}: unknown field in {before.version} of Kubernetes {origin.name}, but not in {after.version}"
             f" of {release.name}, where it has an effect"
