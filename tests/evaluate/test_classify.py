@@ -1,4 +1,4 @@
-"""Order, dangling references, mandatory objects, and the FlowSchema of a request, held against a real server."""
+"""Order, dangling references, mandatory objects, and the FlowSchema of a request, compared with a real server."""
 
 from __future__ import annotations
 

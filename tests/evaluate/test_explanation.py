@@ -1,4 +1,4 @@
-"""Reasons: they say "matched" exactly when the matcher does, and name what failed, with its field."""
+"""Explanations: `matched` agrees with the matcher, and mismatches name the field that fails."""
 
 from __future__ import annotations
 
@@ -381,7 +381,7 @@ def test_closest_rule_is_explained() -> None:
     assert [miss.condition for miss in found.mismatches] == ["resource"]
     one_away = {"subjects": [subject(user={"name": "bob"})], "resourceRules": [ALL_RESOURCES]}
     assert field_path(tried(PODS, one_away, near).path) == "spec.rules[1].resourceRules[1].resources"
-    # Between entries as near as each other it is the first, whatever they say.
+    # Between equally close entries the first one is explained.
     two = [ALL_RESOURCES | {"resources": ["jobs"]}, ALL_RESOURCES | {"verbs": ["get"]}]
     for entries in (two, two[::-1]):
         (miss,) = tried(PODS, {"subjects": [ANYONE], "resourceRules": entries}).mismatches

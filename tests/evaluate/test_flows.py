@@ -26,7 +26,7 @@ def _schema(method: str | None) -> FlowSchema:
 
 
 def test_flow_is_the_recorded_one() -> None:
-    # Recorded from kube-apiserver 1.36.2: alice lists pods, with the objects that it creates by itself.
+    # Recorded from kube-apiserver 1.36.2: alice lists pods, with the default objects.
     found = find_flow(_schema("ByUser"), queue_level(), "alice", "dev")
     assert flow_json(found) == {
         "distinguisherMethod": "ByUser",
@@ -92,7 +92,7 @@ def test_flows_agree_with_all_recordings(shared: Path) -> None:
 
 
 def test_level_with_fewer_than_two_queues_has_no_hand() -> None:
-    # Nothing to choose among: no queues, or one. The FlowSchema and its method are told all the same.
+    # Without queues, or with one, there is no hand. The FlowSchema and its method are reported anyway.
     for level, queues in ((reject_level(), 0), (EXEMPT_LEVEL, 0), (queue_level(1, 1), 1)):
         found = find_flow(_schema("ByUser"), level, "alice", "dev")
         assert found == Flow("global-default", "ByUser", "", queues, None, None)

@@ -1,4 +1,4 @@
-"""Limits of priority levels, as servers came to them, and the laws they keep."""
+"""Limits of priority levels, compared with recordings of servers, and their laws."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MANDATORY = {
 
 
 def _document(version: str) -> Document:
-    # All that the model looks at is the version.
+    # The model only reads the version.
     return cast("Document", SimpleNamespace(version=version))
 
 
@@ -56,7 +56,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _hold(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
+def _check_limits(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
     """Rows: id, server concurrency, name → spec, name → [nominal, lower, upper, current while idle, max seats]."""
     assert rows
     wrong: dict[tuple[str, str], tuple[list[int | None] | None, Any]] = {}
@@ -72,7 +72,7 @@ def _hold(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -> None:
 
 def test_limits_agree_with_the_server(root: Path) -> None:
     rows = _rows(root / "fixtures/oracle-numbers/limits.jsonl")
-    _hold([(row["id"], row["total"], row["levels"], row["limits"]) for row in rows])
+    _check_limits([(row["id"], row["total"], row["levels"], row["limits"]) for row in rows])
 
 
 def test_limits_agree_with_all_recordings(shared: Path) -> None:
@@ -84,7 +84,7 @@ def test_limits_agree_with_all_recordings(shared: Path) -> None:
     rows = [(row, sets[row["set"]]) for row in _rows(folder / "server.jsonl")]
     rows += [(row, row["priority_levels"]) for row in _rows(folder / "harness.jsonl")]
     keys = ("nominal", "lower", "upper", "current_idle", "max_seats")
-    _hold(
+    _check_limits(
         [
             (
                 row["id"],
@@ -97,7 +97,7 @@ def test_limits_agree_with_all_recordings(shared: Path) -> None:
     )
 
 
-def _hold_allocations(rows: list[dict[str, Any]]) -> None:
+def _check_allocations(rows: list[dict[str, Any]]) -> None:
     assert rows
     for row in rows:
         items = [AllocationItem(item["lower"], item["upper"], item["target"]) for item in row["items"]]
@@ -111,11 +111,11 @@ def _hold_allocations(rows: list[dict[str, Any]]) -> None:
 
 
 def test_allocation_agrees_with_the_server(root: Path) -> None:
-    _hold_allocations(_rows(root / "fixtures/oracle-numbers/allocations.jsonl"))
+    _check_allocations(_rows(root / "fixtures/oracle-numbers/allocations.jsonl"))
 
 
 def test_allocation_agrees_with_all_recordings(shared: Path) -> None:
-    _hold_allocations(_rows(shared / "oracle/limits/conc_alloc.jsonl"))
+    _check_allocations(_rows(shared / "oracle/limits/conc_alloc.jsonl"))
 
 
 _SPECS = st.dictionaries(
@@ -148,7 +148,7 @@ def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: in
         if level.type == "Limited":
             assert level.min <= level.idle <= level.max
             assert level.min <= level.attainable <= level.max
-            # What a level attains is what the server gives it when it alone wants a lot.
+            # `attainable` is the limit that the server sets if only this level demands seats.
             alone = limits.current_limits(found, {level.name: 1e9})[level.name]
             assert alone == level.attainable
 
@@ -210,7 +210,7 @@ def test_level_has_its_acv_before_borrowing() -> None:
         limited_level("c", assured(5), "1.25", "v1beta2"),
     ]
     found = limits.compute_limits(levels, (), 600, parse_release("1.25"))
-    # ceil(600 * 30 / 105) and so on: the exempt level has no part in it, and nothing is lent or borrowed.
+    # ceil(600 * 30 / 105) and so on: the exempt level has no shares, and nothing is lent or borrowed.
     assert [(each.name, each.nominal, each.min, each.max, each.attainable) for each in found.levels] == [
         ("a", 172, 172, 172, 172),
         ("b", 400, 400, 400, 400),
@@ -218,7 +218,7 @@ def test_level_has_its_acv_before_borrowing() -> None:
         ("exempt", 0, 0, 600, 600),
     ]
     assert not found.release.has_borrowing
-    # 15 % of the ACV: the patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request 118601).
+    # 15% of the ACV: the patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request 118601).
     assert {each.max_seats for each in found.levels} == {0}
     before = limits.compute_limits(levels, (), 600, parse_release("1.24"))
     assert {each.max_seats for each in before.levels} == {None}
@@ -266,7 +266,7 @@ def test_no_shares_are_no_seats() -> None:
 
 
 def test_limits_stay_nominal_without_an_allocation() -> None:
-    # Nobody may borrow what the exempt level has no use for: the server reports an error and changes nothing.
+    # No level may borrow the unused seats of the exempt level: the server reports an error and changes nothing.
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 100}}
     levels = [limited_level("a", queue_settings(10, borrowingLimitPercent=0)), limited_level("exempt", exempt)]
     found = limits.compute_limits(levels, (), 600, parse_release("1.36"))

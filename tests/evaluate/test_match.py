@@ -1,4 +1,4 @@
-"""The yes/no functions, at the corners where documents and servers were seen to differ."""
+"""Matching of requests, in the cases where documentation and servers differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Method and URL to request attributes, held against a real server."""
+"""Attributes of requests from method and URL, compared with a real server."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 CASES = lines(FIXTURES / "requestinfo.jsonl")
 
 
-def spelled(info: RequestInfo) -> dict[str, Any]:
-    """As the recording spells it, without what is empty."""
+def recorded_form(info: RequestInfo) -> dict[str, Any]:
+    """Return the attributes as recorded, without empty values."""
     values = {
         "isResourceRequest": info.is_resource_request,
         "verb": info.verb,
@@ -57,7 +57,7 @@ def test_agrees_with_the_server(method: str, url: str, seen: bool, expect: dict[
             parse_request_info(method, url)
         return
     info = parse_request_info(method, url)
-    assert spelled(info) == expect
+    assert recorded_form(info) == expect
     assert {type(value) for value in (*info[1:10], info.field_selector, info.label_selector)} == {str}
     assert is_seen_by_apf(info) is seen
 
@@ -69,7 +69,7 @@ def test_agrees_with_the_whole_recording(shared: Path) -> None:
             with pytest.raises(UserError):
                 parse_request_info(row["method"], row["url"])
         else:
-            assert spelled(parse_request_info(row["method"], row["url"])) == wanted, row["id"]
+            assert recorded_form(parse_request_info(row["method"], row["url"])) == wanted, row["id"]
 
 
 @pytest.mark.parametrize("url", ["", "api/v1/pods", "/api/%zz", "/api/%", "/a\x00b", "/a\nb", "*?x"])

@@ -1,4 +1,4 @@
-"""Seats of single requests, as the server estimated them."""
+"""Seats of single requests, compared with the estimates of a server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _estimate(row: dict[str, Any]) -> seats.Seats:
-    """What the functions say of a recorded request; what they take is read from the URL here."""
+    """Return the estimate for a recorded request; the arguments come from its URL."""
     said, bound = row["expect"], row["pl_max_seats"]
     url = urlsplit(row["url"])
     query = {key: values[0] for key, values in parse_qs(url.query).items()}
@@ -58,7 +58,7 @@ def _estimate(row: dict[str, Any]) -> seats.Seats:
     )
 
 
-def _hold(rows: list[dict[str, Any]]) -> None:
+def _check_seats(rows: list[dict[str, Any]]) -> None:
     assert rows
     wrong = {}
     for row in rows:
@@ -70,25 +70,25 @@ def _hold(rows: list[dict[str, Any]]) -> None:
 
 
 def test_seats_agree_with_the_server(root: Path) -> None:
-    _hold(_rows(root / "fixtures/oracle-numbers/seats.jsonl"))
+    _check_seats(_rows(root / "fixtures/oracle-numbers/seats.jsonl"))
 
 
 def test_seats_agree_with_all_recordings(shared: Path) -> None:
-    _hold(_rows(shared / "oracle/seats/default.jsonl") + _rows(shared / "oracle/seats/server.jsonl"))
+    _check_seats(_rows(shared / "oracle/seats/default.jsonl") + _rows(shared / "oracle/seats/server.jsonl"))
 
 
-def _hold_max_seats(rows: list[dict[str, Any]]) -> None:
+def _check_max_seats(rows: list[dict[str, Any]]) -> None:
     assert rows
     mine = {row["id"]: seats.max_seats(row["nominal"], row["hand_size"]) for row in rows}
     assert mine == {row["id"]: row["max_seats"] for row in rows}
 
 
 def test_seat_bounds_agree_with_the_server(root: Path) -> None:
-    _hold_max_seats(_rows(root / "fixtures/oracle-numbers/max_seats.jsonl"))
+    _check_max_seats(_rows(root / "fixtures/oracle-numbers/max_seats.jsonl"))
 
 
 def test_seat_bounds_agree_with_all_recordings(shared: Path) -> None:
-    _hold_max_seats(_rows(shared / "oracle/seats/max_seats.jsonl"))
+    _check_max_seats(_rows(shared / "oracle/seats/max_seats.jsonl"))
 
 
 # By hand from list_work_estimator.go: objects that are loaded times their size, 100 kB to a seat, rounded up.

@@ -37,7 +37,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _hold_hands(rows: list[dict[str, Any]]) -> None:
+def _check_hands(rows: list[dict[str, Any]]) -> None:
     assert rows
     wrong = {}
     for row in rows:
@@ -50,14 +50,14 @@ def _hold_hands(rows: list[dict[str, Any]]) -> None:
 
 
 def test_hands_agree_with_the_server(root: Path) -> None:
-    _hold_hands(_rows(root / "fixtures/oracle-numbers/hands.jsonl"))
+    _check_hands(_rows(root / "fixtures/oracle-numbers/hands.jsonl"))
 
 
 def test_hands_agree_with_all_recordings(shared: Path) -> None:
-    _hold_hands(_rows(shared / "oracle/shards/hands.jsonl"))
+    _check_hands(_rows(shared / "oracle/shards/hands.jsonl"))
 
 
-def _hold_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) -> None:
+def _check_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) -> None:
     assert rows
     for queues, hand, bits, dealer, api in rows:
         if bits is not None:
@@ -69,12 +69,12 @@ def _hold_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) ->
 
 def test_entropy_agrees_with_the_server(root: Path) -> None:
     rows = _rows(root / "fixtures/oracle-numbers/entropy.jsonl")
-    _hold_entropy([(row["queues"], row["hand_size"], row["bits"], row["dealer"], row["api"]) for row in rows])
+    _check_entropy([(row["queues"], row["hand_size"], row["bits"], row["dealer"], row["api"]) for row in rows])
 
 
 def test_entropy_agrees_with_all_recordings(shared: Path) -> None:
     rows = [(row, row["expect"]) for row in _rows(shared / "oracle/shards/entropy.jsonl")]
-    _hold_entropy(
+    _check_entropy(
         [
             (row["queues"], row["hand_size"], said["required_entropy_bits"], said["dealer_valid"], said["api_valid"])
             for row, said in rows
@@ -83,7 +83,7 @@ def test_entropy_agrees_with_all_recordings(shared: Path) -> None:
 
 
 def test_floating_point_never_shifts_the_entropy() -> None:
-    # The server takes the ceiling of a floating-point logarithm. Where that could go wrong is beside whole bits.
+    # The server takes the ceiling of a floating-point logarithm. It could only be wrong next to an integer.
     for hand in range(1, shards.MAX_HAND + 1):
         for bits in range(1, 70):
             near = int(2 ** (bits / hand))

@@ -1,4 +1,4 @@
-"""Long suites: each expectation is answered as if it were alone, and in a formula that does not grow with the suite."""
+"""Long suites: a result does not depend on other expectations, and formulas do not grow with the suite."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apflint.policy.expectation import Property
 from apflint.policy.running import Runner, rules_of_properties, split_into_batches
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.releases import NEWEST
-from policy.test_running import CONFIGURATION, OURS, built, outcome, replayed, schema, suite
+from policy.test_running import CONFIGURATION, OURS, built, check_witness, outcome, schema, suite
 
 if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
@@ -24,7 +24,7 @@ def users(many: int) -> list[dict[str, Any]]:
 
 
 def mixed(many: int) -> list[dict[str, Any]]:
-    """Expectations of which each mentions names of its own; some hold, some do not."""
+    """Return expectations with different names; some hold, some do not."""
     tests: list[dict[str, Any]] = []
     for at in range(many):
         tests += [
@@ -61,11 +61,11 @@ def test_result_does_not_depend_on_other_expectations(world: str) -> None:
         elif said.request is None:
             assert (said.happened, said.reasons, said.path[2:]) == (alone.happened, alone.reasons, alone.path[2:])
         else:
-            refuted(said, CONFIGURATION)
+            check_refutation(said, CONFIGURATION)
 
 
-def refuted(said: Result, known: Configuration) -> None:
-    """The request that is shown is one that the property speaks of, and goes where it should not."""
+def check_refutation(said: Result, known: Configuration) -> None:
+    """Check that the witness is a request of the property, and goes where it should not."""
     claim = said.test.claim
     assert isinstance(claim, Property)
     assert said.request is not None
@@ -73,7 +73,7 @@ def refuted(said: Result, known: Configuration) -> None:
     assert not any(matches_policy_rule(said.request.digest, each) for each in claim.excluded)
     assert said.destination is not None
     assert (said.destination.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
-    replayed(said, known)
+    check_witness(said, known)
 
 
 @pytest.mark.parametrize("world", ["authenticated", "any"])
@@ -84,7 +84,7 @@ def test_witness_has_few_groups(world: str) -> None:
     known = built([*OURS, *teams])
     tests = [{"always": {"subject": {"group": f"t{at}"}, "resources": "pods", "reaches": level[at % 2]}} for at in many]
     for said in Runner(suite({"tests": tests, "world": world}), known, NEWEST, 600).run():
-        refuted(said, known)
+        check_refutation(said, known)
         assert said.request is not None
         assert len(said.request.digest.user.groups) <= 3
 
@@ -106,7 +106,7 @@ def test_formulas_do_not_grow_with_the_suite() -> None:
 
 
 def test_batch_grows_with_the_configuration() -> None:
-    """Otherwise thousands of FlowSchemas would be made into hundreds of formulas."""
+    """Otherwise thousands of FlowSchemas would be encoded in hundreds of formulas."""
     tests = users(400)
     many = [schema(f"s{at}", "builds", 600, {"kind": "User", "user": {"name": f"s{at}"}}) for at in range(200)]
     few = len(list(split_into_batches(suite({"tests": tests}), CONFIGURATION)))

@@ -1,4 +1,4 @@
-"""The format of suites: what is read, and what is said of mistakes, with their places. The JSON Schema agrees."""
+"""The format of suites: values, and mistakes with their positions. The JSON Schema agrees."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 ALL = ("*",)
 
 
-def reading(text: str, name: str = "suite.yaml") -> ParsedSuite:
+def parse(text: str, name: str = "suite.yaml") -> ParsedSuite:
     found = parse_suite(name, text.encode())
     assert (found.suite is None) == bool(found.mistakes)
     return found
 
 
 def suite(text: str) -> Suite:
-    found = reading(text)
+    found = parse(text)
     assert found.suite is not None, found.mistakes
     return found.suite
 
 
 def mistakes(text: str) -> list[Mistake]:
-    return list(reading(text).mistakes)
+    return list(parse(text).mistakes)
 
 
 def marked(text: str) -> tuple[str, int, int, int]:
-    """A text without its marks, and the line and columns of what stands between them."""
+    """Return a text without its marks, and the line and columns of the marked part."""
     before, inside, after = re.split("[«»]", text)
     line = before.count("\n") + 1
     column = len(before) - (before.rfind("\n") + 1) + 1
@@ -62,7 +62,7 @@ def never(body: str) -> str:
     return f"tests:\n- never: {{{body}, reaches: exempt}}\n"
 
 
-# What is marked is what the mistake points at; the words are a part of the message. With `by_schema` an editor sees it, too.
+# The marked part is the position of the mistake, and the words are in its message. `by_schema`: the JSON Schema rejects it too.
 MISTAKES = [
     (
         "«manifest»: [a]\ntests: [{unreachable: {flowSchema: x}}]",
@@ -203,7 +203,7 @@ PROPERTIES = st.fixed_dictionaries({"tests": st.lists(st.fixed_dictionaries({"ne
 
 @given(VALUES | PROPERTIES)
 def test_schema_accepts_what_the_parser_accepts(value: Any) -> None:
-    """The reader knows more (names of verbs, of resources), so the reverse does not hold."""
+    """The parser knows more (verbs, resources), so it rejects suites that the schema accepts."""
     found = parse_suite("suite.json", json.dumps(value).encode())
     if found.suite is not None:
         assert SCHEMA.is_valid(value)

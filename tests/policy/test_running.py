@@ -1,4 +1,4 @@
-"""Each kind of expectation, holding and not holding; and properties against all requests of a small world."""
+"""Each kind of expectation, holding and failing; and properties compared with all requests of a small world."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ OURS = [
 
 
 def built(values: list[dict[str, Any]]) -> Configuration:
-    """The configuration of a server that has these objects, read from text: they have places."""
+    """Return the configuration of a server with these objects, which are read from text and have positions."""
     items = [
         {
             "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
@@ -120,7 +120,7 @@ def test_expectation_holds(test: dict[str, Any]) -> None:
         assert found.request is None
 
 
-# The test; what is pointed at; what is said to be so; and pieces of the reasons, in order.
+# The test, the path of the failure, what happens instead, and parts of the reasons in order.
 FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
     (
         example("list pods -n a --as alice --as-group dev", "batch"),
@@ -213,7 +213,7 @@ def test_expectation_fails(test: dict[str, Any], place: str, happened: str, reas
     if not reasons:
         assert found.reasons == ()
     if found.request is not None and found.destination is not None:
-        replayed(found, CONFIGURATION)
+        check_witness(found, CONFIGURATION)
 
 
 @pytest.mark.parametrize(("name", "passed"), [("1.21", False), ("1.22", True)])
@@ -249,8 +249,8 @@ def test_at_most_a_dozen_blockers_are_named() -> None:
     assert why.endswith(" and 3 more.")
 
 
-def replayed(found: Result, known: Configuration) -> None:
-    """The request that is shown goes where it is said to go, in the words that are shown."""
+def check_witness(found: Result, known: Configuration) -> None:
+    """Check that the witness reaches the reported destination, also as words."""
     assert found.request is not None
     assert found.destination is not None
     digest = found.request.digest
@@ -267,7 +267,7 @@ def test_suite_excludes_requests_from_all_properties() -> None:
     ours: dict[str, Any] = {"except": [masters, {"subject": {"group": ["dev", "ops"]}}, {"subject": {"user": "alice"}}]}
     assert not outcome(claim).passed
     assert outcome(claim, **ours).passed
-    # One that says what a property excepts does not lose what the suite excepts.
+    # The exclusions of a property are added to those of the suite.
     both = {"always": {**claim["always"], "except": {"verbs": "watch"}}}
     assert outcome(both, **ours).passed
     assert not outcome({"unreachable": {"flowSchema": "exempt"}}, **ours).passed
@@ -280,7 +280,7 @@ def test_world_any_has_users_without_groups(claim: dict[str, Any]) -> None:
     assert outcome(claim).passed
     found = outcome(claim, world="any")
     assert not found.passed
-    replayed(found, CONFIGURATION)
+    check_witness(found, CONFIGURATION)
     assert found.request is not None
     assert not set(found.request.digest.user.groups) & {"system:authenticated", "system:unauthenticated"}
 
@@ -297,7 +297,7 @@ def test_name_of_a_test_is_optional() -> None:
 
 
 def _world() -> list[RequestDigest]:
-    """Requests of the authenticated world."""
+    """Return requests of the authenticated world."""
     found = []
     several = itertools.chain.from_iterable(itertools.combinations(GROUPS[:5], size) for size in range(3))
     users = [(user, complete_groups(user, groups)[0]) for user, groups in itertools.product(USERS, tuple(several))]
@@ -357,12 +357,12 @@ def test_properties_agree_with_enumeration(
     claim = found.test.claim
     assert isinstance(claim, Property)
 
-    def meant(digest: RequestDigest) -> bool:
+    def is_included(digest: RequestDigest) -> bool:
         return matches_policy_rule(digest, claim.requests) and not any(
             matches_policy_rule(digest, each) for each in claim.excluded
         )
 
-    def there(digest: RequestDigest) -> bool:
+    def is_satisfied(digest: RequestDigest) -> bool:
         went = classify(known, digest)
         level = went.priority_level
         spec = level.spec.limited
@@ -371,14 +371,14 @@ def test_properties_agree_with_enumeration(
         is_so = {"flowSchema": went.flow_schema.name, "priorityLevel": level.name, "whenFull": full}
         return all(is_so[key] in ([value] if isinstance(value, str) else value) for key, value in wanted.items())
 
-    refuted_by = [each for each in WORLD if meant(each) and there(each) != (kind == "always")]
+    refuted_by = [each for each in WORLD if is_included(each) and is_satisfied(each) != (kind == "always")]
     if found.passed:
         assert not refuted_by
     elif found.request is not None:
         digest = found.request.digest
-        assert meant(digest)
-        assert there(digest) != (kind == "always")
-        replayed(found, known)
+        assert is_included(digest)
+        assert is_satisfied(digest) != (kind == "always")
+        check_witness(found, known)
     else:
-        assert not any(map(meant, WORLD))
+        assert not any(map(is_included, WORLD))
         assert "no such request" in found.happened
