@@ -1,4 +1,4 @@
-"""The formats of pictures: they show every object, are well-formed, and no name breaks out of its label."""
+"""Formats of pictures: they show every object, are well-formed, and names stay inside their labels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def _tags(text: str) -> list[str]:
-    """The tags of an HTML page with the names of their attributes, sorted."""
+    """Return the tags of an HTML page with the names of their attributes, sorted."""
     found: list[str] = []
 
     class Reader(HTMLParser):
@@ -50,7 +50,7 @@ def _tags(text: str) -> list[str]:
 
 
 def _texts(drawing: str) -> list[str]:
-    """Every text of an SVG document, tooltips included."""
+    """Return every text of an SVG document, tooltips included."""
     return [
         element.text or "" for element in ET.fromstring(drawing).iter() if element.tag in (f"{SVG}text", f"{SVG}title")
     ]
@@ -85,7 +85,7 @@ def test_default_configuration(form: str, snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_everything_at_once(form: str, snapshot: SnapshotAssertion) -> None:
+def test_mixed_configuration(form: str, snapshot: SnapshotAssertion) -> None:
     assert WRITERS[form](MIXED) == snapshot
 
 
@@ -100,7 +100,7 @@ def test_unreachable_flow_schemas_point_at_their_blockers() -> None:
     assert "&quot;own&quot; and &quot;global-default&quot; capture all" in svg.render(MIXED)
 
 
-def test_svg_is_accessible_and_needs_nothing_else() -> None:
+def test_svg_is_accessible_and_self_contained() -> None:
     text = svg.render(MIXED)
     root = ET.fromstring(text)
     children = {element.get("id"): element for element in root if element.get("id")}
@@ -136,7 +136,7 @@ def test_boxes_do_not_overlap() -> None:
             assert box.y < end < box.y + box.height
 
 
-def test_three_hundred() -> None:
+def test_pictures_of_hundreds_of_flow_schemas() -> None:
     drawn = draw(*many(300))
     assert lay_out(drawn).height < 20_000
     assert len(svg.render(drawn)) < 600_000
@@ -144,7 +144,7 @@ def test_three_hundred() -> None:
     assert mermaid.is_too_large(mermaid.render(draw(*many(501))))
 
 
-def test_long_names_are_cut_with_all_of_it_in_the_tooltip() -> None:
+def test_long_names_are_cut_and_complete_in_the_tooltip() -> None:
     name = "a-long-name." * 20
     drawn = draw(flow_schema(name, "exempt"))
     texts = _texts(svg.render(drawn))
@@ -201,7 +201,7 @@ def test_names_never_become_markup(name: str) -> None:
 
 
 def _elements(drawing: str) -> list[str]:
-    """Every element with its attributes, sorted: names decide on the order of levels."""
+    """Return every element with its attributes, sorted: the order of levels depends on names."""
     return sorted(" ".join([element.tag, *sorted(element.keys())]) for element in ET.fromstring(drawing).iter())
 
 
@@ -227,7 +227,7 @@ def test_dot_strings_keep_their_form(name: str) -> None:
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
 @settings(max_examples=15)
 @given(name=NASTY)
-def test_graphviz_shows_names_as_they_are(name: str) -> None:
+def test_graphviz_shows_unchanged_names(name: str) -> None:
     drawn = _nasty(name)
     made = subprocess.run(
         ["dot", "-Tsvg"], input=dot.render(drawn), capture_output=True, encoding="utf-8", check=True, timeout=60
@@ -254,7 +254,7 @@ def test_graphviz_keeps_the_order() -> None:
 
 
 @given(text=st.text(max_size=60), room=st.integers(1, 50))
-def test_cut_fits(text: str, room: int) -> None:
+def test_shortened_text_fits(text: str, room: int) -> None:
     found = shorten(sanitize(text), room)
     assert count_cells(found) <= room
     assert found == sanitize(text) or found.endswith("\u2026")

@@ -1,4 +1,4 @@
-"""The picture: states, origins, order, and what is said about problems."""
+"""The picture: states, origins, order, and problems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_dangling_flow_schemas_stand_at_their_precedence() -> None:
     assert [node.position for node in MIXED.schemas if node.position] == list(range(1, len(MIXED.schemas) - 1))
 
 
-def test_a_copy_of_a_built_in_object_is_built_in() -> None:
+def test_copy_of_built_in_object_is_built_in() -> None:
     probes = next(node for node in effective(kubernetes="1.36").configuration.order if node.name == "probes")
     copy: Any = flow_schema("probes", "exempt") | {"spec": probes.document.at("spec")}
     assert [node.origin for node in draw(copy).schemas if node.name == "probes"] == ["built-in"]
@@ -51,7 +51,7 @@ def test_imagined_objects_stand_at_the_ends() -> None:
     assert {level.origin for level in picture.levels} == {"imagined"}
 
 
-def test_an_own_exempt_that_dangles_and_the_imagined_one_are_two() -> None:
+def test_dangling_exempt_and_imagined_exempt_are_both_shown() -> None:
     picture = draw(flow_schema("exempt", "nowhere", 1), assumptions=Assumptions(defaults=False))
     assert [(node.name, node.state) for node in picture.schemas] == [
         ("exempt", "reachable"),
@@ -60,7 +60,7 @@ def test_an_own_exempt_that_dangles_and_the_imagined_one_are_two() -> None:
     ]
 
 
-def test_what_the_solver_proves_is_drawn() -> None:
+def test_proven_unreachable_flow_schemas_are_shown() -> None:
     server = effective(flow_schema("late", "exempt", 9990), priority_level("idle"))
     picture = build_picture(server, find_unreachable(server.configuration))
     late = next(node for node in picture.schemas if node.name == "late")

@@ -31,19 +31,19 @@ def test_wrapping_keeps_every_character(text: str, width: int, first: int, rest:
 @pytest.mark.parametrize(
     "text", ["plain", "開発", "e\u0301", "\u1112\u1161\u11ab", "😀", "\uff46\uff55", "ﾊﾝｶｸ", "Grüße"]
 )
-def test_cells_are_those_of_rich(text: str) -> None:
+def test_cells_are_counted_as_rich_does(text: str) -> None:
     assert count_cells(text) == cell_len(text)
 
 
 @given(TEXT)
 @LAWS
-def test_visible_text_is_printable(text: str) -> None:
+def test_sanitized_text_is_printable(text: str) -> None:
     assert sanitize(text).isprintable()
     assert sanitize(text) == text or not text.isprintable() or "##" in text
 
 
 @pytest.mark.parametrize("command", ["##[add-mask]", "##vso[x]", "##teamcity[x]"])
-def test_no_command_of_a_log_stays_one(command: str) -> None:
+def test_log_commands_are_escaped(command: str) -> None:
     escaped = command.replace("##", r"#\x23")
     assert sanitize(f"a #{command}{command}\x1b") == rf"a #{escaped}{escaped}\x1b"
     assert sanitize("## [a] ##vs[o] #[") == "## [a] ##vs[o] #["
@@ -55,7 +55,7 @@ def test_no_command_of_a_log_stays_one(command: str) -> None:
     assert command not in sanitize_json(json.dumps(f"#{command}"))
 
 
-def test_an_address_with_control_characters_is_no_link() -> None:
+def test_only_printable_https_addresses_become_links() -> None:
     style = Style(hyperlinks=True)
     assert style.link("x", "https://e/\x1b]0;") == "x"
     assert style.link("x", "javascript:alert(1)") == "x"

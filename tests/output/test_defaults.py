@@ -1,4 +1,4 @@
-"""Built-in objects as YAML that reads back, and as JSON."""
+"""Built-in objects as YAML and JSON, read back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_yaml_reads_back_as_the_manifest(target: Release) -> None:
 
 
 @EVERY_RELEASE
-def test_json_is_a_list_of_the_manifest(target: Release) -> None:
+def test_json_is_a_list_of_manifests(target: Release) -> None:
     answer = json.loads(render_defaults_json(target, target.newest_version))
     assert answer == {
         "kind": "List",
@@ -35,7 +35,7 @@ def yaml_of(release: str, version: str) -> str:
     return render_defaults_yaml(parse_release(release), version)
 
 
-def test_the_comments_name_release_source_and_role() -> None:
+def test_comments_name_release_source_and_role() -> None:
     text = yaml_of("1.36", "v1")
     head, _, body = text.partition("\n\n")
     assert all(line.startswith("# ") for line in head.splitlines())
@@ -48,7 +48,7 @@ def test_the_comments_name_release_source_and_role() -> None:
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_versions_that_are_not_served_are_written_with_a_warning() -> None:
+def test_unserved_versions_are_printed_with_a_warning() -> None:
     assert "no longer serves v1beta1. To apply these objects, use v1beta3." in yaml_of("1.26", "v1beta1")
     assert "only if it is started with --runtime-config=" in yaml_of("1.20", "v1alpha1")
     assert "serves" not in yaml_of("1.26", "v1beta2")

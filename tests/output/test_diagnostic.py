@@ -1,4 +1,4 @@
-"""Snippets: the mark lies below the span, whatever the line contains."""
+"""Snippets of diagnostics: the carets are below the span, whatever the line contains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINES = st.text(
 @example("\u0301" * 300, 299, 1, 20)
 @example("\t\ta: b", 2, 1, 80)
 @LAWS
-def test_the_mark_lies_below_the_span(line: str, start: int, length: int, room: int) -> None:
+def test_carets_are_below_the_span(line: str, start: int, length: int, room: int) -> None:
     line = re.sub(r"[\r\n]", "", line)
     start = min(start, len(line))
     stop = min(start + length, len(line))
@@ -47,7 +47,7 @@ def test_the_mark_lies_below_the_span(line: str, start: int, length: int, room: 
 
 
 def _after(text: str, indent: int) -> list[str]:
-    """What follows once `indent` cells are taken: combining characters may belong to either side."""
+    """Return the possible rests of the text behind `indent` cells: combining characters may belong to either side."""
     return [text[n:] for n in range(len(text) + 1) if count_cells(text[:n]) == indent]
 
 
@@ -56,5 +56,5 @@ def test_no_snippet_past_the_end(line: int) -> None:
     assert cut_snippet(Source("f", "a\nb\n"), Span(line, 1, line, 2), 80) is None
 
 
-def test_the_empty_line_at_the_end_can_be_shown() -> None:
+def test_snippet_of_the_empty_last_line() -> None:
     assert cut_snippet(Source("f", "a\nb\n"), Span(3, 1, 3, 1), 80) == ("", 0, 1)

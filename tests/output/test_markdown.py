@@ -1,4 +1,4 @@
-"""Markdown: messages are prose, in which only values and commands are code."""
+"""Markdown: only values and commands in messages are code spans."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from apflint.output.shards import (
 PIPE = Style()
 
 
-def test_a_hand() -> None:
+def test_hand_as_text_and_json() -> None:
     found = hand_json("global-default", "alice", 128, 6)
     assert (found["hash"], found["hand"]) == ("17644606172554983095", [55, 62, 126, 125, 105, 1])
     assert render_hand("global-default", "al\x1bice", 128, 6, PIPE).splitlines()[0] == (
@@ -58,7 +58,7 @@ def test_rows() -> None:
     )
 
 
-def test_a_recommendation() -> None:
+def test_recommendation_as_text_and_json() -> None:
     found: Any = recommendation_json(0.001, 16, 300)
     assert [(row["handSize"], row["queues"]) for row in found["rows"]] == [(7, 239), (6, 251), (5, 274)]
     assert found["best"] is None
@@ -68,7 +68,7 @@ def test_a_recommendation() -> None:
     )
 
 
-def test_a_wish_that_cannot_be_met() -> None:
+def test_recommendation_without_solution_names_the_closest() -> None:
     found: Any = recommendation_json(1e-9, 16, 512)
     assert (found["rows"], found["best"]["handSize"], found["best"]["queues"]) == ([], 6, 512)
     assert render_recommendation(1e-9, 16, 512, PIPE) == (

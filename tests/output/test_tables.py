@@ -1,4 +1,4 @@
-"""Tables: nothing is cut off, whatever the width, and nothing is markup."""
+"""Tables: no text is cut off at any width, and none is markup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_narrow_tables_have_broken_titles_and_no_optional_columns() -> None:
     )
 
 
-def test_names_are_broken_where_there_is_no_room() -> None:
+def test_names_are_broken_if_there_is_no_room() -> None:
     assert render_table(TITLES, ROWS, Style(width=32), optional=("",)) == (
         "                          LENGTH\n"
         "PRIORITY LEVEL    SHARES   LIMIT\n"
@@ -56,7 +56,7 @@ def test_text_is_wrapped_below_its_title() -> None:
     )
 
 
-def test_colors_change_no_text() -> None:
+def test_colors_leave_text_unchanged() -> None:
     rows: list[list[str | Text]] = [[Text("a", "bold"), "b"]]
     plain, colored = (render_table(("A", "B"), rows, Style(color=color)) for color in (False, True))
     assert "\x1b[1m" in colored

@@ -1,4 +1,4 @@
-"""What the formats of others ask for, as far as our output uses it, written from their documentation.
+"""Requirements of published formats for the parts that apflint uses, written from their documentation.
 
 Not the published schemas, which are not shipped here: these are stricter, since they admit nothing that we do not mean to write.
 SARIF: OASIS Standard 2.1.0, sections 3.13 to 3.49, and GitHub, "SARIF support for code scanning".
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def record(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    """An object with these members and no others."""
+    """Return the schema of an object with these members and no others."""
     return {
         "type": "object",
         "required": list(required),

@@ -1,4 +1,4 @@
-"""Readers of all reports for machines, and how they compare: each is written from what others document, or is theirs.
+"""Independent readers of all reports for machines, written from published documentation, and their comparison.
 
 None asks apflint how it wrote a report:
 
@@ -32,7 +32,7 @@ SEVERITIES = {"error": "error", "warning": "warning", "note": "info", "notice": 
 
 
 class Shown(NamedTuple):
-    """A finding as far as all formats show it. A format that leaves something out is compared without it."""
+    """The fields of a finding that formats show. A field that a format leaves out is not compared."""
 
     rule: str
     severity: str
@@ -43,10 +43,7 @@ class Shown(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """Text with all that is no letter, mark, number, sign or plain blank as an escape of Python: what reports promise.
-
-    The same of the second `#` where a log would have a command.
-    """
+    """Escape unprintable characters, and the second `#` of commands in logs: a second implementation of `sanitize`."""
     text = "".join(
         char if char == " " or unicodedata.category(char)[0] not in "CZ" else char.encode("unicode_escape").decode()
         for char in text
@@ -111,16 +108,16 @@ def read_junit(text: str) -> Iterator[Shown]:
                 continue
             named = re.fullmatch(r"(APF\d{3} [a-z0-9-]+) at (\d+):(\d+)", case.attrib["name"])
             assert named
-            (told,) = case
-            first, message, *_ = (told.text or "").split("\n")
-            severity = told.attrib["type"] if told.tag == "failure" else "info"
-            assert (told.tag == "failure") == ("message" in told.attrib)
-            lines = (told.text or "").split("\n")
-            if told.tag != "failure":  # the attribute has the help, too
+            (element,) = case
+            first, message, *_ = (element.text or "").split("\n")
+            severity = element.attrib["type"] if element.tag == "failure" else "info"
+            assert (element.tag == "failure") == ("message" in element.attrib)
+            lines = (element.text or "").split("\n")
+            if element.tag != "failure":  # the attribute has the help, too
                 help_ = [f" ({line})" for line in lines if line.startswith("help: ")]
                 more = [f". {line[6:]}" for line in lines if re.match(r"note: At least .* not reported\.", line)]
                 message = "".join((message, *help_, *more))
-            message = told.get("message", message)
+            message = element.get("message", message)
             assert lines[1] in message
             assert first == f"{case.get('classname')}:{named[2]}:{named[3]}: {severity} {named[1]}"
             yield Shown(named[1], severity, case.attrib["classname"], int(named[2]), int(named[3]), message)
@@ -228,7 +225,7 @@ READERS = {
 
 
 def expected(found: Shown, name: str) -> Shown:
-    """What a format is to show of a finding of the JSON report."""
+    """Return what a format should show of a finding of the JSON report."""
     exact = found._replace(file=os.path.normpath(found.file))
     readable = exact._replace(file=shown(exact.file), message=shown(found.message))
     if name == "sarif":
@@ -245,9 +242,9 @@ def expected(found: Shown, name: str) -> Shown:
 
 
 def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
-    """Holds the reports of a run against its JSON. The number of findings.
+    """Compare the reports of a run with its JSON. Return the number of findings.
 
-    What `encoding` lacks is an escape in reports for people and in GitHub's; the others are ASCII in any case.
+    Characters that `encoding` lacks are escapes in reports for people and in GitHub's; the others are ASCII in any case.
     """
 
     def encoded(found: Shown) -> Shown:
@@ -263,7 +260,7 @@ def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
         want = [expected(found, name) for found in findings]
         if name in ("github", "markdown"):
             want = list(map(encoded, want))
-        if name == "github":  # columns are told within one line only
+        if name == "github":  # GitHub has columns within one line only
             columns = {(one.file, one.line) for one in read if one.column is None}
             want = [one._replace(column=None) if (one.file, one.line) in columns else one for one in want]
             read = [one._replace(column=None) if (one.file, one.line) in columns else one for one in read]

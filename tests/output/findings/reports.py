@@ -1,4 +1,4 @@
-"""Reports with hostile content, and strategies that make them, for the tests of all formats."""
+"""Reports with hostile content, and strategies for them, for the tests of all formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashes of lines: those of codeql-action, for its own test texts and by a second computation."""
+"""Hashes of lines, compared with the test data of codeql-action and with a second implementation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_hash_lines(text: str, hashes: list[str]) -> None:
 
 
 def rolling(text: str) -> dict[int, str]:
-    """The hashes by a window that moves over the text unit by unit."""
+    """Compute the hashes with a window that moves over the text unit by unit."""
     data = re.sub("\r\n?", "\n", text).encode("utf-16-le", "surrogatepass")
     units = [int.from_bytes(data[i : i + 2], "little") for i in range(0, len(data), 2)]
     units = [unit for unit in units if unit not in (9, 32)] + [65535]
@@ -75,5 +75,5 @@ def rolling(text: str) -> dict[int, str]:
 @given(st.text(st.sampled_from("ab \t\r\n\U0001f600é"), max_size=400) | TEXT)
 @example("a \U0001f600\ud800\n\udfff")
 @LAWS
-def test_line_hashes_are_those_of_a_rolling_window(text: str) -> None:
+def test_line_hashes_equal_a_rolling_hash(text: str) -> None:
     assert hash_lines(text, range(1, 500)) == rolling(text)

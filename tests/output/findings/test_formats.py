@@ -1,4 +1,4 @@
-"""All formats for machines: what they look like, and what they have in common."""
+"""Formats for machines: golden output, and properties of all of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_looks(name: str, snapshot: SnapshotAssertion) -> None:
+def test_golden_report(name: str, snapshot: SnapshotAssertion) -> None:
     text = render(GOLDEN, name)
     if name == "sarif":  # the pages are data of their own: their form is tested below
         log = json.loads(text)
@@ -48,7 +48,7 @@ def test_looks(name: str, snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_looks_when_clean(name: str, snapshot: SnapshotAssertion) -> None:
+def test_golden_clean_report(name: str, snapshot: SnapshotAssertion) -> None:
     clean = CLEAN._replace(sources={"a.yaml": Source("a.yaml", GOOD), "not-ours.yaml": Source("not-ours.yaml", "")})
     text = render(clean, name)
     assert re.sub(r'"semanticVersion": "[^"]*"', '"semanticVersion": "0"', text) == snapshot
@@ -56,7 +56,7 @@ def test_looks_when_clean(name: str, snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("severity", ["info", "warning", "error"])
 @pytest.mark.parametrize(("rule", "rejected"), [("APF003", False), ("APF203", True)])
-def test_a_template_is_no_mistake_though_no_server_could_read_it(rule: str, rejected: bool, severity: Severity) -> None:
+def test_template_is_not_called_rejected(rule: str, rejected: bool, severity: Severity) -> None:
     one = finding(rule, "n", "m", "a.yaml", (1, 1, 1, 2))._replace(
         severity=severity, apiserver=Cause("BadRequest", ""), is_template=not rejected
     )
@@ -64,11 +64,11 @@ def test_a_template_is_no_mistake_though_no_server_could_read_it(rule: str, reje
     levels = {"info": "info", "warning": "major", "error": "blocker" if rejected else "critical"}
     assert [entry["severity"] for entry in gitlab_entries(report)] == [levels[severity]]
     shown = create_diagnostic(one, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
-    for told in (render(report, "junit"), render(report, "text"), shown.message):
-        assert ("kube-apiserver rejects" in told) == rejected
+    for text in (render(report, "junit"), render(report, "text"), shown.message):
+        assert ("kube-apiserver rejects" in text) == rejected
 
 
-def test_styles_change_nothing() -> None:
+def test_formats_for_machines_ignore_the_style() -> None:
     for name in FORMATS:
         assert render(GOLDEN, name) == render(GOLDEN, name, Style(width=40, color=True, verbose=True))
 
@@ -96,7 +96,7 @@ def test_absolute_names_become_relative(folder: Path, name: str) -> None:
         ("repository", "a.yaml", "a.yaml"),
     ],
 )
-def test_names_count_from_the_root_of_the_checkout(
+def test_names_are_relative_to_the_root_of_the_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, where: str, given: str, expected: str
 ) -> None:
     for name in code_host._ROOT_VARIABLES:

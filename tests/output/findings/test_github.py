@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub: as its runner reads them, the most important first."""
+"""Workflow commands of GitHub, read as its runner reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMAND = re.compile(r"::(error|warning|notice) ([^:\n]*)::(.*)")
 
 
 def read_command(line: str) -> tuple[str, dict[str, str], str]:
-    """A command as the runner reads it."""
+    """Parse a command as the runner does."""
     match = COMMAND.fullmatch(line)
     assert match, line
     values = dict(pair.split("=", 1) for pair in match[2].split(","))
@@ -55,7 +55,7 @@ def test_github_properties_are_escaped() -> None:
     )
 
 
-def test_the_ten_that_are_shown_matter_most() -> None:
+def test_first_ten_findings_are_the_most_important() -> None:
     info = finding("APF005", "i", "m", "a", (1, 1, 1, 1))._replace(severity="info")
     warned = info._replace(severity="warning", rule="APF501")
     ours = [info._replace(severity="error", rule=rule) for rule in ["APF601"] * 12 + ["APF602"]]

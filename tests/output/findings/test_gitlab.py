@@ -1,4 +1,4 @@
-"""GitLab: the form of the report, its severities and its fingerprints."""
+"""GitLab reports: form, severities and fingerprints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_gitlab_reads_back(report: Report) -> None:
 
 @given(FINDINGS, st.sampled_from(["rule", "file", "field", "message"]))
 @LAWS
-def test_gitlab_fingerprints_differ_with_what_they_are_made_of(found: Any, key: str) -> None:
+def test_gitlab_fingerprints_depend_on_each_input(found: Any, key: str) -> None:
     other = found._replace(**{key: getattr(found, key) + "9"}) if key != "rule" else found._replace(rule="APF999")
     renamed = found._replace(object=ObjectRef("v1", "FlowSchema", "another one"))
     both = CLEAN._replace(findings=(found, other, renamed))
@@ -70,6 +70,6 @@ def test_gitlab_severities() -> None:
     ("file", "path"),
     [("./a/b.yaml", "a/b.yaml"), ("a\nb\u202e.yaml", "a\nb\u202e.yaml"), ("caf\udce9.yaml", "caf\\udce9.yaml")],
 )
-def test_gitlab_gets_names_as_they_are(file: str, path: str) -> None:
+def test_gitlab_gets_unchanged_file_names(file: str, path: str) -> None:
     found = finding("APF305", "x", "m", file, (1, 1, 1, 2))
     assert [entry["location"]["path"] for entry in gitlab_entries(CLEAN._replace(findings=(found,)))] == [path]

@@ -1,4 +1,4 @@
-"""The JSON output: its names, its schema, and that everything reads back."""
+"""JSON output: field names, schema, and reading back."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ spec:
 
 
 @pytest.mark.parametrize("text", [ANCHORED.replace("&name ", ""), ANCHORED])
-def test_edits_of_a_run(
+def test_edits_in_the_output_of_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -183,7 +183,7 @@ def test_edits_are_null_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     assert read(anchored)["findings"][0]["fix"]["edits"] is None
 
 
-def test_edits_of_a_text_that_is_gone_are_null() -> None:
+def test_edits_without_source_are_null() -> None:
     report = GOLDEN._replace(sources={})
     assert read(report)["findings"][0]["fix"]["edits"] is None
     assert read(GOLDEN._replace(findings=GOLDEN.findings[4:]))["findings"][0]["fix"] is None

@@ -1,4 +1,4 @@
-"""JUnit: the form of the report, and that manifests stay data in it."""
+"""JUnit: the form of the report, with hostile manifests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_junit_reads_back(report: Report) -> None:
     )
 
 
-def test_a_clean_file_is_one_case_that_passed() -> None:
+def test_clean_file_is_one_passed_case() -> None:
     report = GOLDEN._replace(sources={**GOLDEN.sources, "clean.yaml": Source("clean.yaml", GOOD)})
     suites = {suite.get("name"): suite for suite in junit_tree(report)}
     assert [len(case) for case in suites["clean.yaml"]] == [0]

@@ -1,4 +1,4 @@
-"""Findings as Markdown: a table in which manifests stay data, of a limited size."""
+"""Findings as Markdown: a table of limited size, with hostile manifests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def table_cells(text: str) -> list[list[str]]:
-    """The cells of the body of the table, as text; nothing but code spans and links of ours may be in them."""
+    """Return the cells of the table body as text. They may contain only code spans and links of apflint."""
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
     rows: list[list[str]] = []
     body = False
@@ -57,7 +57,7 @@ def test_markdown_reads_back(report: Report) -> None:
 
 @given(REPORTS, st.integers(400, 3000))
 @LAWS
-def test_markdown_has_room(report: Report, size: int) -> None:
+def test_markdown_stays_within_the_size(report: Report, size: int) -> None:
     report = report._replace(findings=report.findings * 5)
     text = render_within(report, size)
     assert len(text.encode()) <= size

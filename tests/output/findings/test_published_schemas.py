@@ -1,4 +1,4 @@
-"""SARIF and JUnit reports against the schemas that others publish. None of these is ours to keep here: they are fetched.
+"""SARIF and JUnit reports, validated with published schemas, which are fetched because they cannot be kept here.
 
 The SARIF schema comes with Microsoft's multitool for it, the XSD of Jenkins' xunit plugin with the source of pytest.
 """
@@ -52,7 +52,7 @@ HOSTILE = "]]> ::error::x%0A | <script>alert(1)</script> &amp; \\x00\\x1b[31m\\u
 
 @pytest.fixture(scope="module")
 def reports(root: Path) -> dict[str, Report]:
-    """Of clean, suppressed, hostile and empty input, and of all that real servers rejected."""
+    """Return reports of clean, suppressed, hostile and empty input, and of objects that real servers rejected."""
     recorded = (root / "fixtures" / "conformance" / "1.36-v1.jsonl").read_text(encoding="utf-8").splitlines()
     manifests = [json.loads(line)["manifest"] for line in recorded]
     everything = [
@@ -61,7 +61,7 @@ def reports(root: Path) -> dict[str, Report]:
         if isinstance(manifest, str)
     ]
     suppressed = CLEAN.replace("verbs: [get]", "verbs: [get, get]").replace(
-        "  - subjects", "  # apflint: ignore[APF106] told twice\n  - subjects"
+        "  - subjects", "  # apflint: ignore[APF106] reported twice\n  - subjects"
     )
     hostile = CLEAN.replace("verbs: [get]", f'verbs: ["{HOSTILE}"]').replace("name: a}", f'name: "{HOSTILE}"}}')
     inputs = {
@@ -89,7 +89,7 @@ def fetch(command: list[str], folder: Path) -> None:
 def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("there is no npm here, and the SARIF schema comes with an npm package")
+        pytest.skip("npm is not installed, and the SARIF schema is part of an npm package")
     folder = tmp_path_factory.mktemp("sarif")
     fetch([npm, "pack", "--silent", "@microsoft/sarif-multitool-linux@5.7.0"], folder)
     (packed,) = folder.glob("*.tgz")

@@ -1,4 +1,4 @@
-"""Every report of a run shows the same findings, whatever the manifests and their names hold: read by parsers of others."""
+"""All reports of a run show the same findings, also of hostile manifests, if read by independent parsers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LAWS = settings(derandomize=True, max_examples=80, deadline=None, suppress_healt
 
 @contextlib.contextmanager
 def folder(files: dict[str, bytes]) -> Iterator[Path]:
-    """A directory with these files, as far as the file system takes their names; the current one meanwhile."""
+    """Create a directory with these files, if the file system accepts their names, and make it the current one."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "project")
@@ -48,12 +48,12 @@ def folder(files: dict[str, bytes]) -> Iterator[Path]:
 
 
 def in_process(files: dict[str, bytes]) -> dict[str, str]:
-    """The reports of one run of the command, all formats at once."""
-    said = io.StringIO()
-    with folder(files) as path, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    """Return the reports of one run of the command in all formats."""
+    output = io.StringIO()
+    with folder(files) as path, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         reports = [f"--report={name}={path.parent / name}" for name in (*FORMATS, *PEOPLE)]
-        assert run(["check", "--isolated", "--verbose", *reports]) in (0, 1), said.getvalue()
-        assert not list(filter(None, map(read_command, said.getvalue().split("\n"))))
+        assert run(["check", "--isolated", "--verbose", *reports]) in (0, 1), output.getvalue()
+        assert not list(filter(None, map(read_command, output.getvalue().split("\n"))))
         return {name: (path.parent / name).read_bytes().decode() for name in (*FORMATS, *PEOPLE)}
 
 
@@ -86,8 +86,8 @@ ODD = {
         ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "ascii"),
     ],
 )
-def test_what_a_process_prints(environment: dict[str, str], encoding: str) -> None:
-    """The same on standard output, in locales that know few letters; and the summary of a job of GitHub."""
+def test_output_of_a_process_reads_back(environment: dict[str, str], encoding: str) -> None:
+    """Check standard output in locales with few letters, and the summary of a GitHub job."""
     with folder(ODD) as path:
         summary = path.parent / "summary"
         variables = {**os.environ, **environment, "GITHUB_STEP_SUMMARY": str(summary)}
@@ -99,19 +99,19 @@ def test_what_a_process_prints(environment: dict[str, str], encoding: str) -> No
             assert all(map(str.isprintable, done.stderr.decode(encoding).split("\n")))
             printed[name] = done.stdout.decode(encoding)
         assert compared(printed, encoding) > len(ODD)
-        told = read_markdown(summary.read_text("utf-8"))
-        assert Counter(told) == Counter(expected(found, "markdown") for found in read_json(printed["json"]))
+        rows = read_markdown(summary.read_text("utf-8"))
+        assert Counter(rows) == Counter(expected(found, "markdown") for found in read_json(printed["json"]))
 
 
 @given(st.sampled_from(["<stdin>", *ODD_NAMES]), texts())
 @settings(LAWS, max_examples=30)
-def test_a_name_that_is_given_to_standard_input(name: str, data: bytes) -> None:
-    said = io.StringIO()
-    with folder({"input": data}) as path, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+def test_name_of_standard_input_is_printed(name: str, data: bytes) -> None:
+    output = io.StringIO()
+    with folder({"input": data}) as path, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         reports = [f"--report={one}={path.parent / one}" for one in (*FORMATS, *PEOPLE)]
         with pytest.MonkeyPatch.context() as patch, (path / "input").open(encoding="latin-1") as stream:
             patch.setattr(sys, "stdin", stream)
-            assert run(["check", "-", "--isolated", f"--stdin-filename={name}", *reports]) in (0, 1), said.getvalue()
+            assert run(["check", "-", "--isolated", f"--stdin-filename={name}", *reports]) in (0, 1), output.getvalue()
         compared({one: (path.parent / one).read_bytes().decode() for one in (*FORMATS, *PEOPLE)})
 
 
@@ -149,11 +149,11 @@ spec:
         "schema ::error::x##[add-mask]y",
     ],
 )
-def test_no_line_of_an_answer_is_a_command(line: str) -> None:
-    said = io.StringIO()
-    with folder({"a.yaml": COMMANDS.encode()}), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+def test_no_output_line_is_a_command(line: str) -> None:
+    output = io.StringIO()
+    with folder({"a.yaml": COMMANDS.encode()}), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         assert run(line.split(" ")) in (0, 1, 2)
-    assert said.getvalue()
-    for shown in said.getvalue().split("\n"):
+    assert output.getvalue()
+    for shown in output.getvalue().split("\n"):
         assert read_command(shown) is None
         assert "##[" not in shown

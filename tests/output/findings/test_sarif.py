@@ -1,4 +1,4 @@
-"""SARIF: its form, by the standard and as GitHub asks for, and that manifests stay data in it."""
+"""SARIF: the form that the standard and GitHub require, with hostile manifests."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_sarif_reads_back(report: Report) -> None:
         assert "](" not in result["message"]["text"]  # a link of SARIF is `[...](...)`
 
 
-def test_every_rule_has_what_code_scanning_shows() -> None:
+def test_every_rule_has_the_fields_that_code_scanning_shows() -> None:
     every = CLEAN._replace(
         findings=tuple(finding(rule, "x", "y", "a.yaml", (1, 1, 1, 1)) for rule in catalogue.list_ids())
     )
@@ -83,7 +83,7 @@ def test_every_rule_has_what_code_scanning_shows() -> None:
         assert rule["defaultConfiguration"]["enabled"] == (page.severity != "off")
 
 
-def test_code_scanning_gets_no_more_than_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sarif_has_at_most_the_results_that_code_scanning_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
     found = finding("APF403", "x", "m", "a.yaml", (1, 1, 1, 2))._replace(severity="info")
     worst = found._replace(rule="APF305", severity="error")
     report = CLEAN._replace(findings=(*[found] * 5, worst, found, worst))
@@ -95,7 +95,7 @@ def test_code_scanning_gets_no_more_than_it_takes(monkeypatch: pytest.MonkeyPatc
     assert invocation["toolExecutionNotifications"][0]["message"]["text"].startswith("5 more findings are not in")
 
 
-def test_sarif_of_nothing_has_results() -> None:
+def test_sarif_of_clean_run_has_empty_results() -> None:
     assert sarif_run(CLEAN._replace(suppressed=3))["results"] == []
 
 
@@ -118,7 +118,7 @@ def test_sarif_locations(file: str, location: dict[str, str]) -> None:
 
 @given(st.integers(0, 5))
 @LAWS
-def test_a_fingerprint_does_not_know_the_line(above: int) -> None:
+def test_fingerprint_is_independent_of_the_line(above: int) -> None:
     found = GOLDEN.findings[0]
     text = GOLDEN.sources[found.file].text
     moved = found._replace(

@@ -1,4 +1,4 @@
-"""The lines after the findings."""
+"""Summary: the lines after the findings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_no_objects_are_not_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_object_count_is_left_out_if_there_are_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "a.yaml").write_text("kind: FlowSchema\n  broken: [", encoding="utf-8")
     assert run(["check", "a.yaml"]) == 1
     assert "Found 1 error in 1 file, for Kubernetes" in capsys.readouterr().err
@@ -30,14 +30,14 @@ def test_no_objects_are_not_counted(folder: Path, capsys: pytest.CaptureFixture[
     assert "**1 error**: 1 file, Kubernetes `" in capsys.readouterr().out
 
 
-def test_an_empty_directory(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_directory_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check"]) == 0
-    told = capsys.readouterr().err
-    assert told.startswith("Nothing to check: there is no file named *.yaml, *.yml or *.json.")
-    assert told.endswith("kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -\n")
+    output = capsys.readouterr().err
+    assert output.startswith("Nothing to check: there is no file named *.yaml, *.yml or *.json.")
+    assert output.endswith("kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -\n")
 
 
-def test_findings_of_the_baseline_are_not_called_suppressed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_baselined_findings_are_counted_separately(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     select = ["check", "--select", "APF305,APF306"]
     (folder / "a.yaml").write_text(BAD, encoding="utf-8")
     assert run([*select, "--baseline", "known.json", "--write-baseline"]) == 0
@@ -53,33 +53,33 @@ def test_findings_of_the_baseline_are_not_called_suppressed(folder: Path, capsys
     assert (summary["suppressed"], summary["baselined"]) == (1, 1)
 
 
-def test_a_manifest_in_place_of_a_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_manifest_instead_of_baseline_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "a.yaml").write_text(BAD, encoding="utf-8")
     for arguments in ((), ("--write-baseline",)):
         assert run(["check", "--baseline", "a.yaml", *arguments]) == 2
-        told = capsys.readouterr().err
-        assert "a.yaml: this" in told
-        assert "baseline" in told
-        assert "--baseline a.yaml" not in told  # nobody is to overwrite it
+        output = capsys.readouterr().err
+        assert "a.yaml: this" in output
+        assert "baseline" in output
+        assert "--baseline a.yaml" not in output  # it must not be overwritten
     assert (folder / "a.yaml").read_text(encoding="utf-8") == BAD
 
 
-def test_what_a_directory_walk_leaves_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipped_directories_and_files_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in (".hidden/a.yaml", "node_modules/a.yaml", ".git/a.yaml", "UPPER.YAML", "a.yaml"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(LEVEL, encoding="utf-8")
     run(["check"])
-    told = capsys.readouterr().err
-    assert "Not checked: 1 file with an upper-case suffix, which kubectl does not read: UPPER.YAML\n" in told
-    assert ".hidden" not in told
+    output = capsys.readouterr().err
+    assert "Not checked: 1 file with an upper-case suffix, which kubectl does not read: UPPER.YAML\n" in output
+    assert ".hidden" not in output
     run(["check", "-v"])
-    told = capsys.readouterr().err
-    assert "Not checked: 1 hidden directory: .hidden\n" in told
-    assert "Not checked: 1 directory of installed packages: node_modules\n" in told
+    output = capsys.readouterr().err
+    assert "Not checked: 1 hidden directory: .hidden\n" in output
+    assert "Not checked: 1 directory of installed packages: node_modules\n" in output
     run(["check", "--format", "json"])
     skipped = json.loads(capsys.readouterr().out)["summary"]["skipped"]
     assert sorted(entry["file"] for entry in skipped) == [".hidden", "UPPER.YAML", "node_modules"]
     run(["check", "-v", "--exclude", "UPPER.YAML", "--exclude", ".hidden"])
-    told = capsys.readouterr().err
-    assert "UPPER" not in told
-    assert ".hidden" not in told
+    output = capsys.readouterr().err
+    assert "UPPER" not in output
+    assert ".hidden" not in output

@@ -1,4 +1,4 @@
-"""Text and concise output: their form, and what holds for them whatever the manifests contain."""
+"""Text and concise output: golden output, and properties for any manifests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_without_findings(report: Report, snapshot: SnapshotAssertion) -> None:
     assert render(report, "text", Style(quiet=True)) == ""
 
 
-def test_a_long_line_is_quoted_quickly() -> None:
+def test_long_line_is_cut_quickly() -> None:
     # A thousand findings in one line of 4 MB: anything that copies the line for each of them takes seconds.
     text = "x" * 4_000_000
     findings = tuple(finding("APF101", "unknown-field", "m", "f", (1, n, 1, n + 1)) for n in range(1, 4_000_000, 4_000))
@@ -91,7 +91,7 @@ def test_rendering_twice_gives_the_same(report: Report, style: Style, name: str)
 
 @given(REPORTS, st.integers(20, 220))
 @LAWS
-def test_colors_change_nothing_else(report: Report, width: int) -> None:
+def test_colors_leave_text_unchanged(report: Report, width: int) -> None:
     plain = render(report, "text", Style(width=width))
     colored = render(report, "text", Style(width=width, color=True, hyperlinks=True))
     assert OWN_CODES.sub("", colored) == plain
@@ -109,7 +109,7 @@ def test_prose_stays_within_the_width(report: Report, width: int) -> None:
 
 
 @pytest.mark.parametrize("file", ["::error file=x::y.yaml", " ::add-mask::a.yaml"])
-def test_a_file_name_is_not_a_command_in_a_log(file: str) -> None:
+def test_file_names_never_become_commands(file: str) -> None:
     report = CLEAN._replace(findings=(finding("APF305", "x", "m", file, (1, 1, 1, 2)),))
     assert render(report, "concise").startswith(f"./{file}:")
     assert not [line for line in render(report, "text").split("\n") if line.lstrip().startswith("::")]
