@@ -36,7 +36,7 @@ def list_remarks(finding: Finding) -> list[tuple[str, str]]:
     related = [f"{other.file}:{other.span.line}:{other.span.column}: {other.message}" for other in finding.related]
     remarks = [("note", note) for note in (*list_notes(finding), *related)]
     fix = finding.fix
-    if finding.help and (fix is None or fix.title != finding.help):
+    if finding.help:
         remarks.append(("help", finding.help))
     if fix is not None:
         remarks.append(("fix", f"{fix.title} ({'safe' if fix.safe else 'unsafe: --unsafe-fixes'})"))

@@ -27,6 +27,7 @@ def render(report: Report, style: Style) -> str:
 def _to_diagnostic(finding: Finding, report: Report, style: Style) -> Diagnostic:
     about = [f"{finding.object.kind} {finding.object.name}".rstrip()] if finding.object else []
     about += [finding.field] if finding.field and style.verbose else []
+    repeated = ("help", finding.fix.title) if finding.fix else None
     return Diagnostic(
         label=finding.severity,
         message=finding.message,
@@ -37,5 +38,5 @@ def _to_diagnostic(finding: Finding, report: Report, style: Style) -> Diagnostic
         rule=finding.rule,
         url=finding.url,
         about=", ".join(about),
-        remarks=tuple(list_remarks(finding)),
+        remarks=tuple(remark for remark in list_remarks(finding) if remark != repeated),
     )
