@@ -60,7 +60,8 @@ class Effective:
     def __init__(self, workspace: Workspace, assumptions: Assumptions = Assumptions()) -> None:  # noqa: B008  # immutable
         self.workspace = workspace
         self.assumptions = assumptions
-        self._facts: dict[Callable[[Effective], object], object] = {}
+        self.facts: dict[Callable[[Effective], object], object] = {}
+        """Results of the functions decorated with `once`."""
 
     def without(self, documents: Collection[Document]) -> Effective:
         """Return what the server would have without the manifests of these documents."""
@@ -191,19 +192,15 @@ class Effective:
         """The documents of `own_flow_schemas` that no request reaches."""
         return frozenset(part.schema.document for part in self.dead_parts.parts if part.rule is None)
 
-    def fact(self, compute: Callable[[Effective], T]) -> T:
-        """Return `compute(self)`, computed once. See `once`."""
-        if compute not in self._facts:
-            self._facts[compute] = compute(self)
-        return cast("T", self._facts[compute])
-
 
 def once(compute: Callable[[Effective], T]) -> Callable[[Effective], T]:
     """Decorate a function so that its result is computed once for each `Effective` and kept there."""
 
     @wraps(compute)
     def fact(effective: Effective) -> T:
-        return effective.fact(compute)
+        if compute not in effective.facts:
+            effective.facts[compute] = compute(effective)
+        return cast("T", effective.facts[compute])
 
     return fact
 

@@ -20,7 +20,7 @@ from apflint.proofs.two_configurations import Comparison
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
@@ -119,22 +119,27 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
     """Find everything that changes from `old` to `new` for the requests of a world (see `apflint.proofs`)."""
     before, after = Classifier(old.configuration), Classifier(new.configuration)
 
+    def make_example(witness: Witness) -> Example:
+        return Example(before(witness.digest), after(witness.digest), witness)
+
     def find_examples() -> Iterator[Example]:
         parts = _split_flow_schemas(old.configuration, new.configuration)
         for move in Comparison(*parts, world).find_moves():
-            example = Example(before(move.witness.digest), after(move.witness.digest), move.witness)
+            example = make_example(move.witness)
             # Requests that only go from one part of a FlowSchema to another part of it do not move.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
                 yield example
 
     moves = list(islice(find_examples(), MAX_MOVES + 1))
     pairs: dict[tuple[int, int], list[Example]] = {}
-    for example in (*moves[:MAX_MOVES], *_find_kept_requests(old, new, world, before, after)):
+    levels = {change.name: change for change in compare_levels(old.limits, new.limits)}
+    kept = _find_kept_requests(old.configuration, new.configuration, levels, world)
+    for example in (*moves[:MAX_MOVES], *(make_example(witness) for witness in kept)):
         pairs.setdefault((example.old.position, example.new.position), []).append(example)
     changes: dict[tuple[ChangeType, str, str], list[RequestChange]] = {}
     for position in sorted(pairs):
         change = RequestChange(tuple(sorted(pairs[position], key=_part_order)))
-        key = _find_change_type(change), change.old.priority_level.name, change.new.priority_level.name
+        key = _find_change_type(change, levels), change.old.priority_level.name, change.new.priority_level.name
         changes.setdefault(key, []).append(change)
     old_levels = {level.name: level for level in old.limits.levels}
     new_levels = {level.name: level for level in new.limits.levels}
@@ -146,7 +151,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         old,
         new,
         tuple(sorted(groups, key=_group_order)),
-        compare_levels(old.limits, new.limits),
+        tuple(levels.values()),
         compare_objects(old.configuration, new.configuration),
         len(moves) <= MAX_MOVES,
     )
@@ -198,22 +203,22 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
     )
 
 
-def _find_kept_requests(old: Side, new: Side, world: World, before: Classifier, after: Classifier) -> Iterator[Example]:
+def _find_kept_requests(
+    old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
+) -> Iterator[Witness]:
     """Yield a request for each FlowSchema of both sides whose level has other limits, or whose distinguisher differs."""
-    kept = {_identity(schema): schema for schema in new.configuration.order}
-    analysis = Analysis(old.configuration, world)
-    comparison = Comparison(new.configuration, old.configuration, world)
-    levels = {change.name: change for change in compare_levels(old.limits, new.limits)}
-    for old_schema in old.configuration.order:
-        new_schema = kept.get(_identity(old_schema))
-        level = levels[old_schema.spec.priority_level_configuration]
-        if new_schema is None or not (_affects_requests(level) or _has_other_flows(old_schema, new_schema, level)):
+    new_schemas = {_identity(schema): schema for schema in new.order}
+    analysis, comparison = Analysis(old, world), Comparison(new, old, world)
+    for schema in old.order:
+        same = new_schemas.get(_identity(schema))
+        level = levels[schema.spec.priority_level_configuration]
+        if same is None or not (_affects_requests(level) or _has_other_flows(schema, same, level)):
             continue
-        witness = analysis.find_request(old_schema)
-        if witness is not None and after(witness.digest).flow_schema is not new_schema:
-            witness = comparison.find_passage([new_schema], [old_schema])  # slower: a proof about both configurations
+        witness = analysis.find_request(schema)
+        if witness is not None and comparison.old.resolve(witness.point).flow_schema is not same:
+            witness = comparison.find_passage([same], [schema])  # slower: a proof about both configurations
         if witness is not None:
-            yield Example(before(witness.digest), after(witness.digest), witness)
+            yield witness
 
 
 def _affects_requests(level: LevelChange) -> bool:
@@ -234,20 +239,13 @@ def _identity(schema: FlowSchema) -> object:
     return name, schema.spec.priority_level_configuration
 
 
-def _find_change_type(change: RequestChange) -> ChangeType:
+def _find_change_type(change: RequestChange, levels: Mapping[str, LevelChange]) -> ChangeType:
     old, new = change.old.flow_schema, change.new.flow_schema
     if change.old.priority_level.name != change.new.priority_level.name:
         return "priorityLevel"
     if _identity(old) != _identity(new):
         return "flowSchema"
-    is_other_flow = old.spec.distinguisher_method != new.spec.distinguisher_method
-    return "flow" if is_other_flow and all(_count_queues(side) > 1 for side in (change.old, change.new)) else "limits"
-
-
-def _count_queues(resolution: Resolution) -> int:
-    limited = resolution.priority_level.spec.limited
-    queuing = None if limited is None else limited.limit_response.queuing
-    return 0 if queuing is None else queuing.queues
+    return "flow" if _has_other_flows(old, new, levels[change.old.priority_level.name]) else "limits"
 
 
 def _part_order(example: Example) -> tuple[tuple[int, ...], ...]:

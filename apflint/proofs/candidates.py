@@ -12,7 +12,7 @@ from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES, SERVI
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
 from apflint.proofs.overlap import common_values, intersect
-from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible
+from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible, user_name
 from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, RESOURCES, SEGMENTS, USERS, first_unmentioned
 from apflint.record import NamedTuple
 
@@ -95,16 +95,11 @@ def make_candidates(
 
 def _requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[str, ...]]:
     """Return a user that the subject matches, and the groups of the user."""
-    user = unmentioned.user
-    more: tuple[str, ...] = ()
-    account = subject.service_account
-    if subject.kind == "User" and subject.user is not None and subject.user != ALL:
-        user = subject.user
-    elif subject.kind == "ServiceAccount" and account is not None:
-        name = unmentioned.account if account.name == ALL else account.name
-        user = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{name}"
-    elif subject.kind == "Group" and subject.group is not None and subject.group != ALL:
-        group = subject.group
+    user, more = user_name(subject) or unmentioned.user, list[str]()
+    account, group = subject.service_account, subject.group
+    if subject.kind == "ServiceAccount" and account is not None and account.name == ALL:
+        user = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{unmentioned.account}"
+    elif subject.kind == "Group" and group is not None and group != ALL:
         if group == UNAUTHENTICATED:
             user = ANONYMOUS
         elif group == SERVICE_ACCOUNTS or group.startswith(SERVICE_ACCOUNTS_OF):
@@ -112,7 +107,7 @@ def _requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[s
             user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{unmentioned.account}"
         else:
             user = f"{NODE_PREFIX}node-1" if group == NODES else user
-            more = (group,)
+            more = [group]
     forced = forced_groups(user)
     return user, (*(group for group in more if group not in forced), *forced)
 
@@ -151,26 +146,24 @@ def make_common_candidates(
     world: World,
 ) -> Iterator[Point]:
     """Yield a few requests that rules of two FlowSchemas may match."""
-    return islice(_make_common_candidates(rules, others, unmentioned, world), _MAX_COMMON)
+    points = (
+        point
+        for rule, other in islice(product(rules, others), _MAX_PAIRS)
+        for common, end in product(_common_rules(rule, other), (0, -1))
+        for first in _by_subjects(common, rule, unmentioned, world, end)
+        for second in _by_subjects(common, other, unmentioned, world, end)
+        for point in _by_both(first, second, unmentioned)
+        if is_possible(point, world)
+    )
+    return islice(points, _MAX_COMMON)
 
 
-def _make_common_candidates(
-    rules: Sequence[PolicyRulesWithSubjects],
-    others: Sequence[PolicyRulesWithSubjects],
-    unmentioned: Unmentioned,
-    world: World,
+def _by_subjects(
+    common: PolicyRulesWithSubjects, rule: PolicyRulesWithSubjects, unmentioned: Unmentioned, world: World, end: int
 ) -> Iterator[Point]:
-    for pair in islice(product(rules, others), _MAX_PAIRS):
-        for common, end in product(_common_rules(*pair), (0, -1)):
-            points = (
-                islice(
-                    make_candidates([common._replace(subjects=rule.subjects)], unmentioned, world, ends=(end,)),
-                    _MAX_REQUESTERS,
-                )
-                for rule in pair
-            )
-            for first, second in product(*points):
-                yield from (point for point in _by_both(first, second, unmentioned) if is_possible(point, world))
+    """Yield requests by the first subjects of a rule for what it has in common with another one."""
+    by_rule = common._replace(subjects=rule.subjects)
+    return islice(make_candidates([by_rule], unmentioned, world, ends=(end,)), _MAX_REQUESTERS)
 
 
 def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:

@@ -19,7 +19,7 @@ from apflint.evaluate.authentication import (
     UNAUTHENTICATED,
     parse_service_account,
 )
-from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES, RequestInfo
 from apflint.record import NamedTuple
 
@@ -65,6 +65,15 @@ def make_digest(point: Point) -> RequestDigest:
     return RequestDigest(
         RequestInfo(True, point.verb, "", point.api_group, "", point.namespace, resource, subresource, "", ""), user
     )
+
+
+def make_point(digest: RequestDigest) -> Point:
+    """Return everything that FlowSchemas look at in the request."""
+    info, user = digest
+    if not info.is_resource_request:
+        return Point(user.name, user.groups, False, info.verb, path=info.path)
+    resource = rs_join(info.resource, info.subresource)
+    return Point(user.name, user.groups, True, info.verb, info.api_group, resource, info.namespace)
 
 
 def is_possible(point: Point, world: World) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -36,8 +37,6 @@ class Move(NamedTuple):
 
     from_schema: FlowSchema
     to_schema: FlowSchema
-    from_level: str
-    to_level: str
     witness: Witness
 
 
@@ -86,14 +85,12 @@ class Comparison:
 
         # The search adds facts to its formula, so it has its own.
         search = Comparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
-        for point in search._find_points(sources, found, is_new, with_pairs=leaving is None):
+        for point in search._find_points(sources, found, is_new):
             pair = search.positions(point)
             if not is_new(pair):
                 raise NotReplayedError(str(point))
             found.add(pair)
-            source, target = old[pair[0]], new[pair[1]]
-            levels = (source.spec.priority_level_configuration, target.spec.priority_level_configuration)
-            yield Move(source, target, *levels, search.choose_witness(point))
+            yield Move(old[pair[0]], new[pair[1]], search.choose_witness(point))
 
     def find_passage(self, sources: Collection[FlowSchema], targets: Collection[FlowSchema]) -> Witness | None:
         """Return a request that goes from one of `sources` to one of `targets`, or None if there is none."""
@@ -153,33 +150,29 @@ class Comparison:
         return (point for point in points if rank(self.among, point.user, point.groups) < len(self.among))
 
     def _find_points(
-        self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool], *, with_pairs: bool
+        self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool]
     ) -> Iterator[Point]:
         """Yield a request for each pair that is not in `found` yet; the caller adds the pairs."""
+        old, new = self.old.configuration.order, self.new.configuration.order
         # Candidates find most pairs at a hundredth of the cost, and in the order of the FlowSchemas.
-        for schema in (*self.new.configuration.order, *self.old.configuration.order):
-            for point in self._candidates(schema):
-                if is_new(self.positions(point)):
-                    yield point
-        if with_pairs:
-            index = SharedUsers(self.world)
-            for position, schema in enumerate(self.new.configuration.order):
-                index.add(position, schema)
-            for source in sources:
-                targets = sorted(index.find(self.old.configuration.order[source]))
-                yield from self._find_with_common(source, [at for at in targets if (source, at) not in found], is_new)
-        places: dict[object, list[int]] = {}
-        for position, schema in enumerate(self.new.configuration.order):
-            places.setdefault(_place(schema), []).append(position)
+        for schema in (*new, *old):
+            yield from (point for point in self._candidates(schema) if is_new(self.positions(point)))
+        index = SharedUsers(self.world)
+        places: defaultdict[object, list[int]] = defaultdict(list)
+        for position, schema in enumerate(new):
+            index.add(position, schema)
+            places[_place(schema)].append(position)
+        for source in sources:
+            targets = [target for target in sorted(index.find(old[source])) if (source, target) not in found]
+            yield from self._find_with_common(source, targets, is_new)
         before, _ = self._destinations
         self.encoding.formula.add_clause(*map(before.at, sources))
-        unmoved = ((at, to) for at in sources for to in places.get(_place(self.old.configuration.order[at]), ()))
-        for pair in (*found, *unmoved):
+        for pair in (*found, *((source, target) for source in sources for target in places[_place(old[source])])):
             self._exclude(pair)
         for requesters in self.among:
-            while (found_point := self.encoding.solve(by=requesters)) is not None:
-                yield found_point
-                self._exclude(self.positions(found_point))
+            while (point := self.encoding.solve(by=requesters)) is not None:
+                yield point
+                self._exclude(self.positions(point))
 
     def _find_with_common(self, source: int, targets: Iterable[int], is_new: Callable[[Pair], bool]) -> Iterator[Point]:
         """Yield candidates for a FlowSchema and others, until too many of these pairs have none."""

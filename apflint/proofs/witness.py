@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, complete_groups
-from apflint.evaluate.match import RequestDigest, UserInfo, rs_join
+from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.resources import find_resources, get_resource
-from apflint.proofs.request_space import Point
+from apflint.proofs.request_space import Point, make_point
 from apflint.record import NamedTuple
 from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB, parse_http
 from apflint.requests.words import parse_words
@@ -45,17 +45,13 @@ class Witness(NamedTuple):
     @property
     def point(self) -> Point:
         """What FlowSchemas look at in the request."""
-        info, user = self.digest
-        if not info.is_resource_request:
-            return Point(user.name, user.groups, False, info.verb, path=info.path)
-        resource = rs_join(info.resource, info.subresource)
-        return Point(user.name, user.groups, True, info.verb, info.api_group, resource, info.namespace)
+        return make_point(self.digest)
 
 
 def make_witness(point: Point) -> Witness:
     """Return the witness for a request; its words and its record stand for exactly this point."""
-    words, info = next((words, info) for words, info in _spell(point) if _is_same(info, point))
     user = UserInfo(point.user, point.groups)
+    words, info = next(spelled for spelled in _spell(point) if make_point(RequestDigest(spelled[1], user)) == point)
     more_groups = _find_named_groups(point)
     command = None
     if more_groups is not None:
@@ -85,8 +81,8 @@ def _spell(point: Point) -> Iterator[tuple[tuple[str, ...], RequestInfo]]:
 
     The last are method and path, which can express every request.
     """
-    words = _resource_words(point) if point.is_resource else _path_words(point)
-    if words is not None:
+    words = _resource_words(point) if point.is_resource else (point.verb, _quote(point.path))
+    if words is not None and not point.verb.startswith("-"):
         try:
             namespace = point.namespace if "-n" in words else None
             plain = words if namespace is None else words[: words.index("-n")]
@@ -112,19 +108,6 @@ def _resource_words(point: Point) -> tuple[str, ...] | None:
             return None
         words += ["-n", point.namespace]
     return tuple(words)
-
-
-def _path_words(point: Point) -> tuple[str, ...] | None:
-    return None if point.verb.startswith("-") else (point.verb, _quote(point.path))
-
-
-def _is_same(info: RequestInfo, point: Point) -> bool:
-    if info.is_resource_request != point.is_resource or info.verb != point.verb:
-        return False
-    if not point.is_resource:
-        return info.path == point.path
-    resource = rs_join(info.resource, info.subresource)
-    return (info.api_group, resource, info.namespace) == (point.api_group, point.resource, point.namespace)
 
 
 def _http(point: Point) -> tuple[str, str]:

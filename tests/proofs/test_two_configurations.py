@@ -108,7 +108,7 @@ def test_moves_are_those_of_an_enumeration(
         if place(before) != place(after):
             expected.add((place(before), place(after)))
     moves = list(Comparison(old, new, world).find_moves())
-    found = [((move.from_schema.name, move.from_level), (move.to_schema.name, move.to_level)) for move in moves]
+    found = [(place_of(move.from_schema), place_of(move.to_schema)) for move in moves]
     assert len(found) == len(set(found))
     assert set(found) == expected
     some = old.order[::2]
