@@ -181,11 +181,7 @@ class Effective:
         """The unreachable parts of `own_flow_schemas`, as far as these are effective."""
         effective = {schema.document for schema in self.assumed.order}
         own = [schema for schema in self.own_flow_schemas if schema.document in effective]
-        if not own:
-            return DeadParts((), ())
-        skipped: list[FlowSchema] = []
-        parts = tuple(self.proofs.find_unreachable(own, skipped))
-        return DeadParts(parts, tuple(skipped))
+        return DeadParts(*self.proofs.find_unreachable(own)) if own else DeadParts((), ())
 
     @cached_property
     def unreachable_documents(self) -> frozenset[Document]:

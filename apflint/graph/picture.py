@@ -183,7 +183,7 @@ def find_unreachable(configuration: Configuration) -> Unreachable:
 
     analysis = Analysis(configuration)
     parts: dict[Document, list[Part]] = {}
-    for part in analysis.find_unreachable():
+    for part in analysis.find_unreachable()[0]:
         parts.setdefault(part.schema.document, []).append(part)
     schemas, rules = {}, {}
     for document, (first, *others) in parts.items():

@@ -173,20 +173,21 @@ class Analysis:
         return witness
 
     def find_unreachable(
-        self, schemas: Iterable[FlowSchema] | None = None, skipped: list[FlowSchema] | None = None
-    ) -> Iterator[Part]:
-        """Yield the parts of these FlowSchemas (default: of all) that never decide, in order; nothing inside such a part.
+        self, schemas: Iterable[FlowSchema] | None = None
+    ) -> tuple[tuple[Part, ...], tuple[FlowSchema, ...]]:
+        """Return the parts of these FlowSchemas (default: of all) that never decide, in order; nothing inside such a part.
 
-        A FlowSchema without rules is one of them. At the end, `skipped` receives the FlowSchemas that were not analyzed
-        completely because of `MAX_REACHABILITY_WORK`.
+        A FlowSchema without rules is one of them. Also return the FlowSchemas that were not analyzed completely because of
+        `MAX_REACHABILITY_WORK`.
         """
         order = self.configuration.order
         positions = sorted(map(self.position, order if schemas is None else schemas))
         undecided = [position for position in positions if not self._reach_all(position)]
         if not undecided:
-            return
+            return (), ()
         encoding = Encoding(self._vocabulary)
         excluded = work = 0
+        parts: list[Part] = []
         not_analyzed: dict[int, FlowSchema] = {}
         for position in undecided:
             unreachable: Part | None = None
@@ -205,11 +206,10 @@ class Analysis:
                 point = encoding.solve(*self._deciding(part, encoding))
                 if point is None:
                     unreachable = part
-                    yield part
+                    parts.append(part)
                 elif key not in self._remember(point):
                     raise NotReplayedError(f"{point} does not reach {key}")
-        if skipped is not None:
-            skipped += not_analyzed.values()
+        return tuple(parts), tuple(not_analyzed.values())
 
     def estimate_work(self, part: Part) -> int:
         """Return what a proof about a part costs, in units of `MAX_REACHABILITY_WORK`."""
