@@ -100,7 +100,7 @@ def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
     """Return the offset after the lines of an entry, including comments that are indented deeper than its key."""
     at = next_line_start(text, key.start, entry_end(text, key, value))
     if text.startswith(("|", ">"), value_start(text, _last_leaf(value))):
-        while empty := _EMPTY_LINE.match(text, at):  # a part of a `|+` scalar
+        while empty := _EMPTY_LINE.match(text, at):  # these may belong to the block scalar (`|+`)
             at = empty.end()
     while (comment := _COMMENT_LINE.match(text, at)) and len(comment[1]) > column:
         at = comment.end()

@@ -194,7 +194,7 @@ class _Comparison:
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
         """Return the findings of rules with more findings in a file than allowed, without those that were masked.
 
-        The numbers count, not the findings: the message of a finding may change with what is fixed elsewhere.
+        Findings are compared by their number: the message of a finding may change with what is fixed elsewhere.
         """
         counted = [finding for finding in after if not self.is_new(finding) or not self._was_masked(finding)]
         excess = _count(counted) - self._allowed

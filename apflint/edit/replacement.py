@@ -61,7 +61,7 @@ def _replace_part(text: str, scalar: Scalar, old: str, new: str) -> Edit:
     at = text.rfind(old, start, scalar.end)
     if at >= 0:
         return Edit(at, at + len(old), new)
-    # With escapes or over several lines: replace all of it.
+    # The string has escapes or several lines: replace all of it.
     return Edit(start, scalar.end, write_literal(str(scalar.value).replace(old, new)))
 
 

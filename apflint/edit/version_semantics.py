@@ -1,4 +1,4 @@
-"""What an object means in each API version: how to change it so that its meaning stays, and what cannot stay.
+"""How the meaning of an object differs between API versions, and the operations that preserve it.
 
 Sources: `pkg/apis/flowcontrol/*/defaults.go` and `conversion.go` of Kubernetes, and recordings of servers; `apflint.model`
 and `apflint.releases` contain the facts.
@@ -48,7 +48,7 @@ def plan_migration(document: Document, target: Target) -> tuple[list[Operation],
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # an unknown field that the new version has
+        return [], undecodable  # a field that was unknown before has a wrong type in the new version
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))
@@ -62,9 +62,9 @@ def stored_spec(document: Document, release: Release) -> FlowSchemaSpec | Priori
 
 
 def source_release(version: str, target: Release) -> Release:
-    """Return the release that defines what an object of `version` means before it is migrated for a release.
+    """Return the release that defines the meaning of an object of `version` before it is migrated for `target`.
 
-    That release itself if it serves the version; else the last one before it that did.
+    That is `target` itself if it serves the version, or else the last release before it that does.
     """
     serving = [known for known in RELEASES if serves(known, version)]
     return max((known for known in serving if known.minor <= target.minor), default=serving[0])

@@ -24,7 +24,7 @@ _MAX_LISTED_CHANGES = 4
 
 
 def find_intended(word: str, known: Iterable[str]) -> str | None:
-    """Return the one known word that `word` is or is a misspelling of, or None if there is none or more than one.
+    """Return the known word that `word` equals or probably misspells, or None if that is not certain.
 
     More cautious than the question "did you mean", which it never contradicts.
     """

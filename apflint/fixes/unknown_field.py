@@ -130,7 +130,7 @@ def _nest_rbac_subject(document: Document, path: Path) -> Fix | None:
     names = ("name", "namespace") if field == "serviceAccount" else ("name",)
     if field is None or field in subject or path[-1] not in names:
         return None
-    # YAML may read an intended name as a boolean or number (`name: yes`). That is a finding of its own afterwards.
+    # YAML may read an intended name as a boolean or number (`name: yes`). That is reported afterwards.
     if not all(isinstance(subject.get(name), str | bool | int | float) and subject[name] != "" for name in names):
         return None
     return _nest(path, field, names)

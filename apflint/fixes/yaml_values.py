@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apflint.load.tree import Node
     from apflint.location import Path
 
-# A string that needs no quotes anywhere in YAML. Others may not need them either.
+# A string that certainly needs no quotes in YAML.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
 # libyaml counts an anchor or a tag as a part of its scalar.
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")

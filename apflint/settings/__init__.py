@@ -21,7 +21,7 @@ __all__ = ["KEYS", "Settings", "resolve_settings"]
 def resolve_settings(
     command_line: Mapping[str, object] | None = None, config: str | None = None, *, isolated: bool = False
 ) -> Settings:
-    """Return the effective settings. `command_line` has values by the fields of `Settings`, None for an absent option.
+    """Return the effective settings. `command_line` maps fields of `Settings` to values, None for absent options.
 
     With `select` on the command line, `extend_select`, `ignore` and severities `off` of the settings file are not used.
     Raises UserError, with file and key, for invalid settings, and OSError for a file that cannot be opened.

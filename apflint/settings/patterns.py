@@ -32,7 +32,7 @@ class PathMatcher:
         for glob in patterns.globs:
             pattern = glob.removeprefix("./").rstrip("/").removesuffix("/**") or glob
             (paths if "/" in pattern else names).append(pattern)
-            if pattern.startswith("**/"):  # any depth, none included
+            if pattern.startswith("**/"):  # at any depth, or at the top
                 rest = pattern[3:]
                 (paths if "/" in rest else names).append(rest)
         self._match_path = re.compile("|".join(map(translate, paths)) if paths else r"(?!)").match

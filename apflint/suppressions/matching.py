@@ -109,7 +109,7 @@ class _Index:
 
 
 def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: int) -> Iterator[Problem]:
-    # The rules of a comment together, because the comment is removed with the last of them.
+    # Group the rules of a comment: if all of them are unused, the comment is removed.
     together: defaultdict[tuple[Source, SuppressionComment | Suppression], list[Suppression]] = defaultdict(list)
     for suppression in suppressions:
         together[suppression.place.source, suppression.comment or suppression].append(suppression)
@@ -144,7 +144,7 @@ def _remove_comment(source: Source, start: int, end: int) -> Edit:
     text, line = source.text, source.line_starts[source.position(start)[0] - 1]
     before = text[line:start].rstrip(" \t")
     rest = _REST_OF_LINE.match(text, end)
-    if rest is None:  # a line end of YAML 1.1
+    if rest is None:  # the line ends with a character that only YAML 1.1 treats as a line end
         return Edit(line + len(before), end, "")
     return Edit(line + len(before), rest.start(1), "") if before else Edit(line, rest.end(), "")
 
