@@ -26,7 +26,7 @@ TIMEOUT = 60.0
 
 
 class Editor:
-    """An editor as a context manager, which kills the server at the end unless `leave` has ended it."""
+    """An editor as a context manager, which kills the server at the end unless `exit` has ended it."""
 
     def __init__(
         self, *folders: Path, encodings: list[str] | None = None, cwd: Path | None = None, **capabilities: Any
@@ -42,7 +42,7 @@ class Editor:
         self.notes: list[dict[str, Any]] = []
         self.logs: list[str] = []
         self.diagnostics: dict[str, list[Any]] = {}
-        self.shown: list[tuple[str, int | None]] = []
+        self.published: list[tuple[str, int | None]] = []
         self.errors = b""
         self.texts: dict[str, str] = {}
         self.number = 0
@@ -50,7 +50,7 @@ class Editor:
         for thread in self.threads:
             thread.start()
         general = {"general": {"positionEncodings": encodings}} if encodings else {}
-        self.server = self.ask(
+        self.server = self.request(
             "initialize",
             processId=None,
             rootUri=None,
@@ -58,7 +58,7 @@ class Editor:
             workspaceFolders=[{"uri": address(str(folder)), "name": folder.name} for folder in folders],
         )["capabilities"]
         self.encoding: Encoding = self.server.get("positionEncoding", "utf-16")
-        self.tell("initialized")
+        self.notify("initialized")
 
     def __enter__(self) -> Self:
         return self
@@ -73,23 +73,23 @@ class Editor:
             with suppress(BrokenPipeError):
                 pipe.close()
 
-    def leave(self) -> int:
+    def exit(self) -> int:
         """End the session and return the exit status."""
-        self.ask("shutdown")
-        self.tell("exit")
+        self.request("shutdown")
+        self.notify("exit")
         return self.process.wait(TIMEOUT)
 
-    def tell(self, method: str, **params: Any) -> None:
+    def notify(self, method: str, **params: Any) -> None:
         """Send a notification."""
         self._send({"method": method, "params": params})
 
-    def ask(self, method: str, **params: Any) -> Any:
+    def request(self, method: str, **params: Any) -> Any:
         """Send a request and return its result."""
-        answer = self.answer(method, **params)
+        answer = self.raw_request(method, **params)
         assert "error" not in answer, answer
         return answer.get("result")
 
-    def answer(self, method: str, **params: Any) -> dict[str, Any]:
+    def raw_request(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request and return the response, which may be an error."""
         self.number += 1
         number = self.number
@@ -102,7 +102,9 @@ class Editor:
     def open(self, uri: str, text: str, language: str = "yaml") -> None:
         """Open a document as version 1."""
         self.texts[uri] = text
-        self.tell("textDocument/didOpen", textDocument={"uri": uri, "languageId": language, "version": 1, "text": text})
+        self.notify(
+            "textDocument/didOpen", textDocument={"uri": uri, "languageId": language, "version": 1, "text": text}
+        )
 
     def change(self, uri: str, version: int, *changes: dict[str, Any]) -> None:
         """Change a document: each change refers to the result of the one before, and the whole text is sent."""
@@ -125,22 +127,22 @@ class Editor:
             )
         )
 
-    def found(self, uri: str, version: int | None = None) -> list[Any]:
+    def diagnostics_of(self, uri: str, version: int | None = None) -> list[Any]:
         """Wait for diagnostics of a document, or of one version of it, and return them."""
-        while (uri, version) not in self.shown if version is not None else uri not in self.diagnostics:
+        while (uri, version) not in self.published if version is not None else uri not in self.diagnostics:
             self._next()
         return self.diagnostics[uri]
 
-    def until(self, uri: str, rules: list[str]) -> list[Any]:
+    def wait_for(self, uri: str, rules: list[str]) -> list[Any]:
         """Wait until a document has findings of exactly these rules."""
-        while uri not in self.diagnostics or [one["code"] for one in self.diagnostics[uri]] != rules:
+        while uri not in self.diagnostics or [diagnostic["code"] for diagnostic in self.diagnostics[uri]] != rules:
             self._next()
         return self.diagnostics[uri]
 
-    def at(self, method: str, uri: str, line: int, character: int, **more: Any) -> Any:
+    def request_at(self, method: str, uri: str, line: int, character: int, **more: Any) -> Any:
         """Send a request about a position and return its result."""
         place = {"line": line, "character": character}
-        return self.ask(f"textDocument/{method}", textDocument={"uri": uri}, position=place, **more)
+        return self.request(f"textDocument/{method}", textDocument={"uri": uri}, position=place, **more)
 
     def _send(self, *messages: dict[str, Any]) -> None:
         bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
@@ -159,7 +161,7 @@ class Editor:
         if message.get("method") == "textDocument/publishDiagnostics":
             params = message["params"]
             self.diagnostics[params["uri"]] = params["diagnostics"]
-            self.shown.append((params["uri"], params.get("version")))
+            self.published.append((params["uri"], params.get("version")))
         if message.get("method") == "window/logMessage":
             self.logs.append(message["params"]["message"])
         self.notes.append(message)
@@ -202,4 +204,4 @@ def apply(text: str, edits: list[dict[str, Any]], encoding: Encoding = "utf-16")
 
 
 def codes(diagnostics: list[Any]) -> list[str]:
-    return [one["code"] for one in diagnostics]
+    return [diagnostic["code"] for diagnostic in diagnostics]

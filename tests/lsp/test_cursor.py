@@ -1,4 +1,4 @@
-"""Requests about documents that are being typed."""
+"""Requests at any place of incomplete documents."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_requests_never_fail(
     field = field_at(text, offset, json=json)
     assert field is None or 0 <= field.start <= offset <= field.end <= len(text)
     for item in complete(text, offset, NEW_CLUSTER, json=json):
-        assert item.start <= offset <= item.end, "an editor drops what replaces something else"
-        assert not {"\r", "\n"} & set(text[item.start : item.end]), "or more than a line"
+        assert item.start <= offset <= item.end, "editors ignore proposals for other places"
+        assert not {"\r", "\n"} & set(text[item.start : item.end]), "editors ignore proposals for several lines"
 
 
 @pytest.mark.parametrize("text", ["{}\na", "{\n}\n\nkind", "[]\na"])

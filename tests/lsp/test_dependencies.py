@@ -1,4 +1,4 @@
-"""What the language server may import."""
+"""Imports of the language server."""
 
 from __future__ import annotations
 

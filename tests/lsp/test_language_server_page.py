@@ -1,4 +1,4 @@
-"""docs/language-server.md: what it says of editors can be pasted, and of the server is true."""
+"""The snippets and figures of docs/language-server.md."""
 
 from __future__ import annotations
 

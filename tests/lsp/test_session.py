@@ -42,12 +42,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(session, "CHECK_DELAY_SECONDS", 0.001)
 
 
-def played(play: Callable[[Session], Coroutine[Any, Any, None]]) -> RecordingEditor:
+def run_session(act: Callable[[Session], Coroutine[Any, Any, None]]) -> RecordingEditor:
     """Run a session and return what it reported."""
 
     async def whole() -> RecordingEditor:
         editor = RecordingEditor()
-        await play(Session(editor))
+        await act(Session(editor))
         return editor
 
     return asyncio.run(whole())
@@ -57,7 +57,7 @@ def test_a_running_check_does_not_delay_the_end(capfd: pytest.CaptureFixture[str
     go, ended = threading.Event(), threading.Event()
     closed: list[bool] = []
 
-    async def play(own: Session) -> None:
+    async def act(own: Session) -> None:
         def slow(*_: object, **__: object) -> NoReturn:
             go.wait()
             ended.set()
@@ -69,7 +69,7 @@ def test_a_running_check_does_not_delay_the_end(capfd: pytest.CaptureFixture[str
         await asyncio.sleep(0.01)
         closed.append(own.close())
 
-    editor = played(play)
+    editor = run_session(act)
     go.set()
     assert ended.wait(10)
     assert closed == [False]
@@ -78,14 +78,14 @@ def test_a_running_check_does_not_delay_the_end(capfd: pytest.CaptureFixture[str
 
 
 def test_a_session_without_checks_is_closed() -> None:
-    async def play(own: Session) -> None:
+    async def act(own: Session) -> None:
         assert own.close()
 
-    assert played(play).published == []
+    assert run_session(act).published == []
 
 
 def test_a_failed_check_is_logged_and_the_next_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def play(own: Session) -> None:
+    async def act(own: Session) -> None:
         true = own._checker.check
 
         def broken(*_: object, **__: object) -> NoReturn:
@@ -98,11 +98,11 @@ def test_a_failed_check_is_logged_and_the_next_one_counts(monkeypatch: pytest.Mo
         own.change_document(UNTITLED, 2, TEXT + "\n")
         await own.wait_for_checks()
 
-    editor = played(play)
-    ((severity, said),) = editor.logged
+    editor = run_session(act)
+    ((severity, message),) = editor.logged
     assert severity == "Error"
-    assert said.startswith("The check failed. This is a bug in apflint, please report it.\nTraceback")
-    assert "ZeroDivisionError" in said
+    assert message.startswith("The check failed. This is a bug in apflint, please report it.\nTraceback")
+    assert "ZeroDivisionError" in message
     assert [(uri, version, "APF101" in rules) for uri, version, rules in editor.published] == [(UNTITLED, 2, True)]
 
 
@@ -110,7 +110,7 @@ def test_requests_wait_for_a_check_at_most_for_a_limited_time(monkeypatch: pytes
     monkeypatch.setattr(session, "MAX_WAIT_SECONDS", 0.01)
     go = threading.Event()
 
-    async def play(own: Session) -> None:
+    async def act(own: Session) -> None:
         own._executor.submit(go.wait)
         own.open_document(UNTITLED, "yaml", 1, TEXT)
         await own.wait_for_checks()
@@ -121,21 +121,21 @@ def test_requests_wait_for_a_check_at_most_for_a_limited_time(monkeypatch: pytes
         await own.wait_for_checks()
         answer = own.current_result(UNTITLED)
         assert answer is not None
-        assert "APF101" in [one.rule for one in answer.findings]
+        assert "APF101" in [finding.rule for finding in answer.findings]
 
-    assert [version for _, version, _ in played(play).published] == [1]
+    assert [version for _, version, _ in run_session(act).published] == [1]
 
 
 def test_changes_during_a_check_are_published_after_the_next_one() -> None:
     entered, go = threading.Event(), threading.Event()
 
-    async def play(own: Session) -> None:
+    async def act(own: Session) -> None:
         true = own._checker.check
 
-        def slow(*wanted: Any, **more: Any) -> Any:
+        def slow(*expected: Any, **more: Any) -> Any:
             entered.set()
             go.wait()
-            return true(*wanted, **more)
+            return true(*expected, **more)
 
         own._checker.check = slow  # type: ignore[method-assign]  # to be in the middle of it
         own.open_document(UNTITLED, "yaml", 1, TEXT)
@@ -149,11 +149,11 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
         assert own.current_result(UNTITLED) is None  # of the text before
         await own.wait_for_checks()
 
-    assert [version for _, version, _ in played(play).published] == [2, 3]
+    assert [version for _, version, _ in run_session(act).published] == [2, 3]
 
 
 def test_documents_without_apf_objects_are_not_checked() -> None:
-    async def play(own: Session) -> None:
+    async def act(own: Session) -> None:
         own.open_document("untitled:a", "python", 1, TEXT)
         own.change_document("untitled:a", 2, TEXT)
         own.close_document("untitled:a")
@@ -163,5 +163,5 @@ def test_documents_without_apf_objects_are_not_checked() -> None:
         await own.wait_for_checks()
         assert own.documents == {}
 
-    editor = played(play)
+    editor = run_session(act)
     assert (editor.published, editor.logged) == ([], [])

@@ -24,17 +24,17 @@ def test_invalid_messages_do_not_end_the_server(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         for uri in ("", "x", "file:", "file:///", "file:///%FF%00", "untitled:", "\ud800", "http://[", flow + "x"):
-            assert editor.at("hover", uri, 0, 0) is None
+            assert editor.request_at("hover", uri, 0, 0) is None
             editor.change(uri, 2, edit("x", 0, 0, 0))
-            editor.tell("textDocument/didClose", textDocument={"uri": uri})
+            editor.notify("textDocument/didClose", textDocument={"uri": uri})
             editor.open(uri, FLOW)
-        assert "error" in editor.answer("textDocument/hover", position="nowhere")
-        assert "error" in editor.answer("no/such/request")
-        editor.tell("no/such/notification")
-        editor.tell("textDocument/didChange", textDocument=[])
+        assert "error" in editor.raw_request("textDocument/hover", position="nowhere")
+        assert "error" in editor.raw_request("no/such/request")
+        editor.notify("no/such/notification")
+        editor.notify("textDocument/didChange", textDocument=[])
         editor.open(flow, FLOW)
-        assert "APF203" in codes(editor.found(flow, 1))
-        assert editor.leave() == 0
+        assert "APF203" in codes(editor.diagnostics_of(flow, 1))
+        assert editor.exit() == 0
 
 
 def test_editor_disconnects() -> None:
@@ -47,7 +47,7 @@ def test_editor_disconnects() -> None:
 
 def test_exit_without_shutdown() -> None:
     with Editor() as editor:
-        editor.tell("exit")
+        editor.notify("exit")
         assert editor.process.wait(TIMEOUT) == 1
 
 
@@ -55,20 +55,20 @@ def test_unknown_methods(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         for params in ({}, {"a": 1}):
-            assert editor.answer("no/such/request", **params)["error"]["code"] == -32601
+            assert editor.raw_request("no/such/request", **params)["error"]["code"] == -32601
         asked: dict[str, Any] = {"textDocument": {"uri": flow}, "options": {"tabSize": 2, "insertSpaces": True}}
-        assert editor.answer("textDocument/formatting", **asked)["error"]["code"] == -32601
-        # What editors tell without being asked to is no reason to fill their logs.
-        editor.tell("workspace/didChangeConfiguration", settings={})
-        editor.tell("textDocument/willSave", textDocument={"uri": flow}, reason=1)
-        editor.tell("$/no", a=1)
+        assert editor.raw_request("textDocument/formatting", **asked)["error"]["code"] == -32601
+        # Notifications that the server does not use are not logged.
+        editor.notify("workspace/didChangeConfiguration", settings={})
+        editor.notify("textDocument/willSave", textDocument={"uri": flow}, reason=1)
+        editor.notify("$/no", a=1)
         for method in ("$/no", "no/such"):
             editor._send({"method": method})
-        editor.tell("$/cancelRequest", id=editor.number)  # too late: it was answered
+        editor.notify("$/cancelRequest", id=editor.number)  # too late: it was answered
         editor.open(flow, FLOW)
-        assert codes(editor.found(flow, 1)) == ["APF203"]
+        assert codes(editor.diagnostics_of(flow, 1)) == ["APF203"]
         assert [log for log in editor.logs if "Method Not Found" not in log] == []
-        assert editor.leave() == 0
+        assert editor.exit() == 0
 
 
 def test_cancelled_requests_are_answered(folder: Path) -> None:
@@ -77,24 +77,24 @@ def test_cancelled_requests_are_answered(folder: Path) -> None:
         editor.open(flow, FLOW)
         place = {"textDocument": {"uri": flow}, "range": span(0, 0, 0), "context": {"diagnostics": []}}
         editor._send({"id": "mine", "method": "textDocument/codeAction", "params": place})
-        editor.tell("$/cancelRequest", id="mine")
+        editor.notify("$/cancelRequest", id="mine")
         while (answer := editor._next()).get("id") != "mine":
             pass
         assert answer.get("result") == [] or answer["error"]["code"] == -32800
-        assert codes(editor.found(flow, 1)) == ["APF203"]
-        assert editor.leave() == 0
+        assert codes(editor.diagnostics_of(flow, 1)) == ["APF203"]
+        assert editor.exit() == 0
 
 
 def test_requests_after_shutdown_are_rejected(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.open(flow, FLOW)
-        editor.found(flow, 1)
-        editor.ask("shutdown")
+        editor.diagnostics_of(flow, 1)
+        editor.request("shutdown")
         asked = {"textDocument": {"uri": flow}, "position": {"line": 0, "character": 0}}
-        assert editor.answer("textDocument/hover", **asked)["error"]["code"] == -32600
+        assert editor.raw_request("textDocument/hover", **asked)["error"]["code"] == -32600
         editor.change(flow, 2, edit("x", 0, 0, 0))
-        editor.tell("exit")
+        editor.notify("exit")
         assert editor.process.wait(TIMEOUT) == 0
         assert editor.errors == b""
 
@@ -126,12 +126,12 @@ def test_plain_text_for_editors_without_markdown(folder: Path, formats: list[str
     }
     with Editor(folder, textDocument=able) as editor:
         editor.open(flow, FLOW)
-        shown = editor.at("hover", flow, 7, 4)["contents"]
+        shown = editor.request_at("hover", flow, 7, 4)["contents"]
         head = {
             "plaintext": "matchingPrecedence: integer, default 1000\n",
             "markdown": "**matchingPrecedence**: integer",
         }
         assert (shown["kind"], shown["value"].startswith(head[kind])) == (kind, True)
-        proposal = editor.at("completion", flow, 6, 10)["items"][0]["documentation"]
+        proposal = editor.request_at("completion", flow, 6, 10)["items"][0]["documentation"]
         assert (proposal["kind"], "`" in proposal["value"]) == (kind, kind == "markdown")
-        assert editor.leave() == 0
+        assert editor.exit() == 0

@@ -33,18 +33,22 @@ def check_folders(*folders: Path, documents: Mapping[str, str] | None = None) ->
 
 
 def findings_of(folder: Path, found: Mapping[str, list[Diagnostic]]) -> list[tuple[Any, ...]]:
-    """The diagnostics as the command line's findings."""
+    """Return diagnostics in the form of the findings that the command line prints."""
     return sorted(
         (
             os.path.relpath(path_from_uri(address) or address, folder),
-            *(place + 1 for end in (one.range.start, one.range.end) for place in (end.line, end.character)),
-            one.code,
-            SEVERITIES[int(one.severity or 0) - 1],
-            one.message.partition("\n")[0],
-            len(one.related_information or ()),
+            *(
+                place + 1
+                for end in (diagnostic.range.start, diagnostic.range.end)
+                for place in (end.line, end.character)
+            ),
+            diagnostic.code,
+            SEVERITIES[int(diagnostic.severity or 0) - 1],
+            diagnostic.message.partition("\n")[0],
+            len(diagnostic.related_information or ()),
         )
         for address, diagnostics in found.items()
-        for one in diagnostics
+        for diagnostic in diagnostics
     )
 
 
@@ -53,7 +57,7 @@ def checked(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert run(["check", "--format", "json", "--fail-on", "never"]) == 0
     findings = json.loads(capsys.readouterr().out)["findings"]
     keys = ("file", "line", "column", "endLine", "endColumn", "rule", "severity", "message")
-    return sorted((*(one[key] for key in keys), len(one["related"])) for one in findings)
+    return sorted((*(finding[key] for key in keys), len(finding["related"])) for finding in findings)
 
 
 @pytest.mark.parametrize("story", ["small-cluster", "."])
@@ -64,7 +68,7 @@ def test_findings_equal_those_of_the_command_line(
     expected = checked(folder, capsys, monkeypatch)
     assert len(expected) > 5
     assert findings_of(folder, check_folders(folder).diagnostics) == expected
-    # The same with every file open and the disk empty-handed: the texts count.
+    # The same with every file open.
     texts = {uri_from_path(str(file)): file.read_text("utf-8") for file in folder.rglob("*.yaml")}
     assert findings_of(folder, check_folders(folder, documents=texts).diagnostics) == expected
 
@@ -84,8 +88,8 @@ def test_settings_apply_as_on_the_command_line(
     )
     for folder in (tmp_path, tmp_path / "sub"):
         expected = checked(folder, capsys, monkeypatch)
-        assert {"APF702", "APF101"} <= {one[5] for one in expected}
-        # An open file that is excluded is excluded.
+        assert {"APF702", "APF101"} <= {finding[5] for finding in expected}
+        # Open files can be excluded, too.
         documents = {uri_from_path(str(tmp_path / "sub/skipped.yaml")): text}
         assert findings_of(folder, check_folders(folder, documents=documents).diagnostics) == expected
 
@@ -99,7 +103,7 @@ def test_a_file_belongs_to_the_innermost_folder(tmp_path: Path) -> None:
     (tmp_path / "apflint.toml").write_text("select = ['APF2']\n")
     for folders in ([tmp_path, inner], [inner, tmp_path]):
         found = check_folders(*folders).diagnostics
-        assert [(address, [one.code for one in some]) for address, some in found.items()] == [
+        assert [(address, [diagnostic.code for diagnostic in some]) for address, some in found.items()] == [
             (uri_from_path(str(inner / "a.yaml")), ["APF101"])
         ]
 
@@ -113,7 +117,7 @@ def test_links_are_resolved(tmp_path: Path) -> None:
     opened = uri_from_path(str(tmp_path / "link/a.yaml"))
     found = check_folders(tmp_path / "link", documents={opened: text.replace("x: 1", "y: 1, z: 1")})
     assert list(found.diagnostics) == [opened]
-    assert [one.code for one in found.diagnostics[opened]].count("APF101") == 2
+    assert [diagnostic.code for diagnostic in found.diagnostics[opened]].count("APF101") == 2
 
 
 def test_problems_of_a_directory_are_notes(tmp_path: Path) -> None:
@@ -155,7 +159,7 @@ def test_untitled_documents_are_checked_in_the_home_directory(tmp_path: Path, mo
     for home in (tmp_path, tmp_path / "gone"):
         monkeypatch.setenv("HOME", str(home))
         found = check_folders(documents={"untitled:a": text})
-        assert [one.code for one in found.diagnostics["untitled:a"]].count("APF101") == 1
+        assert [diagnostic.code for diagnostic in found.diagnostics["untitled:a"]].count("APF101") == 1
         assert found.documents["untitled:a"].directory.directory == (str(home) if home == tmp_path else "/")
 
 
@@ -168,7 +172,7 @@ def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
 
     assert fixed(text) == text.replace("'5'", "5")
     assert fixed(text.replace("'5'", "5")) is None
-    assert fixed(f"{text}# \ud800\n") is None  # no file can hold that
+    assert fixed(f"{text}# \ud800\n") is None  # a file cannot contain it
 
 
 def test_closed_directories_are_forgotten(tmp_path: Path) -> None:

@@ -43,13 +43,13 @@ def test_quick_fixes_remove_their_findings() -> None:
     assert [action.title for action in actions if action.is_safe] == ['Change "byUser" to "ByUser"']
     for action in actions:
         _, left = find(apply_edits(source.text, action.edits))
-        assert not {one.rule for one in action.findings} & {one.rule for one in left}
+        assert not {finding.rule for finding in action.findings} & {finding.rule for finding in left}
 
 
 def test_one_fix_of_two_findings_is_offered_once() -> None:
     subject = "rules: [{subjects: [{kind: ServiceAccount, name: runner, namespace: ci}]}]"
     source, findings = find(FLOW.replace("rules: []", subject))
-    unknown = [one for one in findings if one.rule == "APF101"]
+    unknown = [finding for finding in findings if finding.rule == "APF101"]
     assert len(unknown) == 2
     [action] = quick_fixes(unknown)
     assert action.findings == tuple(unknown)
@@ -59,10 +59,10 @@ def test_one_fix_of_two_findings_is_offered_once() -> None:
 def test_no_fix_that_would_change_another_place() -> None:
     text = FLOW.replace("name: batch", "name: batch\n  labels: {flows: &flows byUser}")
     _, findings = find(text.replace("type: byUser", "type: *flows"))
-    assert "APF203" in {one.rule for one in findings if one.fix is not None}
-    assert "APF203" not in {one.rule for action in quick_fixes(findings) for one in action.findings}
+    assert "APF203" in {finding.rule for finding in findings if finding.fix is not None}
+    assert "APF203" not in {finding.rule for action in quick_fixes(findings) for finding in action.findings}
     _, findings = find(text)  # the anchor is there, and nothing uses it
-    assert "APF203" in {one.rule for action in quick_fixes(findings) for one in action.findings}
+    assert "APF203" in {finding.rule for action in quick_fixes(findings) for finding in action.findings}
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_suppression_comment_of_a_line(old: str, line: str, new: str | None) -> 
         edited = apply_edits(text, action.edits)
         assert new is not None
         assert edited == FLOW.replace(old, new)
-        assert "APF203" not in [one.rule for one in find(edited)[1]]
-        assert "APF902" not in [one.rule for one in find(edited)[1]]
+        assert "APF203" not in [finding.rule for finding in find(edited)[1]]
+        assert "APF902" not in [finding.rule for finding in find(edited)[1]]
 
 
 def test_no_suppression_where_a_comment_is_impossible() -> None:
@@ -95,7 +95,7 @@ def test_no_suppression_where_a_comment_is_impossible() -> None:
     assert findings
     assert list(suppression_comments(source, findings)) == []
     source, findings = find(f"{FLOW}# apflint: ignore[APF203]\n")
-    assert "APF901" in [one.rule for one in findings]
+    assert "APF901" in [finding.rule for finding in findings]
     assert "Ignore APF901 for this line" not in [action.title for action in suppression_comments(source, findings)]
 
 
@@ -103,6 +103,6 @@ def test_findings_between_offsets() -> None:
     source, findings = find(FLOW)
     at = FLOW.index("byUser")
     for start, end in [(at, at), (at + 6, at + 6), (at + 2, at + 3), (0, len(FLOW))]:
-        assert "APF203" in [one.rule for one in findings_between(findings, source, start, end)]
+        assert "APF203" in [finding.rule for finding in findings_between(findings, source, start, end)]
     for start, end in [(at - 1, at - 1), (at + 7, at + 9)]:
-        assert "APF203" not in [one.rule for one in findings_between(findings, source, start, end)]
+        assert "APF203" not in [finding.rule for finding in findings_between(findings, source, start, end)]

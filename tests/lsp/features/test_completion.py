@@ -31,7 +31,7 @@ def at(marked: str, effective: Effective = NEW_CLUSTER, *, is_json: bool = False
 
 
 def result(marked: str, label: str, *, is_json: bool = False) -> str:
-    """The text with a proposal taken."""
+    """Return the text after a proposal was accepted."""
     text = marked.replace("|", "", 1)
     item = next(item for item in at(marked, is_json=is_json) if item.label == label)
     return text[: item.start] + item.new + text[item.end :]
@@ -66,7 +66,7 @@ def result(marked: str, label: str, *, is_json: bool = False) -> str:
         (f"{LEVEL}  limited:\n    limitResponse:\n      type: Queue\n      |", ["queuing"]),
         (f"{LEVEL}  type: Limited\n  |", ["limited"]),
         (f"{LEVEL}  type: Exempt\n  |", ["exempt"]),
-        # Other people's documents, and places where nothing of ours goes.
+        # Documents of other kinds, and places without proposals.
         ("kind: Deployment\napiVersion: apps/v1\nspec:\n  |", []),
         ("services:\n  web:\n|", []),
         ("spec:\n  |", []),
@@ -84,7 +84,7 @@ def test_proposals(marked: str, labels: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "label", "wanted"),
+    ("marked", "label", "expected"),
     [
         ("api|", "apiVersion", "apiVersion: "),
         ("apiVersion:|", "flowcontrol.apiserver.k8s.io/v1", "apiVersion: flowcontrol.apiserver.k8s.io/v1"),
@@ -105,12 +105,12 @@ def test_proposals(marked: str, labels: list[str]) -> None:
         (f"{HEAD}# apf|", "apflint: ignore[", f"{HEAD}# apflint: ignore["),
     ],
 )  # fmt: skip
-def test_text_after_accepting_a_proposal(marked: str, label: str, wanted: str) -> None:
-    assert result(marked, label) == wanted
+def test_text_after_accepting_a_proposal(marked: str, label: str, expected: str) -> None:
+    assert result(marked, label) == expected
 
 
 @pytest.mark.parametrize(
-    ("marked", "label", "wanted"),
+    ("marked", "label", "expected"),
     [
         ('{"spec": {|', "type", '"type": '),
         ('{"spec": {"ty|', "type", '"type": '),
@@ -119,9 +119,9 @@ def test_text_after_accepting_a_proposal(marked: str, label: str, wanted: str) -
         ('{"spec": {"type":"|"}}', "Limited", '"Limited"}}'),
     ],
 )
-def test_proposals_in_json(marked: str, label: str, wanted: str) -> None:
+def test_proposals_in_json(marked: str, label: str, expected: str) -> None:
     head = '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration", '
-    assert result(head + marked[1:], label, is_json=True).endswith(wanted)
+    assert result(head + marked[1:], label, is_json=True).endswith(expected)
 
 
 def test_proposals_in_items_of_a_list() -> None:
@@ -197,7 +197,7 @@ def test_required_fields_are_those_that_the_server_requires(
     """Each field that is said to be required is rejected where it is absent, in a manifest that is accepted with it."""
     owner = find_field(kind, "v1", NEWEST, path)
     assert owner is not None
-    assert field in [one.name for one in owner.list_missing({}) if one.required]
+    assert field in [missing.name for missing in owner.list_missing({}) if missing.required]
     options = Options(rules=tuple(rule for rule in CHECKS if rule < "APF4"))
     assert check([("a.yaml", OBJECTS.encode())], options).findings == ()
     assert OBJECTS.count(old) == 1
@@ -254,11 +254,11 @@ spec:
         queueLengthLimit: 20
 """
 FREE = {"nightly", "ci", "runner", "700", "5", "50", "10", "16", "4", "20"}
-"""Values that nobody can know."""
+"""Values that cannot be proposed."""
 
 
 def _words() -> list[tuple[int, int, str]]:
-    """The keys and values of the manifests: start and end without quotes, and what the proposal is called."""
+    """Return the keys and values of the manifests: start and end without quotes, and the label of the proposal."""
     found = []
     for document in (0, TYPED.index("---")):
         for entry in read_entries(TYPED, document):
@@ -272,7 +272,7 @@ def _words() -> list[tuple[int, int, str]]:
 
 @pytest.mark.parametrize(("start", "end", "word"), [*_words()], ids=str)
 def test_the_next_word_is_proposed(start: int, end: int, word: str) -> None:
-    """In a document that ends where the cursor is, and in one that goes on behind it."""
+    """Complete in a document that ends at the cursor, and in one that continues."""
     for length in {0, 1, len(word) // 2, len(word)}:
         cursor = min(start + length, end)
         line = TYPED.index("\n", cursor)
@@ -294,7 +294,7 @@ def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> N
             words.append((entry.value, entry.text or '""'))
         for (start, end), word in words:
             for cursor in {start + 1, end - 1}:
-                # A quote that is not closed yet turns what follows on its line the wrong way round.
+                # After a quote that is not closed, the rest of the line is read with quotes inverted.
                 unclosed = [text[:cursor] + text[end:]] if indent and (start, end) == entry.value else []
                 for typed in (text[:cursor], text[:cursor] + text[end - 1 :], *unclosed):
                     labels = [item.label for item in complete(typed, cursor, NEW_CLUSTER, json=True)]
@@ -302,7 +302,7 @@ def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> N
 
 
 def test_no_request_fails_at_any_offset() -> None:
-    """Nothing that somebody could type on the way fails, and what is proposed replaces a piece around the cursor."""
+    """Proposals replace text around the cursor, on its line."""
     for cursor in range(len(TYPED) + 1):
         for text in (TYPED[:cursor], TYPED[:cursor] + TYPED[cursor + 7 :]):
             for item in complete(text, cursor, NEW_CLUSTER):

@@ -21,7 +21,7 @@ RESOLVES = {"codeAction": {"dataSupport": True, "resolveSupport": {"properties":
 
 def offered(editor: Editor, uri: str, range_: dict[str, Any], **context: Any) -> dict[str, Any]:
     asked = {"textDocument": {"uri": uri}, "range": range_, "context": {"diagnostics": [], **context}}
-    return {action["title"]: action for action in editor.ask("textDocument/codeAction", **asked)}
+    return {action["title"]: action for action in editor.request("textDocument/codeAction", **asked)}
 
 
 def test_fix_all_is_resolved_after_it_is_chosen(folder: Path) -> None:
@@ -31,18 +31,18 @@ def test_fix_all_is_resolved_after_it_is_chosen(folder: Path) -> None:
         editor.open(flow, FLOW)
         action = offered(editor, flow, span(0, 0, 0), only=["source.fixAll"])[ALL]
         assert "edit" not in action
-        # What is mended is the text as it is when that is asked for.
+        # The text at the time of resolving is fixed.
         editor.change(flow, 2, edit("# more\n", 0, 0, 0))
-        [change] = editor.ask("codeAction/resolve", **action)["edit"]["documentChanges"]
+        [change] = editor.request("codeAction/resolve", **action)["edit"]["documentChanges"]
         assert change["textDocument"] == {"uri": flow, "version": 2}
         assert apply(f"# more\n{FLOW}", change["edits"]) == f"# more\n{FLOW.replace('byUser', 'ByUser')}"
         editor.change(flow, 3, {"text": FLOW.replace("byUser", "ByUser")})
-        assert "edit" not in editor.ask("codeAction/resolve", **action)  # nothing is left to do
+        assert "edit" not in editor.request("codeAction/resolve", **action)  # nothing is left to fix
         assert ALL not in offered(editor, flow, span(0, 0, 0))
-        editor.tell("textDocument/didClose", textDocument={"uri": flow})
-        assert "edit" not in editor.ask("codeAction/resolve", **action)
+        editor.notify("textDocument/didClose", textDocument={"uri": flow})
+        assert "edit" not in editor.request("codeAction/resolve", **action)
         assert editor.logs == []
-        assert editor.leave() == 0
+        assert editor.exit() == 0
 
 
 def test_fix_all_of_a_changed_document_has_no_stale_edit(folder: Path) -> None:
@@ -61,7 +61,7 @@ def test_fix_all_of_a_changed_document_has_no_stale_edit(folder: Path) -> None:
                 [change] = change["documentChanges"]
                 text = "# \n" * (change["textDocument"]["version"] - 1) + FLOW
                 assert apply(text, change["edits"]) == text.replace("byUser", "ByUser")
-        assert editor.leave() == 0
+        assert editor.exit() == 0
 
 
 def test_actions_refer_to_published_diagnostics(folder: Path) -> None:
@@ -70,12 +70,12 @@ def test_actions_refer_to_published_diagnostics(folder: Path) -> None:
     text = FLOW.replace("  - subjects:\n", f"  - subjects:\n{subject}")
     with Editor(folder) as editor:
         editor.open(flow, text)
-        shown = editor.found(flow, 1)
+        shown = editor.diagnostics_of(flow, 1)
         for action in offered(editor, flow, span(0, 0, 0, 20)).values():
             if action["kind"] == "quickfix":
                 assert action["diagnostics"]
-                assert [one for one in action["diagnostics"] if one not in shown] == []
-        assert editor.leave() == 0
+                assert [diagnostic for diagnostic in action["diagnostics"] if diagnostic not in shown] == []
+        assert editor.exit() == 0
 
 
 @pytest.mark.parametrize("range_", [span(0, 0, 0, 10**5), span(9, 12, 12)])
@@ -89,7 +89,7 @@ def test_number_of_findings_with_actions_is_limited(folder: Path, range_: dict[s
         whole = apply(text, found[ALL]["edit"]["changes"][flow])
         assert whole == text.replace("byUser", "ByUser")
         assert 0 < len(found) <= 2 * MAX_FINDINGS_WITH_ACTIONS + 1
-        assert editor.leave() == 0
+        assert editor.exit() == 0
 
 
 def test_fix_all_is_not_offered_in_a_huge_document(folder: Path) -> None:
@@ -98,4 +98,4 @@ def test_fix_all_is_not_offered_in_a_huge_document(folder: Path) -> None:
         editor.open(flow, FLOW + "#" * MAX_COMPLETION_CHARACTERS)
         # The comment would be looked for in too long a text, too.
         assert list(offered(editor, flow, span(9, 12, 12))) == ['Change "byUser" to "ByUser"']
-        assert editor.leave() == 0
+        assert editor.exit() == 0
