@@ -104,15 +104,10 @@ class _Collection:
     expects_value: bool = False
     """Whether a key and a colon precede, in flow style."""
 
-    def add_item(self) -> Path:
-        """Return the path of the next item of a list."""
-        self.index += 1
-        self.last = (*self.path, self.index)
-        return self.last
-
-    def add_key(self, name: str) -> Path:
-        """Return the path of the value of a key."""
-        self.last = (*self.path, name)
+    def start_value(self, key: str | None = None) -> Path:
+        """Return the path of the value of a key or, without a key, of the next item of a list."""
+        self.index += key is None
+        self.last = (*self.path, self.index if key is None else key)
         return self.last
 
 
@@ -134,7 +129,7 @@ class _Reader:
         if self.text[at] == "#" or (at == start and self.text.startswith(("---", "...", "%"), at)):
             return end
         while dash := _DASH.match(self.text, at, end):
-            path = self._enter(at - start, is_list=True).add_item()
+            path = self._find_collection(at - start, is_list=True).start_value()
             self.entries.append(Entry(path, (at, at + 1), (at + 1, at + 1), None))
             at = dash.end()
         if at == end or self.text[at] == "#":
@@ -154,7 +149,7 @@ class _Reader:
             return self._read_value(at, end, -1)
         return end
 
-    def _enter(self, column: int, *, is_list: bool) -> _Collection:
+    def _find_collection(self, column: int, *, is_list: bool) -> _Collection:
         """Return the collection with keys or dashes at a column. Dashes may be below the first letter of their key."""
         stack = self.open
         while stack and (stack[-1].column > column or (stack[-1].column == column and stack[-1].is_list > is_list)):
@@ -164,7 +159,7 @@ class _Reader:
         return stack[-1]
 
     def _add_key(self, column: int, start: int, end: int) -> None:
-        path = self._enter(column, is_list=False).add_key(_unquote(self.text[start:end]))
+        path = self._find_collection(column, is_list=False).start_value(_unquote(self.text[start:end]))
         self.entries.append(Entry(path, (start, end), (end, end), ""))
 
     def _read_value(self, start: int, end: int, column: int) -> int:
@@ -198,11 +193,11 @@ class _Reader:
                 if stack:
                     self._add_to_flow(stack[-1], at, at, None)
                 stack.append(_Collection(self.entries[-1].path, token.group() == "["))
-                stack[-1].add_item()
+                stack[-1].start_value()
             elif token.lastgroup == "colon":
                 stack[-1].expects_value = not stack[-1].is_list and self.entries[-1].path == stack[-1].last
             elif token.lastgroup == "comma":
-                stack[-1].add_item()
+                stack[-1].start_value()
                 stack[-1].expects_value = False
             elif token.lastgroup == "close":
                 stack.pop()
@@ -219,7 +214,7 @@ class _Reader:
         elif collection.expects_value:
             entry = self.entries.pop()._replace(value=(start, end), text=text)
         else:
-            entry = Entry(collection.add_key(text or ""), (start, end), (end, end), None if text is None else "")
+            entry = Entry(collection.start_value(text or ""), (start, end), (end, end), None if text is None else "")
         self.entries.append(entry)
         collection.expects_value = False
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.output.markdown import format_code
-from apflint.wording import pluralize
+from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,5 @@ def _describe_limits(limits: LevelLimits, server_concurrency: int) -> Iterator[s
             f"{pluralize(limits.queues, 'queue')} of {pluralize(limits.queue_length_limit or 0, 'request')} each; a flow"
             f" uses up to {limits.hand_size} of them."
         )
-    names = ", ".join(format_code(name) for name in limits.flow_schemas[:_MAX_FLOW_SCHEMAS])
-    more = len(limits.flow_schemas) - _MAX_FLOW_SCHEMAS
-    yield f"FlowSchemas: {names}{f' and {more} more' if more > 0 else ''}." if names else "No FlowSchema references it."
+    names = join_some([format_code(name) for name in limits.flow_schemas], _MAX_FLOW_SCHEMAS)
+    yield f"FlowSchemas: {names}." if names else "No FlowSchema references it."

@@ -242,7 +242,7 @@ class DirectoryChecker:
             self.notes.append(f"the settings are not used: {problem}")
         self._patches = Patches()
         self._context = self._read_files(settings.context, settings)
-        files = {} if self._only_open else self._read_files(".", settings)
+        files = {} if self._only_open else self._read_files((".",), settings)
         self._files = {path: file for path, file in files.items() if path not in self._context}
         return settings
 
