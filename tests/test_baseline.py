@@ -217,7 +217,7 @@ def test_entries_of_rules_that_did_not_run_are_kept(
     assert rules_of(tmp_path / "known.json") == ["APF104", "APF203"]
     assert "ByBar" in (tmp_path / "known.json").read_text("utf-8")
     error = capsys.readouterr().err
-    assert error == "apflint: 1 finding written to known.json; 1 entry about files and rules outside this run is kept\n"
+    assert error == "apflint: 1 finding written to known.json; kept 1 entry about files and rules outside this run\n"
     assert run(write) == 0
     assert rules_of(tmp_path / "known.json") == ["APF203"]
 

@@ -40,6 +40,10 @@ def option(panel: str, text: str, *names: str, **settings: Any) -> OptionInfo:
     return cast("OptionInfo", typer.Option(*names, help=text, rich_help_panel=panel, **settings))
 
 
+def _rules_option(text: str) -> OptionInfo:
+    return option(RULES, text, metavar="RULES", autocompletion=completers.complete_rules)
+
+
 def parse_release(text: str) -> Release:
     """Parse `1.36`. Raises typer.BadParameter for an unknown release."""
     try:
@@ -98,7 +102,6 @@ _FILENAME_HELP = "Files, directories, or - for standard input; repeatable."
 _EXCLUDE_HELP = "Ignore matching files and directories below directories; repeatable."
 _CONTEXT_HELP = "Further manifests of the cluster, which are read but have no findings; repeatable."
 _SELECT_HELP = "Run only these rules: ids, prefixes of ids, or names, separated by commas."
-_EXTEND_HELP = "Run these rules, too, such as rules that are off by default."
 _KUBERNETES_HELP = f"Kubernetes release, {RELEASES[0].name} to {NEWEST.name}."
 _SEATS_HELP = (
     "Seats of one API server: the sum of its flags --max-requests-inflight and --max-mutating-requests-inflight."
@@ -114,16 +117,11 @@ ForceExclude = Annotated[bool, option(INPUT, "Apply --exclude to named files, to
 StdinFilename = Annotated[str | None, option(INPUT, "Name to show for standard input.", metavar="FILE")]
 Context = Annotated[list[str] | None, option(INPUT, _CONTEXT_HELP, metavar="PATH")]
 
-Select = Annotated[
-    list[str] | None, option(RULES, _SELECT_HELP, metavar="RULES", autocompletion=completers.complete_rules)
-]
+Select = Annotated[list[str] | None, _rules_option(_SELECT_HELP)]
 ExtendSelect = Annotated[
-    list[str] | None, option(RULES, _EXTEND_HELP, metavar="RULES", autocompletion=completers.complete_rules)
+    list[str] | None, _rules_option("Run these rules, too, such as rules that are off by default.")
 ]
-Ignore = Annotated[
-    list[str] | None,
-    option(RULES, "Do not run these rules.", metavar="RULES", autocompletion=completers.complete_rules),
-]
+Ignore = Annotated[list[str] | None, _rules_option("Do not run these rules.")]
 Baseline = Annotated[str | None, option(RULES, "Hide findings recorded in this file.", metavar="FILE")]
 
 Kubernetes = Annotated[

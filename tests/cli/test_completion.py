@@ -1,4 +1,4 @@
-"""Completion as shells request it: by typer's protocol, and in the shells that are installed."""
+"""Shell completion: typer's protocol, and the installed shells."""
 
 from __future__ import annotations
 
@@ -83,6 +83,8 @@ def test_candidates(
 
 
 def test_candidates_of_each_shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (command,) = complete("apflint chec", monkeypatch, capsys, "fish")
+    assert command == "check\tCheck manifests for errors the API server rejects and mistakes it silently accepts."
     line = "apflint check --select APF305"
     assert complete(line, monkeypatch, capsys, "fish") == ["APF305\thand-larger-than-deck"]
     assert complete(line, monkeypatch, capsys, "zsh") == ["""_arguments '*: :(("APF305":"hand-larger-than-deck"))'"""]
@@ -191,7 +193,7 @@ def test_zsh(line: str, completed: str, tmp_path: Path) -> None:
 
 
 def test_install_completion_writes_the_start_up_file(tmp_path: Path) -> None:
-    """The shell is detected by the parent process."""
+    """typer detects the shell by the parent process."""
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     command = f"{shlex.quote(sys.executable)} -m apflint --install-completion; true"

@@ -65,7 +65,7 @@ def side(*values: dict[str, Any], defaults: bool = True, seats: int = 600) -> Si
 
 
 def list_changes(found: Difference) -> set[tuple[str, str, str]]:
-    """Return the type of row change, and its old and new FlowSchema."""
+    """Return the type of each change, and its old and new FlowSchema."""
     return {
         (group.type, change.old.flow_schema.name, change.new.flow_schema.name)
         for group in found.groups
@@ -85,7 +85,7 @@ def story(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     return "before", "after"
 
 
-# What is printed
+# Output
 
 
 @pytest.mark.parametrize("output", ["text", "markdown"])
@@ -221,7 +221,7 @@ def test_change_of_seats_only() -> None:
     assert found.changed
     assert {what for what, _, _ in list_changes(found)} == {"limits"}
     assert ("limits", "a", "a") in list_changes(found)
-    assert '"limits", "a"' not in output.render_text(found, BOTH, Style())  # the table of levels says it
+    assert '"limits", "a"' not in output.render_text(found, BOTH, Style())  # the table of levels shows it
 
 
 def test_server_concurrency_changes_the_limits_of_levels() -> None:

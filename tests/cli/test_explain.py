@@ -98,7 +98,7 @@ items:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The configuration above, as the only file of the current directory."""
+    """Change to a directory whose only file is the configuration above."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "apf.yaml").write_text(CLUSTER)
     return tmp_path
@@ -106,7 +106,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with nothing in it."""
+    """Change to an empty directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -136,7 +136,7 @@ def test_text_is_short_and_starts_with_the_answer(name: str, kubernetes: str) ->
         assert text.startswith(first)
 
 
-# By config.go, width.go and kube_features.go of k8s.io/apiserver, by tag; 37 is 15 % of 245 seats, rounded up.
+# Source: config.go, width.go and kube_features.go of k8s.io/apiserver, by tag. 37 is 15% of 245 seats, rounded up.
 @pytest.mark.parametrize(
     ("kubernetes", "listing", "create", "watch"),
     [
@@ -191,7 +191,7 @@ def test_watches_are_not_classified_before_1_22() -> None:
 def test_text_fits_the_terminal(width: int) -> None:
     for request in DEFAULT_CLUSTER.values():
         for line in render(request, explainer(), width=width).splitlines():
-            # A name is never broken, so a line may be longer by its only word.
+            # Names are never broken, so a line of one word may be longer.
             assert count_cells(line) <= width or len(line.split()) == 1, line
 
 
@@ -478,7 +478,7 @@ spec: {type: Limited, limited: {nominalConcurrencyShares: "50", limitResponse: {
 @pytest.mark.parametrize(
     ("files", "warnings"),
     [
-        # A server that had this level would leave it out: it cannot deal 9 of 8 queues.
+        # A server does not use this level: a hand of 9 from 8 queues is impossible.
         (
             {"apf": CLUSTER.replace("handSize: 2", "handSize: 9")},
             ['PriorityLevelConfiguration "tenants" (apf.yaml:13): rejected by the API server, and not used here'],
@@ -553,7 +553,9 @@ def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.keys() == {"error", "inputLine"}
     assert [other["flowSchema"] for other in others] == ["global-default"] * 5
     pieces = [b'{"user":\n', *[LINE] * 5]
-    assert len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) > 2  # as they come
+    assert (
+        len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) > 2
+    )  # answered as they arrive
     monkeypatch.setattr(lines, "MAX_FILE_BYTES", 9 * len(LINE))
     assert (
         len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) == 1
@@ -602,7 +604,9 @@ def test_line_has_the_answer_of_the_same_text(line: str) -> None:
 def test_requests_in_utf_16_are_rejected(data: bytes) -> None:
     with pytest.raises(UserError, match="the requests are in UTF-16; write them in UTF-8"):
         replies(data)
-    assert [answer["inputLine"] for answer in replies(LINE, data) if "error" in answer] == [2]  # only at the beginning
+    assert [answer["inputLine"] for answer in replies(LINE, data) if "error" in answer] == [
+        2
+    ]  # UTF-16 is detected only at the beginning
 
 
 def test_endless_line_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_best_suggestions_come_first(typed: str, size: int, suggestions: list[st
 
 
 class Script:
-    """Answers in place of a person; an empty one keeps the default."""
+    """Answers prompts. An empty answer keeps the default."""
 
     def __init__(self, *typed: str) -> None:
         self.typed = iter(typed)
@@ -172,7 +172,7 @@ def test_invalid_value_is_explained_and_prompted_again(
     assert "Asked  " in shown[2]
     assert "\x1b" not in "".join(shown)
     if message.startswith('"post"'):
-        return  # the verb is asked again as well
+        return  # the prompt for the verb is repeated, too
     asked = [label for label, _ in script.asked]
     assert asked[len(before)] == asked[len(before) + 1]
 
@@ -199,7 +199,7 @@ def test_messages_are_wrapped_between_words(tmp_path: Path) -> None:
 
 
 class Terminal:
-    """`apflint explain` on a pseudo-terminal: waits for what is on the screen, then types."""
+    """`apflint explain` on a pseudo-terminal: waits for text, then types."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         self.seen = ""
@@ -238,7 +238,7 @@ class Terminal:
         if select.select([self.fd], [], [], seconds)[0]:
             try:
                 data = os.read(self.fd, 65536)
-            except OSError:  # Linux: the other side is gone
+            except OSError:  # Linux, if the process has ended
                 return False
             self.seen += data.decode("utf-8", "replace")
             return bool(data)

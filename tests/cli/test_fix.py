@@ -1,4 +1,4 @@
-"""`apflint fix`, `check --fix` and `check --diff` as a user or a hook meets them."""
+"""`apflint fix`, `check --fix` and `check --diff`: files, output and exit codes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ spec:
 """
 BROKEN = FIXED.replace("matchingPrecedence", "matchingPrecedense").replace("ByUser", "ByUsers")
 WRONG = FIXED.replace("870  ", "0x10000")
-"""Nobody knows what was meant."""
+"""A value without a similar valid one, so it has no fix."""
 REFUSED = FIXED.replace("matchingPrecedence: 870", "matchingPrecedense: 99999")
-"""The field is misspelt, and what is in it is wrong too."""
+"""A misspelled field with an invalid value, so its fix is refused."""
 OTHER = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n"
 OWNED_BY_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 
@@ -93,7 +93,7 @@ def test_remaining_findings_are_counted(directory: Path, capsys: pytest.CaptureF
 
 
 def test_fixes_are_printed_in_the_order_of_files_and_lines(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not in that of their making: the server says nothing about users as long as fields are misspelt."""
+    """Not in the order of fixing: misspelled fields are fixed first."""
     text = BROKEN.replace("name: nightly", "namespace: x\n  name: nightly")
     write(directory, b=text, a=text.replace("nightly", "a"))
     assert run(["fix", "b.yaml", "a.yaml"]) == 0
@@ -371,7 +371,7 @@ def test_permissions_and_links_stay(directory: Path) -> None:
 
 
 def changed_meanwhile(directory: Path, monkeypatch: pytest.MonkeyPatch, then: str | None) -> None:
-    """Has `a.yaml` written anew, or removed, while it is checked."""
+    """Replace or remove `a.yaml` while it is checked."""
     check = engine.check
 
     def slow(*arguments: object, **named: object) -> object:
@@ -380,7 +380,7 @@ def changed_meanwhile(directory: Path, monkeypatch: pytest.MonkeyPatch, then: st
             path.unlink(missing_ok=True)
         else:
             path.write_text(then)
-        return check(*arguments, **named)  # type: ignore[arg-type]  # as it was called
+        return check(*arguments, **named)  # type: ignore[arg-type]  # the unchanged function
 
     monkeypatch.setattr(engine, "check", slow)
 
@@ -421,7 +421,7 @@ def test_check_fix_reports_findings_of_a_file_that_was_not_written(
 
 def test_read_only_file(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     write(directory, a=BROKEN)
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write to any file
     assert run(["fix", "-q"]) == 2
     assert capsys.readouterr().err == "apflint: a.yaml: not written: it is read-only\n"
     assert content(directory) == {"a.yaml": BROKEN}
@@ -459,7 +459,7 @@ def test_number_of_checks_does_not_grow_with_files(directory: Path, monkeypatch:
     def counted(*arguments: object, **named: object) -> object:
         nonlocal calls
         calls += 1
-        return check(*arguments, **named)  # type: ignore[arg-type]  # as it was called
+        return check(*arguments, **named)  # type: ignore[arg-type]  # the unchanged function
 
     monkeypatch.setattr(engine, "check", counted)
     for count in (1, 60):

@@ -1,4 +1,4 @@
-"""`--help` names everything in panels, and its examples run."""
+"""`--help`: panels, help texts, and examples that run."""
 
 from __future__ import annotations
 

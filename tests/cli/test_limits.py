@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with nothing in it."""
+    """Change to an empty directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

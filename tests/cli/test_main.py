@@ -1,4 +1,4 @@
-"""The process: standard streams, and how it ends."""
+"""The process: standard streams, exit, and width of the terminal."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Output(io.StringIO):
 
 @pytest.fixture
 def exit_codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The exit codes of a process without callbacks and threads. (coverage.py has a callback in a measured process.)"""
+    """Record the exit codes of a process without callbacks and threads. coverage.py registers a callback."""
     exit_codes: list[int] = []
 
     def end(exit_code: int) -> None:
@@ -109,7 +109,7 @@ def test_process_ends_after_flushing(
 
 
 def test_process_ends_without_streams(exit_codes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """As under pythonw and some daemons."""
+    """pythonw and some daemons have no streams."""
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     with pytest.raises(Ended):

@@ -59,7 +59,7 @@ def test_nothing_is_shown_before_the_delay_and_without_a_terminal(
     assert stream.getvalue() == ""
 
 
-def test_the_line_is_erased_if_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_is_erased_if_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
@@ -74,7 +74,7 @@ def test_the_line_is_erased_if_the_work_fails(monkeypatch: pytest.MonkeyPatch) -
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
-def test_the_whole_set_analysis_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_analysis_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stream = Terminal()
     (tmp_path / "a.yaml").write_text(LEVEL, encoding="utf-8")
     real = engine.check
@@ -91,7 +91,7 @@ def test_the_whole_set_analysis_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert "Analyzing (0 s) ..." in stream.getvalue()
 
 
-def test_the_number_of_explained_requests_is_shown(
+def test_number_of_explained_requests_is_shown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stream = Terminal()

@@ -105,7 +105,7 @@ def test_example_suite_passes(root: Path, monkeypatch: pytest.MonkeyPatch, apfli
 
 
 def test_example_suite_fails_for_other_manifests(root: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any) -> None:
-    """`python -m pytest` compares; to renew it, write the output of this command there and read it."""
+    """To update the recorded output, run this command and review the difference."""
     monkeypatch.chdir(root / "fixtures/policy")
     ran = apflint("test", "apf-test.yaml", "-f", "careless", "--color", "never")
     assert ran.status == 1
@@ -195,7 +195,7 @@ def test_options_override_the_suite(directory: Path, apflint: Any) -> None:
     assert shlex.split(file["tests"][0]["request"]["command"])[-4:-2] == [
         "-f",
         os.devnull,
-    ]  # nothing in the directory counts
+    ]  # the manifests of the directory are not used
     for wrong in (("--kubernetes", "1.99"), ("--server-concurrency", "0")):
         ran = apflint("test", name, *wrong)
         assert (ran.status, ran.out) == (2, "")
@@ -277,7 +277,7 @@ def test_quiet_shows_only_failed_tests(directory: Path, apflint: Any) -> None:
 
 
 def test_request_without_words_is_shown_as_json(directory: Path, apflint: Any) -> None:
-    """Of a user in none of the groups that every user is in; no command line can say that."""
+    """A user without the groups that authentication adds, which no command line can express."""
     ran = apflint(
         "test",
         suite(directory, "- never: {reaches: catch-all}\n", head="world: any\nmanifests: []\n"),

@@ -1,4 +1,4 @@
-"""Finding and reading inputs: which reading, in which order, and what a file system can do to us."""
+"""Discovery and reading of input files: order, skipped files, and failures of the file system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ APF = b"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty current directory."""
+    """Change to an empty directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -98,7 +98,7 @@ def test_loops_of_links_end(tree: Path) -> None:
     (tree / "a/self.d").symlink_to("self.d")
     (tree / "a/dir.yaml").symlink_to("b", target_is_directory=True)
     assert names(".") == ["a/b/x.yaml"]
-    assert names("a/b/up/a/b/up/a") == ["a/b/up/a/b/up/a/b/x.yaml"]  # a link that is named is followed
+    assert names("a/b/up/a/b/up/a") == ["a/b/up/a/b/up/a/b/x.yaml"]  # a named link is followed
 
 
 def test_broken_links(tree: Path) -> None:
@@ -208,7 +208,7 @@ def test_pipe_in_the_place_of_a_file_does_not_hang(tree: Path, monkeypatch: pyte
     was = (tree / "a.yaml").stat()
     (tree / "a.yaml").unlink()
     os.mkfifo(tree / "a.yaml")
-    monkeypatch.setattr(os, "stat", lambda _path, **_: was)  # it was swapped after we looked
+    monkeypatch.setattr(os, "stat", lambda _path, **_: was)  # the file was replaced after the check
     answer = read_file(FoundFile("a.yaml", "a.yaml"))
     assert isinstance(answer, Unreadable)
     assert answer.reason.startswith("This is a named pipe")
@@ -252,7 +252,7 @@ def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: 
     chunk = reading._CHUNK_BYTES
     put(tree, "other.yaml", data=b"x" * (3 * chunk))
     assert read_file(FoundFile("other.yaml", "other.yaml")) == b""
-    for offset in (0, chunk - 5, 2 * chunk - 1, 3 * chunk - 11):  # a sign across two pieces counts too
+    for offset in (0, chunk - 5, 2 * chunk - 1, 3 * chunk - 11):  # a sign across two chunks is found, too
         data = bytearray(b"x" * (3 * chunk))
         data[offset : offset + 11] = b"flowcontrol"
         put(tree, "large.yaml", data=bytes(data))

@@ -40,7 +40,7 @@ LISTED = {"overlay/old.yaml", "overlay/operations.json", "overlay/patches/shares
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A base and an overlay, whose kustomization lists three patches."""
+    """Change to a project with a base and an overlay, whose kustomization lists three patches."""
     files = {
         "base/level.yaml": LEVEL,
         "base/schema.yaml": SCHEMA,

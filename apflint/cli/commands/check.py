@@ -171,7 +171,6 @@ def _write_baseline(run: CheckRun) -> int:
         return ExitCode.ERROR
     kept = write_baseline(report, path, run.selection.paths, run.options, previous)
     entries = "1 entry" if kept == 1 else f"{kept} entries"
-    verb = "is" if kept == 1 else "are"
-    more = f"; {entries} about files and rules outside this run {verb} kept" if kept else ""
+    more = f"; kept {entries} about files and rules outside this run" if kept else ""
     print_note(f"{pluralize(len(report.findings), 'finding')} written to {path}{more}")
     return ExitCode.OK
