@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import find_flow
-from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.outcomes import explain_unclassified, find_deadline
 from apflint.inputs.cluster import read_cluster
 from apflint.inputs.discovery import discover_files
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from apflint.evaluate.configuration import Configuration
+    from apflint.evaluate.limits import Limits
     from apflint.evaluate.match import RequestDigest
     from apflint.inputs.cluster import ClusterOptions, Warn
     from apflint.load.source import Source
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.policy.expectation import Expectation, Reachability, Suite
-    from apflint.releases import Release
 
 _MIN_BATCH_VALUES = 128
 """Minimum number of values of rules in a batch: about as many as in the built-in objects."""
@@ -165,7 +164,7 @@ def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions
         if manifests:
             raise  # the mistake is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
-    runner = Runner(suite, known.configuration, known.release, known.limits.server_concurrency)
+    runner = Runner(suite, known.configuration, known.limits)
     return FileResult(name, source, known.release.name, paths, tuple(runner.run()))
 
 
@@ -180,13 +179,11 @@ def _untested(name: str, source: Source | None, message: str, span: Span = _STAR
 class Runner:
     """Runs a suite against one configuration."""
 
-    def __init__(self, suite: Suite, configuration: Configuration, release: Release, server_concurrency: int) -> None:
+    def __init__(self, suite: Suite, configuration: Configuration, limits: Limits) -> None:
         self.suite = suite
         self.configuration = configuration
         self.analysis = Analysis(configuration, suite.world)
-        levels = tuple(configuration.levels.values())
-        self._release = release
-        limits = compute_limits(levels, configuration.order, server_concurrency, release)
+        self._release = limits.release
         self._levels = {level.name: level for level in limits.levels}
         self._classify = Classifier(configuration)
         schemas = (*configuration.order, *configuration.dangling)

@@ -238,8 +238,11 @@ def test_junit_is_well_formed_for_any_names(name: str, file: str) -> None:
     from support.configurations import BUILT_IN, RELEASE, Objects
 
     from apflint.evaluate.configuration import build_configuration
+    from apflint.evaluate.limits import compute_limits
 
-    runner = Runner(reading.suite, build_configuration(Objects(), BUILT_IN), RELEASE, 600)
+    known = build_configuration(Objects(), BUILT_IN)
+    limits = compute_limits(tuple(known.levels.values()), known.order, 600, RELEASE)
+    runner = Runner(reading.suite, known, limits)
     result = Run(
         (FileResult(file, reading.source, "1.36", (), tuple(runner.run())), FileResult(file, None, "", (), (), ()))
     )

@@ -9,10 +9,10 @@ import pytest
 
 from apflint.evaluate.match import matches_policy_rule
 from apflint.policy.expectation import Property
-from apflint.policy.running import Runner, rules_of_properties, split_into_batches
+from apflint.policy.running import rules_of_properties, split_into_batches
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.releases import NEWEST
-from policy.test_running import CONFIGURATION, OURS, built, check_witness, outcome, schema, suite
+from policy.test_running import CONFIGURATION, OURS, built, check_witness, outcome, run, schema, suite
 
 if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
@@ -45,7 +45,7 @@ def mixed(many: int) -> list[dict[str, Any]]:
 def test_result_does_not_depend_on_other_expectations(world: str) -> None:
     tests = mixed(30)
     excepted: dict[str, Any] = {"except": {"subject": {"group": "system:masters"}}, "world": world}
-    found = list(Runner(suite({"tests": tests, **excepted}), CONFIGURATION, NEWEST, 600).run())
+    found = run(suite({"tests": tests, **excepted}), CONFIGURATION, NEWEST)
     assert len(found) == len(tests)
     assert len(list(split_into_batches(suite({"tests": tests}), CONFIGURATION))) > 5
     for test, said in zip(tests, found, strict=True):
@@ -83,7 +83,7 @@ def test_witness_has_few_groups(world: str) -> None:
     teams = [schema(f"t{at}", level[at % 2], 1000 + at, {"kind": "Group", "group": {"name": f"t{at}"}}) for at in many]
     known = built([*OURS, *teams])
     tests = [{"always": {"subject": {"group": f"t{at}"}, "resources": "pods", "reaches": level[at % 2]}} for at in many]
-    for said in Runner(suite({"tests": tests, "world": world}), known, NEWEST, 600).run():
+    for said in run(suite({"tests": tests, "world": world}), known, NEWEST):
         check_refutation(said, known)
         assert said.request is not None
         assert len(said.request.digest.user.groups) <= 3

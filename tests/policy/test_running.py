@@ -15,6 +15,7 @@ from support.configurations import BUILT_IN, FLOW_SCHEMAS, GROUPS, RELEASE, URLS
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration
+from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.match import RequestDigest, UserInfo, matches_policy_rule
 from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
 from apflint.load import load
@@ -29,6 +30,7 @@ from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from apflint.policy.running import Result
+    from apflint.releases import Release
 
 EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
 
@@ -81,8 +83,13 @@ def suite(value: dict[str, Any]) -> Suite:
     return found.suite
 
 
+def run(tests: Suite, known: Configuration, release: Release) -> list[Result]:
+    limits = compute_limits(tuple(known.levels.values()), known.order, 600, release)
+    return list(Runner(tests, known, limits).run())
+
+
 def outcome(test: dict[str, Any], known: Configuration = CONFIGURATION, **top: Any) -> Result:
-    (found,) = Runner(suite({"tests": [test], **top}), known, RELEASE, 600).run()
+    (found,) = run(suite({"tests": [test], **top}), known, RELEASE)
     return found
 
 
@@ -219,7 +226,7 @@ def test_expectation_fails(test: dict[str, Any], place: str, happened: str, reas
 @pytest.mark.parametrize(("name", "passed"), [("1.21", False), ("1.22", True)])
 def test_watches_reach_no_level_until_1_21(name: str, *, passed: bool) -> None:
     test = example("watch pods -n a --as bob --as-group dev", {"flowSchema": "dev"})
-    (found,) = Runner(suite({"tests": [test]}), CONFIGURATION, parse_release(name), 600).run()
+    (found,) = run(suite({"tests": [test]}), CONFIGURATION, parse_release(name))
     assert found.passed is passed
     assert passed or "does not classify this request in Kubernetes 1.21" in found.reasons[0]
 
