@@ -1,4 +1,4 @@
-"""The picture as an HTML page: the drawing, what deserves a look, and everything as tables."""
+"""The picture as an HTML page: the drawing, a list of problems, and all facts as tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ a{color:#a9c6ff}
 
 
 def render(picture: Picture) -> str:
-    """Render a page that is complete in itself, and that may not load or run anything."""
+    """Render a self-contained page whose content security policy forbids scripts and other resources."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>

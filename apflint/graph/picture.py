@@ -1,4 +1,4 @@
-"""What a drawing shows, whatever its format: FlowSchemas in matching order, their priority levels, and what is unreachable.
+"""The content of a drawing in any format: FlowSchemas in matching order, their priority levels, and problems.
 
 All strings are sanitized: no control characters, no lone surrogates. Writers escape them for their syntax.
 """
@@ -62,7 +62,7 @@ class SchemaNode(NamedTuple):
     blockers: tuple[int, ...]
     """Indices, in `Picture.schemas`, of the FlowSchemas that capture all requests of an unreachable one."""
     problem: str
-    """What is wrong, as a sentence; empty if nothing is."""
+    """The problem as a sentence, or empty if there is none."""
 
     @property
     def look(self) -> Look:
@@ -79,7 +79,7 @@ class SchemaNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """All that is known, by its title."""
+        """All facts, by their titles."""
         return {
             "FlowSchema": self.name,
             "Origin": ORIGINS[self.origin],
@@ -105,7 +105,7 @@ class LevelNode(NamedTuple):
     """Indices, in `Picture.schemas`, of the FlowSchemas that reference the level."""
     schema_names: tuple[str, ...]
     problem: str
-    """What is wrong, in sentences; empty if nothing is."""
+    """The problems as sentences, or empty if there are none."""
 
     @property
     def look(self) -> Look:
@@ -135,7 +135,7 @@ class LevelNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """All that is known, by its title."""
+        """All facts, by their titles."""
         return {
             "Priority level": self.name,
             "Origin": ORIGINS[self.origin],
@@ -147,7 +147,7 @@ class LevelNode(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """All that is drawn. FlowSchemas are in matching order, levels at the middle of their FlowSchemas."""
+    """The content of a drawing. FlowSchemas are in matching order, levels at the middle of their FlowSchemas."""
 
     kubernetes: str
     server_concurrency: int
@@ -158,7 +158,7 @@ class Picture(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What the whole picture shows."""
+        """The title of the picture."""
         seats = pluralize(self.server_concurrency, "seat")
         return f"API Priority and Fairness, Kubernetes {self.kubernetes}: {seats} of one API server"
 
@@ -169,16 +169,16 @@ def format_facts(node: SchemaNode | LevelNode) -> list[str]:
 
 
 class Unreachable(NamedTuple):
-    """What of a configuration no request reaches, by the document of the FlowSchema."""
+    """Unreachable FlowSchemas and rules of a configuration, by the document of the FlowSchema."""
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
-    """Unreachable FlowSchemas, and those that capture all of their requests: none if they match nothing."""
+    """Unreachable FlowSchemas, and the FlowSchemas that capture all of their requests: none if they match no request."""
     rules: Mapping[Document, tuple[int, ...]]
     """The unreachable rules of reachable FlowSchemas."""
 
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
-    """Prove what no request reaches."""
+    """Find the FlowSchemas and rules that provably no request reaches."""
     from apflint.proofs.one_configuration import Analysis  # brings a solver along
 
     analysis = Analysis(configuration)

@@ -37,7 +37,7 @@ LEGEND = {
     "unreachable": "unreachable",
     "dangling": "skipped, or does not exist",
 }
-"""What the looks of cards mean."""
+"""Meaning of each look of a card."""
 
 
 class Box(NamedTuple):
@@ -50,12 +50,12 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The y of its middle."""
+        """The y coordinate of the middle."""
         return self.y + self.height / 2
 
 
 class Layout(NamedTuple):
-    """Where everything stands; boxes and arrow ends in the order of the picture."""
+    """Positions of boxes and arrow ends, in the order of the picture."""
 
     width: float
     height: float

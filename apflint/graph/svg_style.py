@@ -64,7 +64,7 @@ svg.apf .level:target .card{stroke-width:4}
 
 
 def render_style(levels: int) -> str:
-    """Render the style sheet of a drawing with so many levels. Pointing at a level fades the arrows to the others."""
+    """Render the style sheet of a drawing with this number of levels. Pointing at a level fades the arrows to the others."""
     fading = "".join(
         f"svg.apf:has(#apf-l{at}:hover) .flow:not(.to{at}) .arrow{{stroke-opacity:.12}}\n" for at in range(levels)
     )

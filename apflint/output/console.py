@@ -1,4 +1,4 @@
-"""Layout of text for people: its style, colors and links, widths in terminal cells, and line breaks."""
+"""Layout of text for people: style, colors, links, widths in terminal cells, and line breaks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _count_cells_of(char: str) -> int:
 
 
 def shorten(text: str, cells: float) -> str:
-    """Cut `text` to at most so many cells, with an ellipsis if anything is cut off."""
+    """Cut `text` to at most `cells` cells, the last of which is then an ellipsis."""
     if count_cells(text) <= cells:
         return text
     kept = text[: int(cells)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TAB = "    "
 """A tab has 4 spaces wherever it stands, so that the line and the carets below it have the same cells."""
 ELLIPSIS = "…"
-"""Stands for what was cut off; one cell."""
+"""Marks the place of cut text; one cell."""
 UNWRAPPED_WIDTH = 120
 """Maximum cells of a source line if there is no terminal: a file that is one line must not fill a log."""
 _COMMANDS = ("example", "request")
@@ -27,7 +27,7 @@ _COMMANDS = ("example", "request")
 
 
 class Diagnostic(NamedTuple):
-    """What to render. Strings are not sanitized yet."""
+    """The parts of a diagnostic. Strings are not sanitized yet."""
 
     label: str
     """In front of the message: `error`, then `rule`."""
@@ -42,7 +42,7 @@ class Diagnostic(NamedTuple):
     rule: str = ""
     url: str = ""
     about: str = ""
-    """What is at the place: `FlowSchema batch`."""
+    """The object at the place: `FlowSchema batch`."""
     remarks: tuple[tuple[str, str], ...] = ()
     """Labels and texts: `= help: ...`."""
 
@@ -96,7 +96,7 @@ def _snippet(diagnostic: Diagnostic, span: Span, style: Style) -> Iterator[str]:
 
 
 class Snippet(NamedTuple):
-    """The line to print, and how many cells of spaces and of marks to print below it."""
+    """The line to print, and the numbers of spaces and of carets to print below it."""
 
     text: str
     indent: int
@@ -137,7 +137,7 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
 
 
 def _draw(char: str) -> tuple[str, int]:
-    """Return what a character looks like, and its cells."""
+    """Return the printed form of a character, and its cells."""
     if char == "\t":
         return TAB, len(TAB)
     text = char if char.isprintable() else escape_character(char)
@@ -149,7 +149,7 @@ def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_wh
     if is_whole_line and sum(sizes) <= width:
         return 0, len(sizes)
     width -= 2 * count_cells(ELLIPSIS)
-    # The start of a line says most. If it is too far from the span, half of the remaining width goes before the span.
+    # Keep the start of the line if possible. Otherwise half of the remaining width goes before the span.
     is_near_start = sum(sizes[:last]) <= width
     begin = 0 if is_near_start else _go_back(sizes, first, max(0, width - sum(sizes[first:last])) // 2)
     end = begin

@@ -42,7 +42,7 @@ TITLES = {
     "flow": "same FlowSchema, other flows",
     "limits": "same FlowSchema, other queues",
 }
-"""What the requests of a group have in common."""
+"""Descriptions of the types of change."""
 _RARE = "rare: only a user of Kubernetes' own that is in additional groups"
 _LABEL_CELLS = 9
 _FIGURES = {"Nominal": "nominal", "Min": "min", "Attainable": "attainable", "Queued": "max_queued"}
@@ -247,7 +247,7 @@ def needs_own_section(group: ChangeGroup) -> bool:
 
 
 def _list_level_facts(group: ChangeGroup) -> Iterator[tuple[str, str]]:
-    """Yield what the levels of a group do, labelled, and whether requests starve that did not before."""
+    """Yield labels and sentences on the levels of a group, and whether requests starve that did not starve before."""
     before, after = _describe_level(group.old), _describe_level(group.new)
     yield from [("as before", after)] if before == after else [("before", before), ("after", after)]
     problem = describe_starvation(group.new)

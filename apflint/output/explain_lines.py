@@ -160,8 +160,6 @@ def _is_beginning(line: bytes) -> bool:
     text = line.decode("utf-8", "replace").strip()
     try:
         json.loads(text)
-    except json.JSONDecodeError as error:
-        return error.pos >= len(text)
-    except (ValueError, RecursionError):
-        return False
+    except (ValueError, RecursionError) as error:
+        return isinstance(error, json.JSONDecodeError) and error.pos >= len(text)
     return False

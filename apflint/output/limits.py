@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _MAX_BAR_CELLS = 20
+_QUEUES = {
+    "PER LIST": "maxListSeats",
+    "PER CHANGE": "maxMutatingSeats",
+    "QUEUES": "queues",
+    "HAND SIZE": "handSize",
+    "LENGTH LIMIT": "queueLengthLimit",
+    "QUEUED": "maxQueued",
+    "QUEUED PER FLOW": "maxQueuedPerFlow",
+}
+"""Columns of the second table, and their fields in `level_json`."""
 
 
 def limits_json(limits: Limits) -> dict[str, object]:
@@ -59,13 +69,13 @@ def level_json(level: LevelLimits) -> dict[str, object]:
 
 def render_limits(limits: Limits, style: Style) -> str:
     """Render tables of seats, of requests and queues, and of FlowSchemas, each with an explanation; then problems."""
-    queues = [_queue_row(level) for level in limits.levels]
-    schemas = [(_name(level, ""), ", ".join(level.flow_schemas) or "none") for level in limits.levels]
+    queues = [_row(level, *_QUEUES.values()) for level in limits.levels]
+    schemas = [(Text(sanitize_line(level.name)), ", ".join(level.flow_schemas) or "none") for level in limits.levels]
     title = f"Kubernetes {limits.release.name}, server concurrency limit {limits.server_concurrency} (seats of one API server)"
     parts = [
         render_prose(style, title),
         _seats(limits, style),
-        render_table(_QUEUE_TITLES, queues, style)
+        render_table(("PRIORITY LEVEL", *_QUEUES), queues, style)
         + render_prose(
             style,
             "PER LIST and PER CHANGE: the maximum seats of one list, and of one create, update, patch or delete.",
@@ -78,35 +88,36 @@ def render_limits(limits: Limits, style: Style) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _name(level: LevelLimits, color: str = "bold") -> Text:
-    return Text(sanitize_line(level.name), color)
+def _row(level: LevelLimits, *fields: str) -> list[str | Text]:
+    """Return the name of a level and these fields of `level_json`."""
+    values = level_json(level)
+    return [
+        Text(sanitize_line(level.name), "bold"),
+        *("-" if values[key] is None else str(values[key]) for key in fields),
+    ]
 
 
 def _seats(limits: Limits, style: Style) -> str:
-    longest = max((level.nominal for level in limits.levels), default=0)
-    columns = {
-        "PRIORITY LEVEL": [_name(level) for level in limits.levels],
-        "": [Text(_bar(level, longest), "green") for level in limits.levels],
-        **{title: [str(getattr(level, title.lower())) for level in limits.levels] for title in _SEATS},
-    }
-    columns["ATTAINABLE"] = [str(level.attainable) if level.type == "Limited" else "-" for level in limits.levels]
-    if style.width is None:  # no bars in a pipe
-        del columns[""]
+    titles = ["SHARES", "NOMINAL"]
     seats = f"{limits.server_concurrency} x SHARES / {sum(level.shares for level in limits.levels)}, rounded up"
+    sentences = [
+        f"NOMINAL: the seats of the level, {seats} (its ACV). Levels neither lend nor borrow before Kubernetes 1.26."
+    ]
     if limits.release.has_borrowing:
+        titles += ["MIN", "MAX", "ATTAINABLE", "IDLE"]
         sentences = [
             f"NOMINAL: the seats of the level, {seats}.",
             "MIN: the seats that it never lends. MAX: its upper limit, as in the server's metrics.",
             "ATTAINABLE: the seats that it can reach while all other levels are idle. IDLE: its seats while all levels are idle.",
         ]
-    else:
-        for title in _SEATS[2:]:
-            del columns[title]
-        sentences = [
-            f"NOMINAL: the seats of the level, {seats} (its ACV). Levels neither lend nor borrow before Kubernetes 1.26."
-        ]
-    rows = list(zip(*columns.values(), strict=True))
-    return render_table(list(columns), rows, style, optional=("", "IDLE")) + render_prose(style, *sentences)
+    rows = [_row(level, *map(str.lower, titles)) for level in limits.levels]
+    if style.width is not None:  # no bars in a pipe
+        titles.insert(0, "")
+        longest = max((level.nominal for level in limits.levels), default=0)
+        for row, level in zip(rows, limits.levels, strict=True):
+            row.insert(1, Text(_bar(level, longest), "green"))
+    table = render_table(("PRIORITY LEVEL", *titles), rows, style, optional=("", "IDLE"))
+    return table + render_prose(style, *sentences)
 
 
 def _bar(level: LevelLimits, longest: int) -> str:
@@ -116,19 +127,6 @@ def _bar(level: LevelLimits, longest: int) -> str:
     size = max(1, round(level.nominal * _MAX_BAR_CELLS / longest))
     kept = size if level.min == level.nominal else min(size - 1, round(level.min * _MAX_BAR_CELLS / longest))
     return "█" * kept + "░" * (size - kept)
-
-
-_SEATS = ("SHARES", "NOMINAL", "MIN", "MAX", "ATTAINABLE", "IDLE")
-_QUEUE_TITLES = (
-    *("PRIORITY LEVEL", "PER LIST", "PER CHANGE", "QUEUES", "HAND SIZE", "LENGTH LIMIT"),
-    *("QUEUED", "QUEUED PER FLOW"),
-)
-
-
-def _queue_row(level: LevelLimits) -> list[str | Text]:
-    figures = [level.max_list_seats, level.max_mutating_seats, level.queues, level.hand_size, level.queue_length_limit]
-    figures += [level.max_queued, level.max_queued_per_flow] if level.queues else [None, None]
-    return [_name(level), *("-" if figure is None else str(figure) for figure in figures)]
 
 
 def _problems(limits: Limits) -> Iterator[str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)", re.IGNORECASE)
 """Start of a command anywhere in a log line: `##[set-output ...]` on GitHub, `##vso[...]` on Azure Pipelines.
 
-Sources: actions/runner, `ActionCommand.TryParse`, which is tried if there is no `::`; azure-pipelines-agent, `Command.TryParse`;
+Sources: actions/runner, `ActionCommand.TryParse`, which the runner calls if there is no `::`; azure-pipelines-agent, `Command.TryParse`;
 TeamCity, "Service messages".
 """
 
@@ -20,8 +20,8 @@ def sanitize(text: str) -> str:
     r"""Replace each character that is not printable by an escape, as YAML writes it: `\n`, `\x1b`, `\u202e`.
 
     Not printable is what Unicode calls Other or Separator, except the space: control characters, bidirectional
-    overrides, zero-width and no-break spaces, lone surrogates. None of them reaches a terminal raw, and each of them is
-    worth seeing in a manifest. The second `#` of a CI system's command is replaced as well.
+    overrides, zero-width and no-break spaces, lone surrogates. None of these reaches a terminal raw, and all are visible.
+    The second `#` of a CI system's command is replaced as well.
     """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else escape_character(char) for char in text)

@@ -34,7 +34,7 @@ _LABEL_CELLS = 7
 
 
 def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int) -> dict[str, object]:
-    """Return the hash of a flow, in decimal, as JSON numbers do not hold 64 bits everywhere, and the queues of its hand."""
+    """Return the hash of a flow as a decimal string, because many JSON readers lose bits of large numbers, and its hand."""
     value = flow_hash(flow_schema, distinguisher)
     return {
         "flowSchema": flow_schema,
@@ -77,7 +77,7 @@ def render_rows(rows: Sequence[Sharding], style: Style) -> str:
     """Render the table with its explanation, and why the server refuses rows."""
     meaning = (
         "A mouse is a flow with few requests, an elephant one that fills all queues of its hand. The figures are the"
-        " probability that so many elephants fill every queue of the mouse's hand, so that its requests wait behind theirs or"
+        " probability that this many elephants fill every queue of the mouse's hand, so that its requests wait behind theirs or"
         " are rejected."
     )
     problems = [f"The API server refuses this: {row.problem}.{_advice(row)}" for row in rows if row.problem is not None]

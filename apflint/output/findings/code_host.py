@@ -1,4 +1,4 @@
-"""What formats for code hosts share: the order of findings, and paths from the root of the checkout."""
+"""Functions for the formats of code hosts: the order of findings, and paths from the root of the checkout."""
 
 from __future__ import annotations
 

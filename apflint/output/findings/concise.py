@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def render(report: Report, style: Style) -> str:
     """Render lines `file:line:column: error[APF305]: message`. There is no summary, so a clean run prints nothing."""
     if style.statistics:
-        from apflint.output.findings.summary import render_statistics  # seldom asked for
+        from apflint.output.findings.summary import render_statistics  # few runs print it
 
         return render_statistics(report, style)
     return "".join(_line(finding, style) for finding in report.findings)

@@ -18,7 +18,7 @@ _MESSAGE_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a command per line, the most important finding first; nothing for a clean run.
 
     GitHub shows the first ten errors, ten warnings and ten notices of a step, and leaves the others in the log.

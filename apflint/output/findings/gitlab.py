@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a JSON array in ASCII, one finding per line; `[]` for a clean run."""
     from hashlib import sha256  # only this format needs it
 
@@ -61,7 +61,7 @@ def _severity(finding: Finding) -> str:
 
 
 def _identify(finding: Finding) -> str:
-    """Return what the finding is about, without its lines, which move when lines above are added or removed."""
+    """Return the identity of a finding. Lines are left out, because they move when lines above are added or removed."""
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
     return json.dumps([finding.rule, relative_to_checkout(finding.file), named, finding.field, finding.message])

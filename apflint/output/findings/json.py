@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a JSON object in ASCII, one finding per line, so that two runs can be compared with `diff`.
 
     Characters outside ASCII are escaped, also lone surrogates, which have no UTF-8.

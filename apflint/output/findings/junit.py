@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render the document. Files without APF objects are left out, unless they have findings.
 
     Errors and warnings are failures. Information is a passed test, with the message as its output.

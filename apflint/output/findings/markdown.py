@@ -21,7 +21,7 @@ _MIN_BYTES = 200
 """Room for that sentence and the head of the table."""
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a heading, the counts, and a table of all findings, the most important first."""
     return render_within(report, None)
 

@@ -40,7 +40,7 @@ _PRECISIONS = {"error": "very-high", "warning": "high", "info": "medium", "off":
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "off": "recommendation"}
 
 
-def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for everybody
+def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a log with one run in ASCII; `results` is empty for a clean run."""
     findings = [report.findings[index] for index in sorted(rank(report.findings)[:MAX_RESULTS])]
     rules = sorted({finding.rule for finding in findings})

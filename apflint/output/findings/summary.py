@@ -1,4 +1,4 @@
-"""What a run checked, what it skipped and why, and how many findings each rule has."""
+"""The summary of a run: checked and skipped files, and the number of findings of each rule."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DOCUMENTS = {
     "no Kubernetes object": ("document that is not a Kubernetes object", "documents that are not Kubernetes objects"),
     "other kinds": ("document of another kind", "documents of other kinds"),
 }
-"""How to report documents that were skipped for one reason: one of them, and several."""
+"""Wording for skipped documents by reason: for a single document, and for several."""
 _FILES = {
     "patch listed in a kustomization": (
         "patch listed in a kustomization (check the result: kustomize build DIR | apflint check -)",
@@ -43,9 +43,9 @@ _FILES = {
     "hidden directory": ("hidden directory", "hidden directories"),
     "directory of installed packages": ("directory of installed packages", "directories of installed packages"),
 }
-"""The same for whole files and directories."""
+"""Wording for skipped files and directories."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
-"""Printed with `-v` only: nobody expects such directories to be read."""
+"""Reasons that are printed with `-v` only, because users do not expect such directories to be read."""
 
 
 def count_by_severity(counts: Counter[Severity], style: Style) -> str:
