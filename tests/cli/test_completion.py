@@ -84,7 +84,7 @@ def test_candidates(
 
 def test_candidates_of_each_shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (command,) = complete("apflint chec", monkeypatch, capsys, "fish")
-    assert command == "check\tCheck manifests for errors the API server rejects and mistakes it silently accepts."
+    assert command == "check\tCheck manifests for errors the API server..."
     line = "apflint check --select APF305"
     assert complete(line, monkeypatch, capsys, "fish") == ["APF305\thand-larger-than-deck"]
     assert complete(line, monkeypatch, capsys, "zsh") == ["""_arguments '*: :(("APF305":"hand-larger-than-deck"))'"""]
@@ -151,7 +151,7 @@ def test_bash(line: str, candidates: list[str], tmp_path: Path) -> None:
     [
         (
             "apflint chec",
-            ["check\tCheck manifests for errors the API server rejects and mistakes it silently accepts."],
+            ["check\tCheck manifests for errors the API server..."],
         ),
         ("apflint check --select APF305", ["APF305\thand-larger-than-deck"]),
         ("apflint check manif", ["manifests/"]),
