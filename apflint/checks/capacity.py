@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, LimitedPriorityLevelConfiguration, QueuingConfiguration
 
 MAX_NAMED_LEVELS = 12
-"""Maximum number of levels that a finding names."""
 _MAX_NAMED_SHARES = 3
-"""Maximum number of redefined levels whose shares a finding states."""
 _NEGLIGIBLE = 0.01
 """A new level with at most this fraction of all seats is not reported."""
 _NOTABLE = 0.1

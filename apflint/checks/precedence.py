@@ -30,10 +30,8 @@ MAX_PRECEDENCE = 10_000
 """`FlowSchemaMaxMatchingPrecedence`."""
 _CHANGE = f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}"
 _MATCH_SAME = "match some of the same requests"
-_MAX_NAMED = 4
-"""Maximum number of FlowSchemas that a message names."""
-_MAX_RELATED = 12
-"""Maximum number of other FlowSchemas that a finding points at."""
+_MAX_NAMED_SCHEMAS = 4
+_MAX_RELATED_SCHEMAS = 12
 
 
 def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
@@ -132,7 +130,7 @@ def _problem(
     first, *others = [schema for schema in own_first if not builtin.is_built_in(schema.document)]
     names = [quote(first.name)]
     names += (f"the built-in {quote(schema.name)}" for schema in schemas if builtin.is_built_in(schema.document))
-    if len(schemas) > _MAX_NAMED:
+    if len(schemas) > _MAX_NAMED_SCHEMAS:
         names.append(pluralize(len(others), "other"))
     else:
         names += (quote(schema.name) for schema in others)
@@ -142,7 +140,7 @@ def _problem(
         f"FlowSchemas {join_words(names, 'and')} with matchingPrecedence {precedence} {predicate}",
         related=tuple(
             Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence")
-            for schema in others[:_MAX_RELATED]
+            for schema in others[:_MAX_RELATED_SCHEMAS]
         ),
         severity=severity,
         involves=object_keys(schemas),

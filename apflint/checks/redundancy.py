@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     """Priority level and distinguisherMethod. The method is None if flows make no difference."""
 
 _NAME = ("metadata", "name")
-_MAX_NAMED = 3
-"""Maximum number of FlowSchemas that a message names."""
+_MAX_NAMED_SCHEMAS = 3
 _EVERY_REQUEST = {AUTHENTICATED, UNAUTHENTICATED}
 """Every request has one of these groups."""
 _ANY_RESOURCE = ResourcePolicyRule((ALL,), (ALL,), (ALL,), cluster_scope=True, namespaces=(ALL,))
@@ -138,7 +137,7 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
 
 def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[FlowSchema]) -> Problem:
     level, method = _treatment(effective, schema)
-    names = join_some([describe_flow_schema(successor) for successor in successors], _MAX_NAMED)
+    names = join_some([describe_flow_schema(successor) for successor in successors], _MAX_NAMED_SCHEMAS)
     own = [successor for successor in successors if not builtin.is_built_in(successor.document)]
     flows = f" and the same distinguisherMethod {method}" if method else ""
     return Problem(

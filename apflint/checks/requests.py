@@ -36,9 +36,7 @@ COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
 """Verbs of requests that can span all namespaces."""
 _METHOD_VERBS = frozenset({"get", "delete", "patch"})
 """Verbs of non-resource requests that the API server accepts by name. They are HTTP methods in lower case."""
-
-_MAX_NAMED = 3
-"""Maximum number of resources that a message names."""
+_MAX_NAMED_RESOURCES = 3
 _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
 
@@ -293,7 +291,7 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
         known = known_resources(rule)
         if not known:
             continue
-        names = join_some([quote(name) for name in rule.resources], _MAX_NAMED)
+        names = join_some([quote(name) for name in rule.resources], _MAX_NAMED_RESOURCES)
         if are_cluster_scoped(known) and rule.namespaces and not rule.cluster_scope:
             path = (*place.path, "clusterScope")
             yield Problem(

@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.descriptions import describe_capacity, describe_seats, note_assumed_levels, object_keys
-from apflint.checks.system_users import (
-    find_system_users,
-    is_subject,
-    may_be_system_user,
-    names_only_system_users,
-    typical_requests,
-)
 from apflint.effective import once
-from apflint.evaluate.authentication import complete_groups
+from apflint.evaluate.authentication import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    NODE_PREFIX,
+    NODES,
+    SERVICE_ACCOUNTS,
+    UNAUTHENTICATED,
+    complete_groups,
+    parse_service_account,
+)
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import EXEMPT, matching_order
-from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, matches_flow_schema
+from apflint.evaluate.flows import single_user
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject, matches_flow_schema
 from apflint.finding import Elsewhere, Problem
 from apflint.fixes.suggestions import set_fields
 from apflint.location import Place
@@ -35,24 +38,77 @@ from apflint.wording import join_some, join_words, quote
 from apflint.workspace import resource_rules_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from apflint.checks.system_users import SystemUsers
     from apflint.effective import Effective
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.match import RequestDigest
     from apflint.finding import Severity
     from apflint.load.document import Document
-    from apflint.model import FlowSchema
+    from apflint.model import FlowSchema, Subject
     from apflint.proofs.request_space import Point
     from apflint.proofs.two_configurations import Comparison, Pair
 
 _NAME = ("metadata", "name")
-_MAX_NAMED = 3
-"""Maximum number of FlowSchemas that a message names."""
+_MAX_NAMED_SCHEMAS = 3
 _DISCOVERY_ROOTS = ("/api", "/apis")
 """Paths that every client needs to find resources (client-go, discovery_client.go, `GroupsAndMaybeResources`)."""
 _OPENAPI = ("/openapi/v2", "/openapi/v3")
+
+
+_KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
+_CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
+_ACCOUNTS = ("default", "builder", "runner")
+"""Names of a service account that no FlowSchema names. The first free one stands for all, as in the vocabulary of proofs."""
+_BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
+"""Groups of ordinary users that also contain system users."""
+_SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
+
+# Verb, API group, resource, namespace: requests that nodes and the control plane send all the time, the most critical first.
+_NODE_REQUESTS = (
+    ("update", "coordination.k8s.io", "leases", "kube-node-lease"),
+    ("patch", "", "nodes/status", ""),
+    ("update", "", "nodes/status", ""),
+    ("update", "", "nodes", ""),
+    ("patch", "", "pods/status", "default"),
+    ("create", "authentication.k8s.io", "tokenreviews", ""),
+)
+_CONTROL_PLANE_REQUESTS = (("update", "coordination.k8s.io", "leases", "kube-system"),)
+_COMMON_REQUESTS = (
+    ("list", "", "pods", ""),
+    ("watch", "", "pods", ""),
+    ("list", "", "pods", "default"),
+    ("get", "", "pods", "default"),
+    ("list", "", "nodes", ""),
+    ("list", "apps", "deployments", ""),
+    ("list", "", "secrets", ""),
+    ("get", "", "secrets", "default"),
+    ("create", "", "events", "default"),
+    ("update", "", "endpoints", "default"),
+    ("update", "", "endpoints", "kube-system"),
+    ("update", "", "configmaps", "kube-system"),
+)
+_COMMON_PATHS = ("/livez", "/readyz", "/healthz", "/apis", "/api", "/openapi/v2", "/openapi/v3", "/metrics", "/version")
+
+
+class _SystemUsers(NamedTuple):
+    """Users whose requests keep the cluster alive, each in exactly its own groups."""
+
+    common: tuple[str, ...]
+    """Users of every cluster. One node and one service account of `kube-system` stand for all that no FlowSchema names."""
+    named: Mapping[Document, tuple[str, ...]]
+    """Other nodes and service accounts of `kube-system`, by the document of the FlowSchema that names them.
+
+    Only the first of several that the same rules name, because these rules match the same requests of each.
+    """
+
+    def users_of(self, schema: FlowSchema) -> tuple[str, ...]:
+        """Return the users whose requests can prove that a FlowSchema captures something.
+
+        Users that only other FlowSchemas name are not needed: fewer FlowSchemas match the user who stands for unnamed ones.
+        So if the FlowSchema captures a request of a user whom others name, it also captures that request of the unnamed user.
+        """
+        return (*(user for user in self.common if _is_subject(user, schema)), *self.named.get(schema.document, ()))
 
 
 class _Capture(NamedTuple):
@@ -112,23 +168,28 @@ def _level_of(schema: FlowSchema) -> str:
 
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
     """Return the user's FlowSchemas that come early enough, and whose subjects may include a system user. Needs no proof."""
-    names = builtin.list_protected_flow_schemas(effective.release)
     # A context may move a protected FlowSchema.
-    context = effective.workspace.context
-    order = effective.without_own.order if context else builtin.load_objects(effective.release).flow_schemas
-    last = max((matching_order(schema) for schema in order if schema.name in names), default=(0, ""))
+    is_moved = effective.workspace.context
+    protected = _find_protected(effective) if is_moved else _load_protected(effective)
+    last = max(map(matching_order, protected), default=(0, ""))
     early = {schema.document for schema in effective.own_flow_schemas if matching_order(schema) < last}
     return [
         schema
         for schema in (effective.assumed.order if early else ())
         if schema.document in early
         and _level_of(schema) != EXEMPT
-        and any(may_be_system_user(subject) for rule in schema.spec.rules for subject in rule.subjects)
+        and any(_may_be_system_user(subject) for rule in schema.spec.rules for subject in rule.subjects)
         and not builtin.is_retired(effective.release, "FlowSchema", schema.name)  # APF705 reports it
     ]
 
 
-def _protected(effective: Effective) -> list[FlowSchema]:
+def _load_protected(effective: Effective) -> list[FlowSchema]:
+    """Return the protected FlowSchemas as released."""
+    names = builtin.list_protected_flow_schemas(effective.release)
+    return [schema for schema in builtin.load_objects(effective.release).flow_schemas if schema.name in names]
+
+
+def _find_protected(effective: Effective) -> list[FlowSchema]:
     """Return the protected FlowSchemas as they are without those of the user, in matching order."""
     names = builtin.list_protected_flow_schemas(effective.release)
     return [schema for schema in effective.without_own.order if schema.name in names]
@@ -138,11 +199,9 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
     """Yield every pair of a protected FlowSchema and a candidate that captures from it, with a request that proves it."""
     from apflint.proofs.overlap import may_overlap
 
-    passages, protected = effective.passages, _protected(effective)
-    # The protected FlowSchemas as released: a redefinition may name users that are not the system's.
-    names = builtin.list_protected_flow_schemas(effective.release)
-    released = builtin.load_objects(effective.release).flow_schemas
-    users = find_system_users(effective.assumed.order, (schema for schema in released if schema.name in names))
+    passages, protected = effective.passages, _find_protected(effective)
+    # As released, because a redefinition may name users that are not the system's.
+    users = _find_system_users(effective.assumed.order, _load_protected(effective))
     users_of: dict[Pair, tuple[str, ...]] = {}
     for schema in candidates:
         captured = users.users_of(schema)
@@ -152,7 +211,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
                 and schema.name != source.name
                 and _level_of(schema) != _level_of(source)
                 and may_overlap(schema, source, "authenticated")
-                and (affected := tuple(user for user in captured if is_subject(user, source)))
+                and (affected := tuple(user for user in captured if _is_subject(user, source)))
             ):
                 users_of[passages.old.position(source), passages.new.position(schema)] = affected
     for pair, point in _prove(passages, users_of, users):
@@ -161,14 +220,14 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 
 
 def _prove(
-    passages: Comparison, users_of: dict[Pair, tuple[str, ...]], users: SystemUsers
+    passages: Comparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
     """Yield each pair with a request that proves it. Prefers users of every cluster, and typical requests."""
     unproven = dict(users_of)
     for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
         affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
         for user in affected:
-            for point in typical_requests(user):
+            for point in _typical_requests(user):
                 if unproven.pop(pair := passages.positions(point), None):
                     yield pair, point
         for pair, pair_users in tuple(unproven.items()):
@@ -183,7 +242,7 @@ def _prove(
 
 
 def _describe_level(effective: Effective, name: str) -> _Level:
-    protected = {schema.document for schema in _protected(effective)}
+    protected = {schema.document for schema in _find_protected(effective)}
     others = [schema for schema in effective.without_own.order if schema.document not in protected]
     targets = [schema for schema in effective.assumed.order if _level_of(schema) == name]
     outsider = effective.passages.find_passage(others, targets)
@@ -198,7 +257,7 @@ def _describe_level(effective: Effective, name: str) -> _Level:
 def _capture_problem(effective: Effective, level: _Level, captures: list[_Capture]) -> Problem:
     schema, protected = captures[0].schema, [capture.protected for capture in captures]
     commands = [_command(effective.passages, capture) for capture in captures]
-    names = join_some([quote(other.name) for other in protected], _MAX_NAMED)
+    names = join_some([quote(other.name) for other in protected], _MAX_NAMED_SCHEMAS)
     examples = (
         f"{quote(other.name)} loses requests such as `{command}`."
         for other, command in zip(protected, commands, strict=True)
@@ -222,7 +281,7 @@ def _command(passages: Comparison, capture: _Capture) -> str:
     from apflint.proofs.request_space import Requesters
     from apflint.proofs.witness import make_witness
 
-    if capture.point in typical_requests(capture.point.user):
+    if capture.point in _typical_requests(capture.point.user):
         return make_witness(capture.point).command
     return passages.choose_witness(capture.point, (Requesters("system", capture.point.user),)).command
 
@@ -242,7 +301,7 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
     reserved = join_words(dict.fromkeys(quote(_level_of(other)) for other in protected))
     if level.is_dedicated and level.limits is not None:
         return f"give {quote(level.name)} at least as many seats and as much room to queue, or use {reserved}"
-    if level.is_dedicated or names_only_system_users(schema):
+    if level.is_dedicated or _names_only_system_users(schema):
         return f"use {reserved}, or a priority level for these clients alone with at least as many seats"
     last = max(other.spec.matching_precedence for other in protected)
     return f"list only the intended subjects, or use a matchingPrecedence above {last}"
@@ -339,9 +398,9 @@ def _find_typical_request(effective: Effective, original: FlowSchema, targets: l
     """Return a typical request of the system that goes to one of the targets, or None if none does."""
     passages = effective.passages
     source, positions = passages.old.position(original), frozenset(map(passages.new.position, targets))
-    users = find_system_users(effective.assumed.order, [original])
+    users = _find_system_users(effective.assumed.order, [original])
     for user in (*users.common, *users.named.get(original.document, ())):
-        for point in typical_requests(user):
+        for point in _typical_requests(user):
             before, after = passages.positions(point)
             if before == source and after in positions:
                 return point
@@ -358,6 +417,81 @@ def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Pl
     widened = schema.spec._replace(rules=tuple(narrow.values()))
     would_match = not matches_flow_schema(request, schema.spec) and matches_flow_schema(request, widened)
     return [*narrow] if would_match else []
+
+
+def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema]) -> _SystemUsers:
+    """Return the system users of every cluster, those that `protected` names, and others of the same kinds."""
+    from apflint.proofs.vocabulary import first_unmentioned
+
+    rules_of: defaultdict[str, list[tuple[Document, int]]] = defaultdict(list)
+    for schema in schemas:
+        for rule, user in _named_users(schema):
+            rules_of[user].append((schema.document, rule))
+    node = first_unmentioned((f"{NODE_PREFIX}node-1",), rules_of, f"{NODE_PREFIX}node-{{}}")
+    account = first_unmentioned((_KUBE_SYSTEM + name for name in _ACCOUNTS), rules_of, f"{_KUBE_SYSTEM}app-{{}}")
+    needed = (user for schema in protected for _, user in _named_users(schema) if user.startswith("system:"))
+    common = tuple(dict.fromkeys((ANONYMOUS, node, *_CONTROL_PLANE, account, *needed)))
+    first: dict[tuple[bool, frozenset[tuple[Document, int]]], str] = {}
+    for user, rules in rules_of.items():
+        is_node = user.startswith(NODE_PREFIX) and user != NODE_PREFIX
+        if user not in common and (is_node or (user.startswith(_KUBE_SYSTEM) and parse_service_account(user))):
+            first.setdefault((is_node, frozenset(rules)), user)
+    named: defaultdict[Document, tuple[str, ...]] = defaultdict(tuple)
+    for user in first.values():
+        for document in dict.fromkeys(document for document, _ in rules_of[user]):
+            named[document] += (user,)
+    return _SystemUsers(common, named)
+
+
+def _named_users(schema: FlowSchema) -> Iterator[tuple[int, str]]:
+    """Yield the index of a rule, and each user that the rule names."""
+    for index, rule in enumerate(schema.spec.rules):
+        for subject in rule.subjects:
+            if (user := single_user(subject)) is not None:
+                yield index, user
+
+
+def _may_be_system_user(subject: Subject) -> bool:
+    """Return False only if the subject matches no system user."""
+    if subject.kind == "User" and subject.user is not None:
+        return subject.user == ALL or subject.user.startswith("system:")
+    if subject.kind == "Group":
+        return subject.group in _SYSTEM_GROUPS
+    account = subject.service_account
+    return subject.kind == "ServiceAccount" and account is not None and account.namespace == "kube-system"
+
+
+def _names_only_system_users(schema: FlowSchema) -> bool:
+    """Return whether all subjects are nodes, control plane components, or service accounts of `kube-system`."""
+    return all(
+        _may_be_system_user(subject) and subject.group not in _BROAD_GROUPS and subject.user != ALL
+        for rule in schema.spec.rules
+        for subject in rule.subjects
+    )
+
+
+def _is_subject(user: str, schema: FlowSchema) -> bool:
+    """Return whether a subject of the FlowSchema matches a system user in its own groups."""
+    return any(matches_a_subject(_user_info(user), rule.subjects) for rule in schema.spec.rules)
+
+
+def _user_info(user: str) -> UserInfo:
+    from apflint.proofs.request_space import usual_groups
+
+    return UserInfo(user, usual_groups(user))
+
+
+def _typical_requests(user: str) -> Iterator[Point]:
+    """Yield typical requests of a system user, the most critical first."""
+    from apflint.proofs.request_space import Point
+
+    groups = _user_info(user).groups
+    if user != ANONYMOUS:
+        own = _NODE_REQUESTS if user.startswith(NODE_PREFIX) else _CONTROL_PLANE_REQUESTS
+        for verb, group, resource, namespace in (*own, *_COMMON_REQUESTS):
+            yield Point(user, groups, True, verb, group, resource, namespace)
+    for path in _COMMON_PATHS:
+        yield Point(user, groups, is_resource=False, verb="get", path=path)
 
 
 class _DiscoveryCapture(NamedTuple):
