@@ -11,13 +11,14 @@ import pytest
 from apflint.lsp import session
 from apflint.lsp.session import Session
 
+from .texts import UNKNOWN_FIELD
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from lsprotocol.types import LogMessageParams, PublishDiagnosticsParams
 
-TEXT = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
 UNTITLED = "untitled:Untitled-1"
 
 
@@ -64,7 +65,7 @@ def test_a_running_check_does_not_delay_the_end(capfd: pytest.CaptureFixture[str
             raise ZeroDivisionError
 
         own._checker.check = slow  # type: ignore[method-assign]  # a check that takes long
-        own.open_document(UNTITLED, "yaml", 1, TEXT)
+        own.open_document(UNTITLED, "yaml", 1, UNKNOWN_FIELD)
         own._start_check()
         await asyncio.sleep(0.01)
         closed.append(own.close())
@@ -92,10 +93,10 @@ def test_a_failed_check_is_logged_and_the_next_one_counts(monkeypatch: pytest.Mo
             raise ZeroDivisionError
 
         monkeypatch.setattr(own._checker, "check", broken)
-        own.open_document(UNTITLED, "yaml", 1, TEXT)
+        own.open_document(UNTITLED, "yaml", 1, UNKNOWN_FIELD)
         await own.wait_for_checks()
         monkeypatch.setattr(own._checker, "check", true)
-        own.change_document(UNTITLED, 2, TEXT + "\n")
+        own.change_document(UNTITLED, 2, UNKNOWN_FIELD + "\n")
         await own.wait_for_checks()
 
     editor = run_session(act)
@@ -112,7 +113,7 @@ def test_requests_wait_for_a_check_at_most_for_a_limited_time(monkeypatch: pytes
 
     async def act(own: Session) -> None:
         own._executor.submit(go.wait)
-        own.open_document(UNTITLED, "yaml", 1, TEXT)
+        own.open_document(UNTITLED, "yaml", 1, UNKNOWN_FIELD)
         await own.wait_for_checks()
         assert own.result.documents == {}
         assert own.current_result(UNTITLED) is None
@@ -138,14 +139,14 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
             return true(*expected, **more)
 
         own._checker.check = slow  # type: ignore[method-assign]  # to be in the middle of it
-        own.open_document(UNTITLED, "yaml", 1, TEXT)
+        own.open_document(UNTITLED, "yaml", 1, UNKNOWN_FIELD)
         await asyncio.to_thread(entered.wait)
-        own.change_document(UNTITLED, 2, TEXT.replace("x: 1", "y: 1"))
+        own.change_document(UNTITLED, 2, UNKNOWN_FIELD.replace("x: 1", "y: 1"))
         go.set()
         await own.wait_for_checks()
-        assert own.documents[UNTITLED].text == TEXT.replace("x: 1", "y: 1")
+        assert own.documents[UNTITLED].text == UNKNOWN_FIELD.replace("x: 1", "y: 1")
         assert own.current_result(UNTITLED) is not None
-        own.change_document(UNTITLED, 3, TEXT)
+        own.change_document(UNTITLED, 3, UNKNOWN_FIELD)
         assert own.current_result(UNTITLED) is None  # of the text before
         await own.wait_for_checks()
 
@@ -154,8 +155,8 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
 
 def test_documents_without_apf_objects_are_not_checked() -> None:
     async def act(own: Session) -> None:
-        own.open_document("untitled:a", "python", 1, TEXT)
-        own.change_document("untitled:a", 2, TEXT)
+        own.open_document("untitled:a", "python", 1, UNKNOWN_FIELD)
+        own.change_document("untitled:a", 2, UNKNOWN_FIELD)
         own.close_document("untitled:a")
         own.open_document(UNTITLED, "yaml", 1, "kind: ConfigMap\n")
         own.close_document(UNTITLED)

@@ -14,6 +14,8 @@ from apflint.lsp import workspace
 from apflint.lsp.convert import path_from_uri, uri_from_path
 from apflint.lsp.workspace import DirectoryChecker, WorkspaceChecker, WorkspaceResult, apply_safe_fixes
 
+from .texts import UNKNOWN_FIELD
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -95,10 +97,9 @@ def test_settings_apply_as_on_the_command_line(
 
 
 def test_a_file_belongs_to_the_innermost_folder(tmp_path: Path) -> None:
-    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     inner = tmp_path / "inner"
     inner.mkdir()
-    (inner / "a.yaml").write_text(text)
+    (inner / "a.yaml").write_text(UNKNOWN_FIELD)
     (inner / "apflint.toml").write_text("select = ['APF101']\n")
     (tmp_path / "apflint.toml").write_text("select = ['APF2']\n")
     for folders in ([tmp_path, inner], [inner, tmp_path]):
@@ -109,13 +110,12 @@ def test_a_file_belongs_to_the_innermost_folder(tmp_path: Path) -> None:
 
 
 def test_links_are_resolved(tmp_path: Path) -> None:
-    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     real = tmp_path / "real"
     real.mkdir()
-    (real / "a.yaml").write_text(text)
+    (real / "a.yaml").write_text(UNKNOWN_FIELD)
     (tmp_path / "link").symlink_to(real)
     opened = uri_from_path(str(tmp_path / "link/a.yaml"))
-    found = check_folders(tmp_path / "link", documents={opened: text.replace("x: 1", "y: 1, z: 1")})
+    found = check_folders(tmp_path / "link", documents={opened: UNKNOWN_FIELD.replace("x: 1", "y: 1, z: 1")})
     assert list(found.diagnostics) == [opened]
     assert [diagnostic.code for diagnostic in found.diagnostics[opened]].count("APF101") == 2
 
@@ -132,20 +132,18 @@ def test_problems_of_a_directory_are_notes(tmp_path: Path) -> None:
 
 def test_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "MAX_WORKSPACE_FILES", 2)
-    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     for name in "abc":
-        (tmp_path / f"{name}.yaml").write_text(text.replace("name: a", f"name: {name}"))
+        (tmp_path / f"{name}.yaml").write_text(UNKNOWN_FIELD.replace("name: a", f"name: {name}"))
     found = check_folders(tmp_path)
     assert found.notes == (f"{tmp_path} has more than 2 manifests: the others are checked when they are open",)
     assert sorted(found.diagnostics) == [uri_from_path(str(tmp_path / f"{name}.yaml")) for name in "ab"]
     opened = uri_from_path(str(tmp_path / "c.yaml"))
-    more = check_folders(tmp_path, documents={opened: text})
+    more = check_folders(tmp_path, documents={opened: UNKNOWN_FIELD})
     assert opened in more.diagnostics
 
 
 def test_removed_files_are_ignored(tmp_path: Path) -> None:
-    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
-    (tmp_path / "a.yaml").write_text(text)
+    (tmp_path / "a.yaml").write_text(UNKNOWN_FIELD)
     (tmp_path / "b.yaml").write_text("kind: ConfigMap\n")
     checker = WorkspaceChecker()
     assert checker.check([str(tmp_path)], {}, "utf-32", reread=True).diagnostics
@@ -155,10 +153,9 @@ def test_removed_files_are_ignored(tmp_path: Path) -> None:
 
 
 def test_untitled_documents_are_checked_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     for home in (tmp_path, tmp_path / "gone"):
         monkeypatch.setenv("HOME", str(home))
-        found = check_folders(documents={"untitled:a": text})
+        found = check_folders(documents={"untitled:a": UNKNOWN_FIELD})
         assert [diagnostic.code for diagnostic in found.diagnostics["untitled:a"]].count("APF101") == 1
         assert found.documents["untitled:a"].directory.directory == (str(home) if home == tmp_path else "/")
 
@@ -176,14 +173,13 @@ def test_safe_fixes_of_a_document(tmp_path: Path) -> None:
 
 
 def test_closed_directories_are_forgotten(tmp_path: Path) -> None:
-    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec: {x: 1}\n"
     inside, outside = tmp_path / "in", tmp_path / "out"
     for folder in (inside, outside):
         folder.mkdir()
-        (folder / "a.yaml").write_text(text)
-    (inside / "b.yaml").write_text(text)
+        (folder / "a.yaml").write_text(UNKNOWN_FIELD)
+    (inside / "b.yaml").write_text(UNKNOWN_FIELD)
     checker = WorkspaceChecker()
-    both = checker.check([str(inside)], {uri_from_path(str(outside / "a.yaml")): text}, "utf-32", reread=True)
+    both = checker.check([str(inside)], {uri_from_path(str(outside / "a.yaml")): UNKNOWN_FIELD}, "utf-32", reread=True)
     assert sorted(both.diagnostics) == [uri_from_path(str(inside / name)) for name in ("a.yaml", "b.yaml")] + [
         uri_from_path(str(outside / "a.yaml"))
     ]

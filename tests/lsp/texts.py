@@ -1,4 +1,4 @@
-"""A FlowSchema with one mistake (`byUser` in line 10), the priority level that it references, and clusters."""
+"""Manifests: a FlowSchema with a mistake (`byUser` in line 10), its priority level, and a FlowSchema with an unknown field."""
 
 from __future__ import annotations
 
@@ -48,4 +48,10 @@ spec:
     limitResponse:
       type: Queue
       queuing: {}
+"""
+UNKNOWN_FIELD = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: a}
+spec: {x: 1}
 """
