@@ -85,9 +85,14 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
             loaded, list(problems), complete, options.rules, options.max_findings_per_rule
         )
         problems = (*kept, *about)
+
+    def kind(found: tuple[str, Problem]) -> Hashable:
+        rule, problem = found
+        return rule, problem.place.source.name, problem.severity, problem.apiserver is None
+
     findings = [
         _finding(rule, problem)._replace(more=left_out)
-        for (rule, problem), left_out in _limit(problems, _kind_of_problem, options.max_findings_per_rule)
+        for (rule, problem), left_out in _limit(problems, kind, options.max_findings_per_rule)
     ]
     if options.adjust is not None:
         findings = [adjusted for finding in findings if (adjusted := options.adjust(finding)) is not None]
@@ -195,15 +200,6 @@ def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> I
         yield last, counts[key] - len(first) - 1
 
 
-def _kind_of_problem(found: tuple[str, Problem]) -> Hashable:
-    rule, problem = found
-    return rule, problem.place.source.name, problem.severity, problem.apiserver is None
-
-
-def _kind_of_finding(finding: Finding) -> Hashable:
-    return finding.rule, finding.file, finding.severity, finding.apiserver is None
-
-
 def _order(finding: Finding) -> tuple[str, Span, str, str]:
     return finding.file, finding.span, finding.rule, finding.message
 
@@ -211,7 +207,9 @@ def _order(finding: Finding) -> tuple[str, Span, str, str]:
 def limit_findings(report: Report) -> Report:
     """Reduce a report that was made with covered findings and a higher maximum to what `check` reports by default."""
     findings = (finding for finding in report.findings if not finding.covered)
-    limited = _limit(findings, _kind_of_finding, MAX_FINDINGS_PER_RULE)
+    limited = _limit(
+        findings, lambda item: (item.rule, item.file, item.severity, item.apiserver is None), MAX_FINDINGS_PER_RULE
+    )
     kept = (finding._replace(more=finding.more + left_out) for finding, left_out in limited)
     return report._replace(findings=tuple(sorted(kept, key=_order)))
 

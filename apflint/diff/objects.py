@@ -1,4 +1,4 @@
-"""Objects that differ between two configurations, and how, in a few words."""
+"""Objects that differ between two configurations, and the seats and queues of priority levels before and after."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from apflint.evaluate.configuration import Configuration
+    from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.model import FlowSchema, Kind, PriorityLevelConfiguration
 
 Change = Literal["removed", "added", "changed"]
@@ -30,6 +31,24 @@ class ObjectChange(NamedTuple):
     """A few words each, with names as in manifests: `matchingPrecedence 500 -> 800`. Never empty."""
 
 
+class LevelChange(NamedTuple):
+    """The limits of a priority level in two configurations; None if the configuration has no such level."""
+
+    name: str
+    old: LevelLimits | None
+    new: LevelLimits | None
+
+    @property
+    def gain(self) -> int:
+        """Nominal seats that the level gains; negative if it loses seats."""
+        return (self.new.nominal if self.new else 0) - (self.old.nominal if self.old else 0)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the level is added or removed, or has other seats or queues."""
+        return self.old is None or self.new is None or self.old.figures != self.new.figures
+
+
 class _Stored(NamedTuple):
     """An object that a server stores. `unused_because` is why the server does not use it; empty if it does."""
 
@@ -38,6 +57,13 @@ class _Stored(NamedTuple):
     fields: Mapping[str, str]
     unused_because: str
     rules: tuple[object, ...] = ()
+
+
+def compare_levels(old: Limits, new: Limits) -> tuple[LevelChange, ...]:
+    """Return the limits of every level of two configurations, by name; levels that are the same are included."""
+    before = {level.name: level for level in old.levels}
+    after = {level.name: level for level in new.levels}
+    return tuple(LevelChange(name, before.get(name), after.get(name)) for name in sorted({*before, *after}))
 
 
 def compare_objects(old: Configuration, new: Configuration) -> tuple[ObjectChange, ...]:

@@ -10,8 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from apflint.budgets import MAX_MOVES
-from apflint.diff.levels import LevelChange, compare_levels
-from apflint.diff.objects import ObjectChange, compare_objects
+from apflint.diff.objects import LevelChange, ObjectChange, compare_levels, compare_objects
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.model import PolicyRulesWithSubjects

@@ -25,7 +25,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.diff.levels import LevelChange
+    from apflint.diff.objects import LevelChange
     from apflint.diff.requests import ChangeGroup, Difference, Example, RequestChange
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits

@@ -13,7 +13,7 @@ from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
 from apflint.proofs.overlap import common_values, intersect
 from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible, user_name
-from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, RESOURCES, SEGMENTS, USERS, first_unmentioned
+from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, PATHS, RESOURCES, USERS, first_unmentioned
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -58,11 +58,7 @@ class Unmentioned(NamedTuple):
             first_unmentioned(RESOURCES, {name for entry in entries for name in entry.resources}, "widgets{}"),
             first_unmentioned(NAMESPACES, namespaces, "team-{}"),
             first_unmentioned(HTTP_VERBS, {verb for entry in paths for verb in entry.verbs}, "x-method{}"),
-            first_unmentioned(
-                (f"/{name}" for name in SEGMENTS),
-                {url for entry in paths for url in entry.non_resource_urls},
-                "/other{}",
-            ),
+            first_unmentioned(PATHS, {url for entry in paths for url in entry.non_resource_urls}, "/other{}"),
         )
 
 

@@ -50,6 +50,7 @@ ACCOUNTS = ("default", "builder", "runner")
 API_GROUPS = ("", "apps", "batch", "example.com")
 RESOURCES = ("pods", "configmaps", "secrets", "services", "deployments", "widgets")
 SEGMENTS = ("metrics", "version", "other")
+PATHS = tuple(f"/{segment}" for segment in SEGMENTS)
 """Ordinary names, for what a configuration does not mention."""
 
 
@@ -199,7 +200,7 @@ def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> st
     if prefix is None:
         if "/" in prefixes:
             return None
-        return first_unmentioned((f"/{segment}" for segment in SEGMENTS), entries, "/other{}")
+        return first_unmentioned(PATHS, entries, "/other{}")
     path = first_unmentioned((prefix + segment for segment in SEGMENTS), entries, f"{_escape(prefix)}other{{}}")
     if not is_resource_path(path):
         return path

@@ -1,14 +1,17 @@
-"""Which objects two configurations do not have in common, in the words of manifests."""
+"""Objects and priority levels that differ between two configurations."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from evaluate.test_limits import limited_level, queue_settings
 from support.configurations import BUILT_IN, objects
 
-from apflint.diff.objects import ObjectChange, compare_objects
+from apflint.diff.objects import ObjectChange, compare_levels, compare_objects
 from apflint.evaluate.configuration import Configuration, build_configuration
+from apflint.evaluate.limits import Limits, compute_limits
+from apflint.releases import parse_release
 
 REJECT = {"type": "Limited", "limited": {"nominalConcurrencyShares": 30, "limitResponse": {"type": "Reject"}}}
 QUEUES = {"type": "Queue", "queuing": {"queues": 64, "handSize": 6, "queueLengthLimit": 50}}
@@ -177,3 +180,18 @@ def test_objects_without_a_name_are_compared_by_content() -> None:
     for other in (unnamed("b-", 500), unnamed("a-", 501)):
         first, second = compare_objects(unnamed("a-", 500), other)
         assert (first.change, first.name, second.change) == ("removed", "a-...", "added")
+
+
+def test_levels_are_compared_by_name() -> None:
+    def limits(**shares: int) -> Limits:
+        levels = [limited_level(name, queue_settings(share)) for name, share in shares.items()]
+        return compute_limits(levels, (), 600, parse_release("1.36"))
+
+    changes = compare_levels(limits(a=30, b=30), limits(b=20, c=10))
+    assert [(change.name, change.old is None, change.new is None, change.gain) for change in changes] == [
+        ("a", False, True, -300),
+        ("b", False, False, 100),
+        ("c", True, False, 200),
+    ]
+    assert all(change.is_changed for change in changes)
+    assert not any(change.is_changed for change in compare_levels(limits(a=30), limits(a=30)))
