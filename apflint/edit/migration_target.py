@@ -29,14 +29,14 @@ def choose_target(version: str | None = None, releases: Sequence[Release] = ()) 
     if not releases:
         releases = [next(known for known in reversed(RELEASES) if version is None or serves(known, version))]
     if version is None:
-        version = next(
-            (life.name for life in API_VERSIONS if all(serves(known, life.name) for known in releases)), None
-        )
-    if version is None:
-        raise UserError(
-            f"No version of {GROUP} is served by all of Kubernetes {describe_releases(releases)}."
-            f" Keep several sets of manifests: {', '.join(_split(releases))}."
-        )
+        first, *others = _split(releases)
+        if others:
+            sets = ", ".join(f"{part.version} for {describe_releases(part.releases)}" for part in (first, *others))
+            raise UserError(
+                f"No version of {GROUP} is served by all of Kubernetes {describe_releases(releases)}."
+                f" Keep several sets of manifests: {sets}."
+            )
+        return first
     missing = next((known for known in releases if not serves(known, version)), None)
     if missing is not None:
         served = ", ".join(missing.served or missing.on_request)
@@ -66,10 +66,10 @@ def describe_releases(releases: Sequence[Release]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _split(releases: Sequence[Release]) -> Iterator[str]:
-    """Yield the fewest versions that together cover all releases, each with its releases."""
+def _split(releases: Sequence[Release]) -> Iterator[Target]:
+    """Yield the fewest targets that together cover all releases."""
     while releases:
-        served = {life.name: [*takewhile(partial(serves, version=life.name), releases)] for life in API_VERSIONS}
+        served = {life.name: (*takewhile(partial(serves, version=life.name), releases),) for life in API_VERSIONS}
         version = max(served, key=lambda name: len(served[name]))
-        yield f"{version} for {describe_releases(served[version])}"
+        yield Target(version, served[version])
         releases = releases[len(served[version]) :]

@@ -34,11 +34,8 @@ _SHARES_SYNONYMS = frozenset(("concurrencyShares", "shares", "guaranteed", "guar
 def fix_unknown_field(document: Document, violation: Violation, release: Release) -> Fix | None:
     """Rename, move or remove an unknown field, or return None if it is not certain what was intended."""
     path, name = violation.path, str(violation.path[-1])
-    if is_subject_field(document, path):
-        if name in RBAC_SUBJECT_FIELDS:
-            return remove_field(path, safe=True)
-        if fix := _nest_rbac_subject(document, path):
-            return fix
+    if is_subject_field(document, path) and name in RBAC_SUBJECT_FIELDS:
+        return remove_field(path, safe=True)
     if name in RBAC_ROLE_FIELDS:
         return remove_field(path, safe=False)  # without it the FlowSchema matches more requests than intended
     intended = _find_intended_field(document, violation, release)
@@ -123,28 +120,24 @@ def _find_intended_field(document: Document, violation: Violation, release: Rele
     return intended
 
 
-def _nest_rbac_subject(document: Document, path: Path) -> Fix | None:
-    """Move name and namespace, which RBAC writes beside the kind, into the mapping for the kind."""
-    subject = _mapping(document, path[:-1])
-    field = SUBJECT_FIELDS.get(find_intended_kind(subject) or "")
-    names = ("name", "namespace") if field == "serviceAccount" else ("name",)
-    if field is None or field in subject or path[-1] not in names:
-        return None
-    # YAML may read an intended name as a boolean or number (`name: yes`). That is reported afterwards.
-    if not all(isinstance(subject.get(name), str | bool | int | float) and subject[name] != "" for name in names):
-        return None
-    return _nest(path, field, names)
-
-
 def _nest_fields(document: Document, violation: Violation, release: Release) -> Fix | None:
-    """Move unknown fields into the one mapping beside them that has such fields, or return None if it is present."""
+    """Move unknown fields into the one mapping beside them that has such fields, or return None if it is present.
+
+    RBAC writes the name and namespace of a subject beside its kind.
+    """
     owner = _mapping(document, violation.path[:-1])
     target = _find_nested_owner(document, violation, str(violation.path[-1]), release)
     if target is None or target in owner:
         return None
     unknown = (key for key in owner if key not in violation.known)
     names = tuple(key for key in unknown if _find_nested_owner(document, violation, key, release) == target)
-    return _nest(violation.path, target, names)
+    if is_subject_field(document, violation.path):
+        # YAML may read an intended name as a boolean or number (`name: yes`). That is reported afterwards.
+        names = ("name", "namespace") if target == "serviceAccount" else ("name",)
+        if not all(isinstance(owner.get(name), str | bool | int | float) and owner[name] != "" for name in names):
+            return None
+    title = f"move {join_words(map(quote, names), 'and')} into {quote(target)}"
+    return Fix(title, True, (Nest((*violation.path[:-1], target), names),))
 
 
 def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
@@ -158,11 +151,6 @@ def _find_nested_owner(document: Document, violation: Violation, name: str, rele
     mapping = _mapping(document, violation.path[:-1])
     if owners == {"exempt", "limited"}:
         owners = {"Exempt": {"exempt"}, "Limited": {"limited"}}.get(str(mapping.get("type")), set())
-    if is_subject_field(document, violation.path) and owners != {SUBJECT_FIELDS.get(find_intended_kind(mapping) or "")}:
-        return None  # the namespace of a user or a group, which have none
+    if is_subject_field(document, violation.path):
+        owners &= {SUBJECT_FIELDS.get(find_intended_kind(mapping) or "")}
     return owners.pop() if len(owners) == 1 else None
-
-
-def _nest(path: Path, target: str, names: tuple[str, ...]) -> Fix:
-    title = f"move {join_words(map(quote, names), 'and')} into {quote(target)}"
-    return Fix(title, True, (Nest((*path[:-1], target), names),))
