@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import cache
 from typing import TYPE_CHECKING
 
 from apflint.finding import Skipped
@@ -69,7 +70,7 @@ def discover_files(
     of their names are appended to `skipped`.
     """
     excluded = PathMatcher(exclude) if exclude.globs else None
-    parents: dict[str, str] = {}  # real paths of directories with named files: pre-commit names thousands
+    real_directory = cache(os.path.realpath)  # pre-commit names thousands of files
     seen: set[str] = set()
     for path in paths:
         if path == "-" or is_stream(path):
@@ -83,7 +84,8 @@ def discover_files(
             if excluded and (force_exclude or name == ".") and excluded.matches_or_parent(path):
                 continue
             if not stat.S_ISDIR(os.stat(path).st_mode):
-                key = _real_path(path, parents)
+                directory, base = os.path.split(path)
+                key = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_directory(directory), base)
                 if key not in seen:
                     seen.add(key)
                     yield FoundFile(name, path)
@@ -107,15 +109,6 @@ def _without_dots(path: str) -> str:
     while path.startswith("./"):
         path = path[2:].lstrip("/") or "."
     return path
-
-
-def _real_path(path: str, parents: dict[str, str]) -> str:
-    if stat.S_ISLNK(os.lstat(path).st_mode):
-        return os.path.realpath(path)
-    directory, name = os.path.split(path)
-    if directory not in parents:
-        parents[directory] = os.path.realpath(directory or ".").rstrip("/")
-    return f"{parents[directory]}/{name}"
 
 
 def _walk(

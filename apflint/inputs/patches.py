@@ -26,7 +26,7 @@ class Patches:
 
     def __init__(self) -> None:
         self._patches_of = cache(_patches_of)
-        self._is_git_root = cache(_is_git_root)
+        self._is_git_root = cache(lambda directory: os.path.exists(os.path.join(directory, ".git")))
 
     def __contains__(self, path: str) -> bool:
         """Whether a kustomization in the directory of the file, or above it in its repository, lists the file as a patch."""
@@ -74,7 +74,3 @@ def _patches_of(directory: str) -> frozenset[str]:
             listed = list_patch_files(data.decode("utf-8", "replace"))
             paths.update(os.path.realpath(os.path.join(directory, patch)) for patch in listed)
     return frozenset(paths)
-
-
-def _is_git_root(directory: str) -> bool:
-    return os.path.exists(os.path.join(directory, ".git"))
