@@ -25,7 +25,7 @@ _SHAPES: dict[Look, str] = {
     "dangling": ', style="rounded,filled,dashed"',
 }
 _MAX_LINE_CELLS = 60
-"""Of a label; the tooltip has the whole text."""
+"""Maximum cells of a line of a label. The tooltip has the whole text."""
 
 
 def render(picture: Picture) -> str:

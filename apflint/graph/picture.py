@@ -40,7 +40,7 @@ ORIGINS: dict[Origin, str] = {
 }
 """Where an object comes from, as text."""
 MAX_SUBJECTS = 50
-"""Subjects of a FlowSchema to show."""
+"""Maximum number of subjects of a FlowSchema to show."""
 
 
 class SchemaNode(NamedTuple):
@@ -284,7 +284,7 @@ class _Builder:
 
 
 def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
-    """Return the effective FlowSchemas and, where they would stand, those that dangle."""
+    """Return the effective FlowSchemas and the dangling ones, all in matching order."""
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
@@ -313,7 +313,7 @@ def _display_name(metadata: ObjectMeta) -> str:
 
 
 def _describe_unreachable(state: State, blockers: Sequence[str], rules: Sequence[int]) -> str:
-    """Return that no request reaches the FlowSchema or some of its rules; empty if requests reach all."""
+    """Return a sentence if no request reaches the FlowSchema or some of its rules, else an empty string."""
     if state == "unreachable" and not blockers:
         return "No request reaches it: it matches none."
     if state == "unreachable":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Lengths in CSS pixels. FlowSchemas are in a column at the left, levels at the right.
 TOP, MARGIN = 104, 20
-"""Room above the columns, for title, legend and headings, and around them."""
+"""Space above the columns, for title, legend and headings; and space around the drawing."""
 SCHEMA_WIDTH, SCHEMA_HEIGHT, MIN_SCHEMA_GAP, MAX_SCHEMA_GAP = 580, 48, 8, 40
 LEVEL_WIDTH, LEVEL_HEIGHT, MISSING_HEIGHT, LEVEL_GAP = 330, 84, 48, 12
 COLUMN_GAP = 180

@@ -12,7 +12,7 @@ _HUES = (
     ("#50688a", "#9bb4d6"),
     ("#5d6b00", "#b9c552"),
 )
-"""Of levels and the arrows to them, in light and in dark; red and amber are kept for problems."""
+"""Colors of levels and the arrows to them, in light and dark mode. Red and amber are reserved for problems."""
 HUES = len(_HUES)
 
 # Later rules win. Selectors, property, and its color in light and in dark.

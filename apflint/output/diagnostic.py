@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 TAB = "    "
-"""A tab has 4 spaces wherever it stands, so that the line and the carets below it have the same cells."""
+"""A tab is always 4 spaces, so that the line and the carets below it are aligned."""
 ELLIPSIS = "…"
 """Marks the place of cut text; one cell."""
 UNWRAPPED_WIDTH = 120
@@ -36,9 +36,9 @@ class Diagnostic(NamedTuple):
     """The color of the label and of the carets."""
     file: str
     span: Span | None
-    """None if there is no place to show."""
+    """None if no place should be shown."""
     source: Source | None
-    """The text to quote, or None if there is none."""
+    """The file to quote a line of, or None if its text is unknown."""
     rule: str = ""
     url: str = ""
     about: str = ""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
-"""How many to show to people; the others are counted, and in the JSON."""
+"""Maximum numbers of items in text and Markdown. Further items are counted; the JSON has all of them."""
 MAX_MARKDOWN_LEVELS = 40
 """A comment on GitHub has room for 65,536 characters; with these bounds it stays below."""
 TITLES = {
@@ -316,7 +316,7 @@ def _describe_part(resolution: Resolution, example: Example) -> str | None:
 
 
 def _format_change(name: str, difference: Difference) -> str:
-    """Return ` (removed)` or the like, to put behind the name of a FlowSchema; empty if it is the same."""
+    """Return ` (removed)`, ` (added)` or ` (changed)` for a FlowSchema, or an empty string if it is the same."""
     change = difference.flow_schema_change(name)
     return "" if change is None else f" ({change.change})"
 

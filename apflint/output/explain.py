@@ -16,6 +16,7 @@ from apflint.evaluate.requestinfo import is_long_running
 from apflint.evaluate.resources import get_resource
 from apflint.evaluate.seats import is_mutating
 from apflint.output.console import count_cells, label_lines, render_prose, wrap
+from apflint.output.limits import level_json
 from apflint.output.sanitize import sanitize
 from apflint.output.tables import render_table
 from apflint.requests.request import COLLECTION_VERBS
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _LABEL_CELLS = 7
+_LIMITS = ("nominal", "min", "max", "attainable", "shares", "maxSeats", "maxListSeats", "maxMutatingSeats")
+"""Fields of `level_json` to show in an explanation."""
 
 
 def explanation_json(
     explanation: Explanation, resolution: dict[str, object] | None = None, *, reasons: bool = True
 ) -> dict[str, object]:
-    """Return the object that `explain --format json` prints. `resolution` is `resolution_json(explanation)` if it is known."""
+    """Return the object that `explain --format json` prints. `resolution` is the result of `resolution_json`, if known."""
     request, basis = explanation.request, explanation.basis
     fields: dict[str, object] = {
         "request": request_json(request.info),
@@ -84,22 +87,16 @@ def request_json(info: RequestInfo) -> dict[str, str | bool]:
 
 
 def resolution_json(explanation: Explanation) -> dict[str, object]:
-    """Return what depends on the matching part of the FlowSchema alone, with null for the flow."""
+    """Return the fields that depend only on the matching part of the FlowSchema. `flow` is null."""
     resolution, level = explanation.resolution, explanation.level
+    figures = level_json(level)
     return {
         "flowSchema": resolution.flow_schema.name,
         "priorityLevel": resolution.priority_level.name,
         "matchedBy": matched_by_json(resolution.matched_by),
         "flow": None,
         "limits": {
-            "nominal": level.nominal,
-            "min": level.min,
-            "max": level.max,
-            "attainable": None if level.is_exempt else level.attainable,
-            "shares": level.shares,
-            "maxSeats": level.max_seats,
-            "maxListSeats": level.max_list_seats,
-            "maxMutatingSeats": level.max_mutating_seats,
+            **{key: figures[key] for key in _LIMITS},
             "serverConcurrency": explanation.limits.server_concurrency,
         },
         "exempt": level.is_exempt,

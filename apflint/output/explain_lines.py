@@ -156,7 +156,7 @@ class LineExplainer:
 
 
 def _is_beginning(line: bytes) -> bool:
-    """Whether a line is only the beginning of a JSON value: the error is at its end."""
+    """Return whether a line is only the beginning of a JSON value: parsing fails at its end."""
     text = line.decode("utf-8", "replace").strip()
     try:
         json.loads(text)

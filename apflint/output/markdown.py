@@ -8,7 +8,7 @@ from apflint.output.sanitize import sanitize
 
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9.,;()'%?/=+-]+:?")
 _LINK = re.compile(r"www\.|\b[0-9a-f]{7,40}\b|\bGH-[0-9]")
-"""Plain text that GitHub makes a link of: an address, a commit, an issue."""
+"""Plain text that GitHub turns into a link: an address, a commit, an issue."""
 _WORDS = re.compile(r'(?:"[^"]*"|`[^`]*`|[^ ])+')
 _QUOTED = re.compile(r"(\(?)(`[^`]+`|\"[^\"]*\")([.,:;)]*)")
 

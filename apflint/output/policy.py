@@ -42,7 +42,7 @@ def render_failure(file: FileResult, result: Result, style: Style = Style()) -> 
 
 
 def render_summary(run: Run) -> str:
-    """Render a line on all files."""
+    """Render a line with the totals of all files."""
     passed, failed = sum(file.passed for file in run.files), sum(file.failed for file in run.files)
     invalid = sum(bool(file.mistakes) for file in run.files)
     expectations, files = pluralize(passed + failed, "expectation"), pluralize(len(run.files), "file")

@@ -1,4 +1,4 @@
-"""The list of rules, and the page of one, as `apflint rule` prints them."""
+"""The list of rules and the pages of single rules, as `apflint rule` prints them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def sanitize_path(file: str) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    """Sanitize any other text at the start of a line: `::` gets an escape."""
+    """Sanitize any other text at the start of a line: `::` becomes an escape."""
     safe = sanitize(text)
     return safe.replace(":", r"\x3a", 1) if safe.lstrip().startswith("::") else safe
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _PIPE_WIDTH = 10_000
-"""Cells of a line if there is no terminal: no table is wider."""
+"""Width if there is no terminal; larger than any table."""
 _WIDTHS, _MIN_WIDTHS = {"text": 24}, {"text": 12, "name": 12}
-"""Cells that a column of each kind should have, and that it has in any case, if its content is broken into lines."""
+"""Preferred and minimum widths of columns whose content may be broken into lines, by kind."""
 _GAP = 2
 
 
 def make_console(style: Style, width: int | None = None) -> Console:
-    """Return a console to capture the output of. It does not look at the environment."""
+    """Return a console for capturing output. It ignores the environment."""
     return Console(
         file=StringIO(),
         width=width or style.width or _PIPE_WIDTH,
@@ -59,7 +59,7 @@ def render_table(
     keys: int = 1,
     has_header: bool = True,
 ) -> str:
-    """Render a table of names in the first column, and of numbers; of text in the columns with titles in `wrapped`.
+    """Render a table. The first column has names; the others have numbers, or text if their title is in `wrapped`.
 
     A column without a title has names. If there is not enough room, titles get several lines, the columns `optional` are
     left out, and names are broken. Then the table is split into two, both with the first columns (`keys`). Strings are

@@ -19,10 +19,10 @@ _ROOT_VARIABLES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
 
 def rank(findings: Sequence[Finding]) -> list[int]:
-    """Return the indices of the findings, the most important first; the order of the report among equals.
+    """Return the indices of the findings, the most important first. Equally important findings keep their order.
 
-    Code hosts show only the first findings. Errors come before warnings; of one severity, objects that the API server rejects come first. A rule gets its second
-    place only after each rule has its first.
+    Code hosts show only the first findings. Errors come before warnings; of one severity, objects that the API server
+    rejects come first. A rule gets its second place only after each rule has its first.
     """
     counts: dict[tuple[str, bool], int] = {}
     keys = []

@@ -1,4 +1,4 @@
-"""The edits of a finding's fix as lines and columns, for formats that tools apply fixes from."""
+"""The edits of a finding's fix as lines and columns, for formats from which tools apply fixes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EditLocator:
         self._neighbors_left: int = MAX_EDIT_NEIGHBORS
 
     def locate(self, finding: Finding) -> list[tuple[Span, str]] | None:
-        """Return the edits that make the fix of a finding alone, or None if the text or a bound does not allow that.
+        """Return the edits of the fix of one finding, or None if the text or a bound does not allow that.
 
         Each edit replaces a span of the finding's file by a text.
         """
@@ -44,7 +44,7 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Count the entries beside those that a fix edits: to remove one of them, all are compared."""
+    """Count the siblings of the entries that a fix edits: to remove an entry, all siblings are compared."""
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

@@ -28,7 +28,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 
 
 def _to_case(finding: Finding) -> Case:
-    """Return a case with all about a finding: what CI shows when a test is opened."""
+    """Return a case with all details of a finding, which CI systems show when a test is opened."""
     place, span, rule = finding.object, finding.span, f"{finding.rule} {finding.name}"
     lines = [f"{finding.file}:{span.line}:{span.column}: {finding.severity} {rule}", finding.message]
     if place is not None:

@@ -27,7 +27,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 
 
 def render_within(report: Report, size: int | None) -> str:
-    """Render the same in at most `size` bytes of UTF-8: as many findings as fit, and how many are not shown.
+    """Render the report in at most `size` bytes of UTF-8: as many findings as fit, and the number of the others.
 
     Return nothing if not even the counts fit.
     """
@@ -44,7 +44,7 @@ def render_within(report: Report, size: int | None) -> str:
 
 
 def _count_fitting(rows: list[str], size: int) -> int:
-    """Return how many rows fit into `size` bytes."""
+    """Return the number of rows that fit into `size` bytes."""
     for number, row in enumerate(rows):
         size -= len(row.encode())
         if size < 0:

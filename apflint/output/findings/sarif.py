@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS), with what GitHub's code scanning requires and shows.
+"""SARIF 2.1.0 (OASIS), with the properties that GitHub's code scanning requires and shows.
 
 Suppressed findings are left out. Text of manifests has escapes for its invisible characters, as on a terminal: not every
 reader of JSON accepts U+0000 or a lone surrogate.
@@ -69,7 +69,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    """Describe a rule by its page."""
+    """Return the description of a rule, from its page."""
     why = rule.body.partition("## Why\n")[2].partition("\n## ")[0].strip()
     first_paragraph = " ".join(why.partition("\n\n")[0].split())
     references = "".join(f"- <{reference}>\n" for reference in rule.references)

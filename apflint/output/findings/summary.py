@@ -56,7 +56,7 @@ def count_by_severity(counts: Counter[Severity], style: Style) -> str:
 
 
 def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") -> str:
-    """Render a line on the findings, a line on the command that `fixes` them (if any), and a line per reason to skip something."""
+    """Render a line on the findings, a line on the command that `fixes` them (if any), and a line per reason for skipping."""
     lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
