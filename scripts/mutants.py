@@ -2,7 +2,7 @@
 
     pip install -e '.[test]' mutmut
     python scripts/mutants.py apflint/model.py apflint/evaluate apflint/checks --sample 2000 --seed 7
-    python scripts/mutants.py apflint/checks/flows.py --tests tests/test_rules_whole_set.py tests/test_rules_objects.py
+    python scripts/mutants.py apflint/checks/distinguisher.py --tests tests/checks/test_distinguisher.py
 
 Appends a line of JSON for each mutant to `--out`; a second run skips the mutants in this file. `--retry FILE` tries only those
 that survived an earlier run. A sample is in random order, so an interrupted run is a smaller sample.

@@ -6,6 +6,7 @@ flowcontrol objects have. The server reports labels, annotations and owner refer
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.model import ObjectMeta, OwnerReference
+    from apflint.model import FlowSchema, ObjectMeta, OwnerReference, PriorityLevelConfiguration
     from apflint.workspace import Workspace
 
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -188,16 +189,12 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
 
     A list of unchanged built-in objects has no finding, because it is not the source of an object.
     """
-    exports: dict[Hashable, list[tuple[Document, list[Path]]]] = {}
-    changed: set[Hashable] = set()
+    exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
         document = item.document
         paths = _populated_paths(document) if document.has_other_fields else []
         if paths and document.prefix and is_exported(document):
-            export: Hashable = (document.source, document.start, document.prefix[:-1])
-            exports.setdefault(export, []).append((document, paths))
-            if not builtin.is_copy(item, workspace.release):
-                changed.add(export)
+            exports[document.source, document.start, document.prefix[:-1]].append(item)
         elif paths:
             names = [str(path[-1]) for path in paths]
             effects = tuple(effect for name, effect in _HARMFUL.items() if name in names)
@@ -209,9 +206,9 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
                 fix=_remove_fields(paths),
                 severity="warning" if effects else None,
             )
-    for source, members in exports.items():
-        if source in changed:
-            yield from _report_export(members)
+    for items in exports.values():
+        if not all(builtin.is_copy(item, workspace.release) for item in items):
+            yield from _report_export([item.document for item in items])
 
 
 def _populated_paths(document: Document) -> list[Path]:
@@ -221,16 +218,17 @@ def _populated_paths(document: Document) -> list[Path]:
     return paths if document.at("status") in _EMPTY_STATUS else [*paths, ("status",)]
 
 
-def _report_export(members: list[tuple[Document, list[Path]]]) -> Iterator[Problem]:
+def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
     """Yield a problem for all objects of a list, and for `fix` a covered one for each object but the first."""
-    names = dict.fromkeys(str(path[-1]) for _, paths in members for path in paths)
+    paths_of = [_populated_paths(document) for document in documents]
+    names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)
     notes = [f"The fields are {join_words(names, 'and')}."]
     if harmful := [name for name in _HARMFUL if name in names]:
         notes.append(f"Requests to create or apply the objects can fail because of {join_words(harmful, 'and')}.")
-    for index, (document, paths) in enumerate(members):
+    for index, (document, paths) in enumerate(zip(documents, paths_of, strict=True)):
         yield Problem(
             Place(document, paths[0], key=True),
-            f"list exported from a cluster has {pluralize(len(members), 'object')} with fields that the API server sets",
+            f"list exported from a cluster has {pluralize(len(documents), 'object')} with fields that the API server sets",
             notes=tuple(notes),
             help="before you use the list as a source, remove the fields: apflint fix",
             fix=_remove_fields(paths),
