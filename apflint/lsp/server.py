@@ -56,12 +56,11 @@ class Server(LanguageServer):
         self.session = Session(self)
         self.was_shut_down = False
 
-    def document_at(self, params: PositionParams) -> tuple[Document, int] | None:
-        """Return the document and the offset that a request is about, or None if the document is not a manifest."""
+    def document_at(self, params: PositionParams) -> tuple[Document | None, int]:
+        """Return the document and the offset that a request is about. The document is None if it is not YAML or JSON."""
         document = self.session.documents.get(params.text_document.uri)
-        if document is None:
-            return None
-        return document, offset_at(document.source, params.position, self.session.encoding)
+        offset = offset_at(document.source, params.position, self.session.encoding) if document is not None else 0
+        return document, offset
 
     def capability(self, name: str, default: T) -> T:
         """Return a capability of the editor by its dotted name, or the default if the editor does not report it."""

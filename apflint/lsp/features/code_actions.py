@@ -88,24 +88,21 @@ def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
             changes = edits_of(finding)
         except CannotEditError:
             continue
-        if changes in actions:
-            action = actions[changes]
-            actions[changes] = action._replace(findings=(*action.findings, finding))
-        elif changes:
+        if changes:
             note = "" if finding.fix.safe else " (may change what the object means)"
             title = f"{finding.fix.title[:1].upper()}{finding.fix.title[1:]}{note}"
-            actions[changes] = Action(title, finding.fix.safe, changes, (finding,))
+            action = actions.get(changes, Action(title, finding.fix.safe, changes, ()))
+            actions[changes] = action._replace(findings=(*action.findings, finding))
     return list(actions.values())
 
 
 def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterator[Action]:
     """Yield an action for each rule and line that adds a comment to suppress the rule, if a comment is possible there."""
     by_rule: dict[tuple[str, int], list[Finding]] = {}
-    for finding in findings:
-        by_rule.setdefault((finding.rule, finding.span.line), []).append(finding)
+    for finding in findings if not source.name.endswith(".json") else ():
+        if finding.rule not in SUPPRESSION_RULES:
+            by_rule.setdefault((finding.rule, finding.span.line), []).append(finding)
     for (rule, line), of_rule in by_rule.items():
-        if rule in SUPPRESSION_RULES or source.name.endswith(".json"):
-            continue
         edit = _add_to_comment(source, rule, line)
         at = source.line_starts[line - 1] + of_rule[0].span.column - 1
         if edit is not None and _suppresses(source, edit, rule, at):

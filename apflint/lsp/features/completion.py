@@ -46,10 +46,9 @@ class Proposal(NamedTuple):
 @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS))
 def list_completions(ls: Server, params: types.CompletionParams) -> types.CompletionList | None:
     """Return the proposals for the cursor, in their order. Editors filter them by the text behind a dash."""
-    at = ls.document_at(params)
-    if at is None or not (at[0].may_hold_apf or len(at[0].text) <= MAX_NEW_DOCUMENT_CHARACTERS):
+    document, offset = ls.document_at(params)
+    if document is None or not (document.may_hold_apf or len(document.text) <= MAX_NEW_DOCUMENT_CHARACTERS):
         return None
-    document, offset = at
     current = ls.session.current_result(document.uri)
     rules = {finding.rule for finding in current.findings} if current is not None else set()
     effective = ls.session.effective(document.uri)
@@ -77,7 +76,6 @@ def complete(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Collection[str] = ()
 ) -> list[Proposal]:
     """Return proposals for an offset, the best first. `rules` have findings in the document, so they come first."""
-    offset = min(max(offset, 0), len(text))
     if not json and (suppression := suppression_at(text, offset)) is not None:
         return list(_complete_suppression(suppression, rules))
     point = insertion_point(text, offset, json=json)

@@ -34,10 +34,9 @@ class Explanation(NamedTuple):
 @server.feature(types.TEXT_DOCUMENT_HOVER)
 def show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     """Explain what is at the cursor."""
-    at = ls.document_at(params)
-    if at is None or not at[0].may_hold_apf:
+    document, offset = ls.document_at(params)
+    if document is None or not document.may_hold_apf:
         return None
-    document, offset = at
     current = ls.session.current_result(document.uri)
     findings = findings_between(current.findings, current.source, offset, offset) if current is not None else ()
     rules = [finding.rule for finding in findings]
@@ -54,7 +53,6 @@ def explain(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Iterable[str] = ()
 ) -> Explanation | None:
     """Return an explanation of what is at an offset, followed by summaries of `rules`, or None if there is nothing."""
-    offset = min(max(offset, 0), len(text))
     explanation = _explain_comment(text, offset) if not json else None
     explanation = explanation or _explain_field_or_level(text, offset, effective, json=json)
     summaries = "\n\n".join(map(_summarize_rule, dict.fromkeys(rules)))

@@ -50,10 +50,9 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
 
 async def _find_level(ls: Server, params: PositionParams, *kinds: str) -> list[types.Location]:
     """Return where objects of the kinds, in this order, name the priority level at the cursor."""
-    at = ls.document_at(params)
-    if at is None or not at[0].may_hold_apf:
+    document, offset = ls.document_at(params)
+    if document is None or not document.may_hold_apf:
         return []
-    document, offset = at
     field = field_at(document.text, offset, json=document.is_json)
     if field is None or field.level is None:
         return []
