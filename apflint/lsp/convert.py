@@ -1,8 +1,8 @@
 """Conversion between apflint's values and those of the protocol: URIs, positions, ranges, edits, Markdown.
 
-apflint counts code points from 1. The protocol counts lines and characters from 0, the characters in UTF-16 code units
-unless client and server agree on UTF-8 or UTF-32 (LSP 3.17, `PositionEncodingKind`). Lines end as in `Source`: with LF,
-CRLF or CR.
+apflint counts code points from 1. The protocol counts lines and characters from 0. Characters are UTF-16 code units, unless
+client and server agree on UTF-8 or UTF-32 (LSP 3.17, `PositionEncodingKind`). Lines end as in `Source`: with LF, CRLF or
+CR.
 """
 
 from __future__ import annotations

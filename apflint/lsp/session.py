@@ -198,8 +198,8 @@ class Session:
     def _publish(self, result: WorkspaceResult, checked: Mapping[str, Document]) -> None:
         """Publish the diagnostics that have changed, except of documents edited meanwhile: their next check is scheduled.
 
-        Open documents come last. If the editor spells the URI of a document differently from the one that apflint used
-        before it was opened, clearing the old one afterwards would remove the diagnostics of the new one.
+        Open documents come last. The editor may spell the URI of a file differently from apflint, which published
+        diagnostics before the file was opened. If those were cleared last, the editor would remove the new ones as well.
         """
         opened = {uri for uri, document in checked.items() if document.checked_text}
         for uri in sorted({*result.diagnostics, *opened, *self._published}, key=lambda uri: (uri in opened, uri)):

@@ -1,7 +1,7 @@
 """Checks of the directories that an editor has open, with the texts of open documents in place of their files.
 
 A directory is checked as `apflint check` does when started there. Patterns in settings and file names in findings are
-relative to the current directory, so a check changes into its directory, and all checks belong to one thread.
+relative to the current directory, so a check changes into its directory. All checks belong to one thread.
 """
 
 from __future__ import annotations
