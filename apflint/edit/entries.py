@@ -55,7 +55,7 @@ def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
 
 def key_quote(text: str, key: Scalar) -> str:
     """Return the quote of a key, which new keys beside it use as well: in JSON it is required."""
-    return '"' if text[value_start(text, key)] == '"' else ""
+    return '"' if text.startswith('"', value_start(text, key)) else ""
 
 
 def line_end(text: str) -> str:

@@ -157,12 +157,12 @@ class _Run:
     def result(self) -> FixResult:
         """Return the result of all accepted attempts."""
         inputs, report, line_map = self._state
-        refused = [
-            Refusal(_with_original_lines(finding, line_map), self._refused[identity(finding)][0])
+        refused = {
+            key: Refusal(_with_original_lines(finding, line_map), self._refused[key][0])
             for finding in report.findings
-            if identity(finding) in self._refused
-        ]
-        return FixResult(inputs, tuple(self._fixed), tuple(refused), report)
+            if (key := identity(finding)) in self._refused
+        }
+        return FixResult(inputs, tuple(self._fixed), tuple(refused.values()), report)
 
     def _is_wanted(self, finding: Finding) -> bool:
         return finding.fix is not None and (finding.fix.safe or self._unsafe) and identity(finding) not in self._refused
