@@ -32,8 +32,8 @@ def describe_level(effective: Effective, name: str) -> str:
     limits = effective.limits.level(name)
     if limits is None and not is_built_in:
         return (
-            f"Unknown priority level {format_code(name)}: no manifest here defines it, and it is not built into Kubernetes"
-            f" {release}."
+            f"Unknown priority level {format_code(name)}: no manifest that was read defines it, and it is not built into"
+            f" Kubernetes {release}."
         )
     sentences = _describe_limits(limits, effective.limits.server_concurrency) if limits is not None else ()
     origin = [f"Every API server of Kubernetes {release} creates it automatically."] if is_built_in else []
