@@ -73,7 +73,7 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
         if level.spec.type == "Exempt":
             reason = f"requests never wait at the exempt {name}"
         elif queuing is None:
-            reason = f"the {name} rejects requests instead of queuing them"
+            reason = f"the {name} has no queues"
         elif queuing.queues == 1:
             reason = f"the {name} has a single queue"
         elif method == "ByNamespace" and len(namespaces) == 1 and ALL not in namespaces:
