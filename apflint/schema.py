@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
     Schema = dict[str, Any]
+    _Steps = tuple["_Steps | None", str | int]
+    """A path as a linked list, from its end: most paths are never needed."""
 
 
 class Violation(NamedTuple):
@@ -46,7 +48,7 @@ def find_violations(value: Mapping[str, object], kind: str, version: str, releas
     and reports unknown fields only if there is none of these. Raises LookupError if there is no schema.
     """
     finder = _ViolationFinder()
-    finder.visit(value, _shape(kind, version, release.minor), ())
+    finder.visit(value, _shape(kind, version, release.minor), None)
     return tuple(sorted(finder.violations, key=_sort_key))
 
 
@@ -168,7 +170,7 @@ class _ViolationFinder:
         self._unknown_left: int = MAX_VIOLATIONS
         self._others_left: int = MAX_VIOLATIONS
 
-    def visit(self, value: Any, shape: _Shape, path: Path) -> None:
+    def visit(self, value: Any, shape: _Shape, path: _Steps | None) -> None:
         actual = type(value)
         if actual is not shape.type:
             if value is not None and shape.type is not object:
@@ -177,23 +179,31 @@ class _ViolationFinder:
             for step, item in value.items() if actual is dict else enumerate(value):
                 part = shape.fields.get(step, shape.others)
                 if part is None:
-                    self._add_unknown(item, shape, (*path, step))
+                    self._add_unknown(item, shape, (path, step))
                 elif type(item) is not part.plain_type:
-                    self.visit(item, part, (*path, step))
+                    self.visit(item, part, (path, step))
         elif actual is int and value not in shape.integers:
             self._add("range", value, shape, path)
         elif shape.is_time and not is_timestamp(value):
             self._add("format", value, shape, path)
 
-    def _add(self, what: Literal["type", "range", "format"], value: object, shape: _Shape, path: Path) -> None:
+    def _add(self, what: Literal["type", "range", "format"], value: object, shape: _Shape, path: _Steps | None) -> None:
         if self._others_left:
             self._others_left -= 1
-            self.violations.append(Violation(what, path, shape.expected, value))
+            self.violations.append(Violation(what, _unfold(path), shape.expected, value))
 
-    def _add_unknown(self, value: object, shape: _Shape, path: Path) -> None:
+    def _add_unknown(self, value: object, shape: _Shape, path: _Steps | None) -> None:
         if self._unknown_left:
             self._unknown_left -= 1
-            self.violations.append(Violation("unknown", path, "", value, tuple(shape.fields)))
+            self.violations.append(Violation("unknown", _unfold(path), "", value, tuple(shape.fields)))
+
+
+def _unfold(steps: _Steps | None) -> Path:
+    path: list[str | int] = []
+    while steps is not None:
+        steps, step = steps
+        path.append(step)
+    return tuple(reversed(path))
 
 
 def _sort_key(violation: Violation) -> list[tuple[bool, str | int]]:

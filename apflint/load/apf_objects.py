@@ -250,6 +250,8 @@ def _only_deletes(value: dict[str, Any]) -> bool:
 class _DecodedDocument:
     """A decoded document, which may contain many objects; they share its tree."""
 
+    __slots__ = ("_complaints", "_parse_tree", "_root", "_start", "decoded")
+
     def __init__(self, decoded: Decoded, start: int, root: Node | None, parse_tree: Callable[[], Node | None]) -> None:
         self.decoded = decoded
         self._start = start

@@ -26,6 +26,21 @@ _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 class Document:
     """A manifest. `parse_tree` builds the tree with the positions, once, when a position is asked for."""
 
+    __slots__ = (
+        *(
+            "_parse_tree",
+            "api_version",
+            "duplicates",
+            "has_other_fields",
+            "kind",
+            "name",
+            "not_finite",
+            "prefix",
+            "source",
+        ),
+        *("start", "value", "version"),
+    )
+
     def __init__(
         self,
         source: Source,

@@ -7,7 +7,8 @@ import re
 from apflint.load.document import KINDS, LISTS
 
 _WORDS = ("flowcontrol", *KINDS)
-_ESCAPED_LETTER = re.compile(r"\\(?:u00|x|U000000)[4-7]")
+# Letters in quoted strings may be written as escapes.
+_SIGN = re.compile(rf"{'|'.join(_WORDS)}|\\(?:u00|x|U000000)[4-7]")
 _KIND = re.compile(r"^kind:[ \t]+[\"']?(\w+)", re.MULTILINE)
 _API_VERSION = re.compile(r"^apiVersion:[ \t]+\S", re.MULTILINE)
 _APF_VERSION = re.compile(r"apiVersion[\"']?[ \t]*:?[ \t]*[\"']?flowcontrol")
@@ -19,28 +20,14 @@ class Prefilter:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._next = dict.fromkeys(_WORDS, -1)
-        self._next_escape = -1
-        self._from, self._until = 0, -1
+        self._from, self._next = 0, -1  # no sign in between
 
     def may_contain_apf(self, start: int, end: int) -> bool:
-        """Whether `text[start:end]` may contain an APF object. Letters in quoted strings may be written as escapes."""
-        if not self._from <= start <= self._until:
-            self._until = self._search(start)
-            self._from = start
-        return self._until < end
-
-    def _search(self, start: int) -> int:
-        """Return the offset of the next word or escape at or after `start`, or the length of the text."""
-        text, length = self._text, len(self._text)
-        for word, at in self._next.items():
-            if at < start or start < self._from:
-                found = text.find(word, start)
-                self._next[word] = length if found < 0 else found
-        if self._next_escape < start or start < self._from:
-            escape = _ESCAPED_LETTER.search(text, start)
-            self._next_escape = escape.start() if escape else length
-        return min(self._next_escape, *self._next.values())
+        """Return whether `text[start:end]` may contain an APF object."""
+        if not self._from <= start <= self._next:
+            sign = _SIGN.search(self._text, start)
+            self._from, self._next = start, sign.start() if sign else len(self._text)
+        return self._next < end
 
 
 def mentions_apf(text: str, start: int, end: int) -> bool:

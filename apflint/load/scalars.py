@@ -124,15 +124,11 @@ def _resolve_float(text: str, digits: str) -> tuple[str, Any]:
 
 
 def _parse_integer(digits: str) -> int:
-    sign = -1 if digits[0] == "-" else 1
     body = digits.lstrip("+-")
-    prefix = body[:2].lower()
-    if prefix in ("0x", "0b", "0o"):
-        return sign * int(body[2:], {"0x": 16, "0b": 2, "0o": 8}[prefix])
-    if len(body) > 1 and body[0] == "0":
-        return sign * int(body, 8)
+    if body[0] == "0" and body.isdigit():
+        return int(digits, 8)
     # Longer than any 64-bit number: go-yaml reads it as a float, and parsing it takes Python quadratic time.
-    return sign * (int(body) if len(body) < 32 else 2**64)
+    return int(digits, 0) if len(body) < 32 or body[0] == "0" else 2**64
 
 
 def _to_json(value: Any) -> Any:
