@@ -23,7 +23,7 @@ from apflint.requests.request import COLLECTION_VERBS
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.flows import Flow
@@ -38,35 +38,12 @@ _LIMITS = ("nominal", "min", "max", "attainable", "shares", "maxSeats", "maxList
 """Fields of `level_json` to show in an explanation."""
 
 
-def explanation_json(
-    explanation: Explanation, resolution: dict[str, object] | None = None, *, reasons: bool = True
-) -> dict[str, object]:
-    """Return the object that `explain --format json` prints. `resolution` is the result of `resolution_json`, if known."""
-    request, basis = explanation.request, explanation.basis
-    fields: dict[str, object] = {
-        "request": request_json(request.info),
-        "user": {"name": request.user.name, "groups": list(request.user.groups)},
-        **(resolution or resolution_json(explanation)),
-        "flow": flow_json(explanation.flow),
-        "unseenBecause": explanation.unclassified,
-        "notes": list(request.notes),
-        "basedOn": {"kubernetes": basis.kubernetes, "objects": basis.objects, "builtInObjects": basis.built_in},
-    }
-    if reasons:
-        fields["fates"] = outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds)
-        fields["considered"] = [
-            {
-                **_precedence_json(verdict.flow_schema),
-                "matched": verdict.matched,
-                "because": verdict.because,
-                **place_json(verdict.flow_schema, verdict.path),
-            }
-            for verdict in explanation.considered
-        ]
-        fields["skipped"] = [
-            {**_precedence_json(skipped.flow_schema), "because": skipped.because} for skipped in explanation.skipped
-        ]
-    return fields
+def explanation_json(explanation: Explanation) -> dict[str, object]:
+    """Return the object that `explain --format json` prints."""
+    fields: dict[str, object] = {"request": request_json(explanation.request.info)}
+    for _, build in REPEATED_FIELDS:
+        fields |= build(explanation)
+    return fields | reasons_json(explanation)
 
 
 def request_json(info: RequestInfo) -> dict[str, str | bool]:
@@ -86,21 +63,63 @@ def request_json(info: RequestInfo) -> dict[str, str | bool]:
     }
 
 
-def resolution_json(explanation: Explanation) -> dict[str, object]:
-    """Return the fields that depend only on the matching part of the FlowSchema. `flow` is null."""
-    resolution, level = explanation.resolution, explanation.level
-    figures = level_json(level)
+def _resolution_json(explanation: Explanation) -> dict[str, object]:
+    resolution = explanation.resolution
     return {
         "flowSchema": resolution.flow_schema.name,
         "priorityLevel": resolution.priority_level.name,
         "matchedBy": matched_by_json(resolution.matched_by),
-        "flow": None,
-        "limits": {
-            **{key: figures[key] for key in _LIMITS},
-            "serverConcurrency": explanation.limits.server_concurrency,
-        },
+    }
+
+
+def _seats_json(explanation: Explanation) -> dict[str, object]:
+    level, figures = explanation.level, level_json(explanation.level)
+    limits = {key: figures[key] for key in _LIMITS}
+    return {
+        "limits": {**limits, "serverConcurrency": explanation.limits.server_concurrency},
         "exempt": level.is_exempt,
-        **place_json(resolution.flow_schema),
+        **place_json(explanation.resolution.flow_schema),
+    }
+
+
+def _remarks_json(explanation: Explanation) -> dict[str, object]:
+    basis = explanation.basis
+    return {
+        "unseenBecause": explanation.unclassified,
+        "notes": list(explanation.request.notes),
+        "basedOn": {"kubernetes": basis.kubernetes, "objects": basis.objects, "builtInObjects": basis.built_in},
+    }
+
+
+REPEATED_FIELDS: tuple[tuple[Callable[[Explanation], object], Callable[[Explanation], dict[str, object]]], ...] = (
+    (
+        lambda it: it.request.user,
+        lambda it: {"user": {"name": it.request.user.name, "groups": list(it.request.user.groups)}},
+    ),
+    (lambda it: (it.resolution.position, it.resolution.matched_by), _resolution_json),
+    (lambda it: it.flow, lambda it: {"flow": flow_json(it.flow)}),
+    (lambda it: it.resolution.position, _seats_json),
+    (lambda it: (it.unclassified, it.request.notes), _remarks_json),
+)
+"""Fields that many explanations of one configuration share. The first function returns a key: equal keys, equal fields."""
+
+
+def reasons_json(explanation: Explanation) -> dict[str, object]:
+    """Return what can happen to the request, and the FlowSchemas that were tried and skipped, in matching order."""
+    return {
+        "fates": outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds),
+        "considered": [
+            {
+                **_precedence_json(verdict.flow_schema),
+                "matched": verdict.matched,
+                "because": verdict.because,
+                **place_json(verdict.flow_schema, verdict.path),
+            }
+            for verdict in explanation.considered
+        ],
+        "skipped": [
+            {**_precedence_json(skipped.flow_schema), "because": skipped.because} for skipped in explanation.skipped
+        ],
     }
 
 

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
-from apflint.output.explain import explanation_json, resolution_json
+from apflint.evaluate.requestinfo import parse_request_info
+from apflint.output.explain import REPEATED_FIELDS, reasons_json, request_json
 from apflint.output.sanitize import sanitize_json
 from apflint.requests.json_lines import describe_json_error, read_json_values, strip_timestamp, unwrap_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from apflint.evaluate.classify import MatchedBy
     from apflint.explainer import Explainer
     from apflint.requests.request import Request
 
 MAX_REMEMBERED_CHARACTERS = 32 * 1024 * 1024
-"""Characters of lines and answers to remember: an answer may have a thousand, or ten thousand."""
+"""Characters of lines, answers and their parts to remember: an answer may have a thousand, or ten thousand."""
 _ANSWERS_PER_PIECE = 1_000
 _encode = json.JSONEncoder().encode
+_REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
+"""A request in JSON without its values, which are strings and booleans: filled in faster than encoded."""
 
 
 def explain_lines(
@@ -76,7 +78,8 @@ class LineExplainer:
         self._by_line: dict[bytes, str] = {}
         self._by_request: dict[Request, str] = {}
         """Answers to requests, which are equal in many audit events."""
-        self._resolutions: dict[tuple[int, MatchedBy | None], dict[str, object]] = {}
+        self._by_key: tuple[dict[object, str], ...] = tuple({} for _ in REPEATED_FIELDS)
+        """Texts of fields, for each row of `REPEATED_FIELDS`."""
         self._characters = 0
 
     def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
@@ -140,6 +143,8 @@ class LineExplainer:
         if self._characters > MAX_REMEMBERED_CHARACTERS:
             self._by_line.clear()
             self._by_request.clear()
+            for memory in self._by_key:
+                memory.clear()
             self._characters = size
 
     def _reject(self, number: int, reason: str) -> str:
@@ -147,12 +152,25 @@ class LineExplainer:
         return f'{{"error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
 
     def _encode(self, request: Request) -> str:
+        """Return an explanation as a line. The text of fields that many explanations share is remembered."""
         explanation = self._explainer.explain(request, reasons=self._reasons)
-        key = (explanation.resolution.position, explanation.resolution.matched_by)
-        resolution = self._resolutions.get(key)
-        if resolution is None:
-            resolution = self._resolutions[key] = resolution_json(explanation)
-        return f"{_encode(explanation_json(explanation, resolution, reasons=self._reasons))}\n"
+        values = request_json(request.info).values()
+        info = _REQUEST % tuple(
+            encode_basestring_ascii(value) if isinstance(value, str) else "true" if value else "false"
+            for value in values
+        )
+        members = [f'"request": {info}']
+        for memory, (find_key, build) in zip(self._by_key, REPEATED_FIELDS, strict=True):
+            key = find_key(explanation)
+            text = memory.get(key)
+            if text is None:
+                text = _encode(build(explanation))[1:-1]
+                self._make_room(len(text))
+                memory[key] = text
+            members.append(text)
+        if self._reasons:
+            members.append(_encode(reasons_json(explanation))[1:-1])
+        return f"{{{', '.join(members)}}}\n"
 
 
 def _is_beginning(line: bytes) -> bool:
