@@ -92,18 +92,6 @@ FORMATS.checks("date-time")(lambda value: not isinstance(value, str) or is_times
 WHAT: dict[str, Any] = {"type": "type", "minimum": "range", "maximum": "range", "format": "format"}
 
 
-def expected_type(schema: Any) -> str:
-    """Return the type that a schema expects, as in `Violation`."""
-    types = schema.get("type")
-    match types[0] if isinstance(types, list) else types:
-        case "array":
-            return "list"
-        case "object" if "properties" not in schema:
-            return "map of strings"
-        case other:
-            return str(schema.get("format", other))
-
-
 def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Violation]:
     """Return what plain jsonschema finds in the whole object, sorted as a server decodes it."""
     schema = schema_module.schema_for_release(kind, version, parse_release(name).minor)
@@ -114,7 +102,7 @@ def validate_whole(value: Any, kind: str, version: str, name: str) -> list[Viola
             known = tuple(error.schema["properties"])
             violations += [Violation("unknown", (*path, key), "", got[key], known) for key in got if key not in known]
         elif error.validator == "type" or not isinstance(got, float):  # jsonschema compares floats with limits as well
-            expected = expected_type(error.schema)
+            expected = schema_module._expected_type(error.schema)
             violations.append(Violation(WHAT[error.validator], path, expected, got))
     return sorted(violations, key=schema_module._sort_key)
 
@@ -198,6 +186,10 @@ def test_violations_are_those_of_jsonschema(
     value = data.draw(objects(kind, version, mistakes))
     found = find_violations(value, kind, version, parse_release(name))
     assert same(found, validate_whole(value, kind, version, name))
+
+
+def test_jsonschema_is_used_as_published() -> None:
+    assert type(schema_module._validator("FlowSchema", "v1", NEWEST.minor)) is Draft202012Validator
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
