@@ -135,7 +135,9 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
         # YAML may read an intended name as a boolean or number (`name: yes`). That is reported afterwards.
         names = ("name", "namespace") if target == "serviceAccount" else ("name",)
         if not all(isinstance(owner.get(name), str | bool | int | float) and owner[name] != "" for name in names):
-            return None
+            names = ("namespace",)
+            if violation.path[-1] not in names:
+                return None
     title = f"move {join_words(map(quote, names), 'and')} into {quote(target)}"
     return Fix(title, True, (Nest((*violation.path[:-1], target), names),))
 
