@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack, cast
 
 import typer
 
@@ -35,7 +35,17 @@ MAX_SEATS = 2**31 - 1
 """Maximum seats of an API server: its flags are 32-bit integers."""
 
 
-def option(panel: str, text: str, *names: str, **settings: Any) -> OptionInfo:
+class _OptionSettings(TypedDict, total=False):
+    """Parameters of `typer.Option` that options use."""
+
+    metavar: str
+    show_default: str
+    case_sensitive: bool
+    parser: Callable[[str], object]
+    autocompletion: Callable[..., Iterable[object]]
+
+
+def option(panel: str, text: str, *names: str, **settings: Unpack[_OptionSettings]) -> OptionInfo:
     """Return a typer option with a help text in a panel."""
     return cast("OptionInfo", typer.Option(*names, help=text, rich_help_panel=panel, **settings))
 
@@ -80,7 +90,7 @@ def join_paths(*paths: list[str] | None) -> tuple[str, ...]:
     return tuple(chain(*filter(None, paths))) or (".",)
 
 
-def join_settings(config: str | None, isolated: bool, **options: Any) -> Settings:
+def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:
     """Return the effective settings. `options` are named like fields of `Settings`; absent ones are None, false or empty.
 
     Raises UserError as `resolve_settings` does.

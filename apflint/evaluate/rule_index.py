@@ -45,7 +45,7 @@ class IndexedSubject(NamedTuple):
     """Index of the FlowSchema in the matching order."""
     rule_number: int
     subject_number: int
-    entries: Sequence[Any]
+    entries: Sequence[Entry]
     """The resource rules of the rule, or its non-resource rules."""
 
 
@@ -144,7 +144,7 @@ class RuleIndex:
 
     def _first_entry(self, subject: IndexedSubject, request: Sequence[str]) -> int | None:
         """Return the number of the first entry of the subject's rule that covers the values of a request, or None."""
-        entries = subject.entries
+        entries: Sequence[Any] = subject.entries  # of the type that the request has
         numbers: Iterable[int] = range(len(entries))
         if len(entries) > MAX_SCANNED:
             key = len(request), subject.position, subject.rule_number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.model import SUBJECT_FIELDS
 from apflint.releases import API_VERSIONS
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from apflint.location import Path
     from apflint.releases import Release
+    from apflint.schema import Schema
 
 _OBJECT = "object"
 _REQUIRED: dict[str, tuple[str, ...]] = {
@@ -55,8 +56,8 @@ class Field(NamedTuple):
     name: str
     type_name: str
     """Name in the API of the type of its value, `object` for an object, and an empty string for other types."""
-    schema: dict[str, Any]
-    definitions: dict[str, Any]
+    schema: Schema
+    definitions: dict[str, Schema]
     required: bool = False
 
     @property

@@ -12,7 +12,7 @@ pairs, which are constraints of the formula (`Encoding`).
 from __future__ import annotations
 
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
@@ -58,7 +58,7 @@ class Axis(NamedTuple):
     """One attribute: the values that stand for all, and which of them each list of the configuration covers."""
 
     values: tuple[str, ...]
-    covers: Mapping[Any, tuple[int, ...]]
+    covers: Mapping[Hashable, tuple[int, ...]]
     """List, as it is in the model → indices of values."""
 
 
@@ -217,7 +217,7 @@ def _escape(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _by_prefix(values: tuple[str, ...], separator: str) -> dict[str, tuple[int, ...]]:
+def _by_prefix(values: tuple[str, ...], separator: str) -> dict[Hashable, tuple[int, ...]]:
     """Return the indices of the values by each of their prefixes that end with the separator."""
     indices: dict[str, list[int]] = {}
     for index, value in enumerate(values):
