@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.budgets import MAX_VIOLATIONS
-from apflint.formats import is_timestamp
 from apflint.package_data import find_data_directory
 from apflint.record import NamedTuple
+from apflint.string_formats import is_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

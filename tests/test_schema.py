@@ -15,11 +15,11 @@ from jsonschema.validators import extend
 
 from apflint import schema as schema_module
 from apflint.budgets import MAX_VIOLATIONS
-from apflint.formats import is_timestamp
 from apflint.load import load
 from apflint.package_data import find_data_directory
 from apflint.releases import parse_release
 from apflint.schema import Violation, find_field_paths, find_violations, load_schema
+from apflint.string_formats import is_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

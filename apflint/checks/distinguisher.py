@@ -8,7 +8,7 @@ from apflint.evaluate.flows import matched_namespaces, matched_users
 from apflint.evaluate.match import ALL
 from apflint.finding import Problem, not_supported
 from apflint.fix import Fix, Remove
-from apflint.fixes.suggestions import correct_spelling
+from apflint.fixes.field_fixes import correct_spelling
 from apflint.location import Place
 from apflint.wording import did_you_mean, quote
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.finding import Elsewhere, Problem, invalid, required, too_long
 from apflint.fix import Fix, Remove
-from apflint.fixes.suggestions import remove_field
-from apflint.formats import check_dns_subdomain, check_label_value, check_qualified_name
+from apflint.fixes.field_fixes import remove_field
 from apflint.load.templates import suggest_rendering
 from apflint.location import Place
+from apflint.string_formats import check_dns_subdomain, check_label_value, check_qualified_name
 from apflint.wording import join_some, join_words, pluralize, quote, write_sentence
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def reject_name(
     suggestion: str | None = None,
     fix: Fix | None = None,
 ) -> Problem:
-    """Return a problem for a name with a wrong format. `reason` is a clause of `apflint.formats`."""
+    """Return a problem for a name with a wrong format. `reason` is a clause of `apflint.string_formats`."""
     return invalid(
         place,
         f"{quote(name)} is not a valid {noun}",

@@ -23,7 +23,7 @@ from apflint.evaluate.match import (
     matches_a_subject,
 )
 from apflint.finding import Elsewhere, Problem
-from apflint.fixes.suggestions import set_fields
+from apflint.fixes.field_fixes import set_fields
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.record import NamedTuple

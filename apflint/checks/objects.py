@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.finding import Elsewhere, Problem, invalid
-from apflint.fixes.suggestions import set_field
+from apflint.fixes.field_fixes import set_field
 from apflint.location import Path, Place
 from apflint.model import shares_field
 from apflint.wording import join_some, quote

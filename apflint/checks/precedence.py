@@ -10,7 +10,7 @@ from apflint.budgets import MAX_COMPARED_PAIRS, MAX_TIE_PROOFS
 from apflint.checks.descriptions import note_assumed_levels, object_keys
 from apflint.checks.reachability import is_treated_alike
 from apflint.finding import Elsewhere, Problem, invalid
-from apflint.fixes.suggestions import set_field
+from apflint.fixes.field_fixes import set_field
 from apflint.location import Place
 from apflint.wording import join_words, pluralize, quote
 

@@ -75,7 +75,7 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
         elif part.rule is not None and (shadows := effective.proofs.find_shadows(part)):
             yield _shadowed_part(effective, part, shadows)
         elif not _is_reported_elsewhere(effective, part):
-            from apflint.proofs.unmatchable import find_reasons  # loads the proof engine
+            from apflint.proofs.unmatchable_reasons import find_reasons  # loads the proof engine
 
             reasons = find_reasons(part)
             if len(reasons) == 1:

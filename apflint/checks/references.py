@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks.metadata import reject_name
 from apflint.finding import Elsewhere, Problem, required
-from apflint.fixes.suggestions import replace_value
-from apflint.formats import check_dns_subdomain
+from apflint.fixes.field_fixes import replace_value
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Path, Place
+from apflint.string_formats import check_dns_subdomain
 from apflint.wording import did_you_mean, find_similar, measure_distance, pluralize, quote
 from apflint.workspace import is_dangling_on_server
 

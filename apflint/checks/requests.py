@@ -13,9 +13,9 @@ from apflint.checks.metadata import reject_name
 from apflint.evaluate import resources
 from apflint.evaluate.match import ALL
 from apflint.finding import Problem, invalid, not_supported, required
-from apflint.fixes.suggestions import find_intended, remove_items, replace_item, replace_items, set_field
-from apflint.formats import check_dns_label
+from apflint.fixes.field_fixes import find_intended, remove_items, replace_item, replace_items, set_field
 from apflint.record import NamedTuple
+from apflint.string_formats import check_dns_label
 from apflint.wording import did_you_mean, join_some, join_words, quote
 
 if TYPE_CHECKING:

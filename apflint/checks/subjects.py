@@ -12,9 +12,9 @@ from apflint.checks.metadata import reject_name
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.finding import Problem, forbidden, not_supported, required
 from apflint.fix import Fix, Operation, Remove, Rename, Set
-from apflint.fixes.suggestions import correct_spelling, replace_value, set_field
-from apflint.formats import check_dns_label, check_dns_subdomain
+from apflint.fixes.field_fixes import correct_spelling, replace_value, set_field
 from apflint.model import SUBJECT_FIELDS
+from apflint.string_formats import check_dns_label, check_dns_subdomain
 from apflint.wording import did_you_mean, join_words, measure_distance, quote
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from apflint.evaluate.configuration import EXEMPT, matching_order
 from apflint.evaluate.flows import single_user
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject, matches_flow_schema
 from apflint.finding import Elsewhere, Problem
-from apflint.fixes.suggestions import set_fields
+from apflint.fixes.field_fixes import set_fields
 from apflint.location import Place
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words, quote

@@ -8,7 +8,7 @@ from apflint import builtin
 from apflint.checks.metadata import is_exported
 from apflint.checks.objects import is_deleted_by_server
 from apflint.finding import Problem
-from apflint.fixes.suggestions import set_field
+from apflint.fixes.field_fixes import set_field
 from apflint.location import Place
 from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.releases import GROUP, api_version

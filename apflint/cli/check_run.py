@@ -10,7 +10,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.engine import check
 from apflint.finding import SEVERITIES
-from apflint.inputs.selection import (
+from apflint.inputs.manifests import (
     Selection,
     collect_named,
     describe_files_without_objects,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apflint.cli.report_files import ReportFile
     from apflint.engine import Options
     from apflint.finding import Report, Skipped
-    from apflint.inputs.selection import InputFile
+    from apflint.inputs.manifests import InputFile
 
 MAX_STALE_ENTRIES = 5
 """Maximum number of stale baseline entries to name."""

@@ -27,7 +27,7 @@ def complete_api_versions(incomplete: str) -> list[str]:
 
 def complete_configuration(incomplete: str) -> list[str]:
     """Complete `defaults:1.36`. Without candidates, shells complete files."""
-    from apflint.inputs.cluster import BUILT_IN_PREFIX
+    from apflint.inputs.apf_configuration import BUILT_IN_PREFIX
 
     return _matching((f"{BUILT_IN_PREFIX}{release.name}" for release in reversed(RELEASES)), incomplete)
 

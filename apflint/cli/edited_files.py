@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.cli.terminal import is_ci_log
-from apflint.edit.files import NotReplacedError, replace
+from apflint.edit.file_content import NotReplacedError, replace
 from apflint.output.patch import render_patch, sanitize_patch_line
 from apflint.output.sanitize import sanitize, sanitize_path
 

@@ -12,12 +12,12 @@ from apflint.errors import UserError
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resources import RESOURCES
-from apflint.formats import check_dns_label
 from apflint.output.console import wrap
 from apflint.output.explain import render_explanation
 from apflint.output.sanitize import sanitize
 from apflint.requests.request import COLLECTION_VERBS, VERBS
 from apflint.requests.words import check_target, check_verb, infer_resource, parse_words
+from apflint.string_formats import check_dns_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.finding import Report
-    from apflint.inputs.selection import Selection
+    from apflint.inputs.manifests import Selection
     from apflint.output.console import Style
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"

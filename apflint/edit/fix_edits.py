@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apflint.edit.entries import find_alias
-from apflint.edit.files import decode
-from apflint.edit.operations import locate, prove, text_edits
+from apflint.edit.file_content import decode
+from apflint.edit.object_edits import locate, prove, text_edits
 from apflint.edit.text_edits import CannotEditError, apply_edits, map_lines
 from apflint.fix import Set, Wrap
 from apflint.load.source import Source

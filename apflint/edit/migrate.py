@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint.edit.entries import find_alias
 from apflint.edit.migration_target import Target, serves
-from apflint.edit.operations import locate, prove, text_edits
+from apflint.edit.object_edits import locate, prove, text_edits
 from apflint.edit.replacement import replace_part
 from apflint.edit.text_edits import CannotEditError, apply_edits
 from apflint.edit.version_semantics import is_older, plan_migration

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apflint.edit.migration_target import Target, serves
-from apflint.edit.operations import changed_value
+from apflint.edit.object_edits import changed_value
 from apflint.fix import Insert, Operation, Remove, Rename, Set
 from apflint.load.document import GROUP, Document
 from apflint.location import field_path

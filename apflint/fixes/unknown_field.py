@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_COMPARED_FIELDS
 from apflint.fix import Fix, Nest, Rename
-from apflint.fixes.suggestions import find_intended, remove_field
+from apflint.fixes.field_fixes import find_intended, remove_field
 from apflint.model import SUBJECT_FIELDS, shares_field
 from apflint.schema import find_field_paths
 from apflint.wording import find_similar, join_words, quote

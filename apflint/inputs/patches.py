@@ -47,7 +47,7 @@ class Patches:
 
 def list_patch_files(text: str) -> Iterator[str]:
     """Yield the relative paths of the patch files in the text of a kustomization; nothing if it is not valid YAML."""
-    from apflint.load.decode import decode_document
+    from apflint.load.go_yaml import decode_document
     from apflint.load.tree import ParseError
     from apflint.load.yaml import parse_documents
 

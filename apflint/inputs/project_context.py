@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from apflint.finding import Finding, Report
-    from apflint.inputs.selection import InputFile, Selection
+    from apflint.inputs.manifests import InputFile, Selection
 
 
 def confirm_findings(
@@ -53,7 +53,7 @@ def _key(finding: Finding) -> tuple[object, ...]:
 def _other_files(root: str, checked: Sequence[InputFile], selection: Selection) -> list[tuple[str, bytes]] | None:
     """Return the manifests of the project that were not named, or None if there are too many files."""
     from apflint.inputs.discovery import discover_files  # most runs of a hook have no such finding
-    from apflint.inputs.selection import read_files
+    from apflint.inputs.manifests import read_files
 
     found = list(islice(discover_files((os.path.relpath(root),), selection.exclude), MAX_PROJECT_FILES + 1))
     if len(found) > MAX_PROJECT_FILES:

@@ -9,8 +9,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.budgets import MAX_FILE_CONTENT, MAX_KEPT_TREES
-from apflint.load.decode import decode_document
 from apflint.load.document import GROUP, KINDS, LISTS, Document
+from apflint.load.go_yaml import decode_document
 from apflint.load.prefilter import Prefilter, find_kind, find_other_kind, has_content, mentions_apf
 from apflint.load.scalars import shorten
 from apflint.load.templates import find_placeholder, is_patch, recognize_template
@@ -22,7 +22,7 @@ from apflint.wording import find_similar, measure_similarity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from apflint.load.decode import Decoded, Duplicate
+    from apflint.load.go_yaml import Decoded, Duplicate
     from apflint.load.source import Source
     from apflint.load.templates import Template
     from apflint.load.tree import Node, ParsedDocument

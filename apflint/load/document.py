@@ -10,7 +10,7 @@ from apflint.load.tree import Mapping, Node, Scalar, Sequence, walk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apflint.load.decode import Duplicate
+    from apflint.load.go_yaml import Duplicate
     from apflint.load.source import Source
     from apflint.location import Path, Span
 

@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from apflint.checks import CHECKS, DEPRECATED, UNNECESSARY
 from apflint.lsp.convert import range_of_span
-from apflint.output.findings.notes import list_notes
+from apflint.output.findings.notes_and_help import list_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -11,14 +11,14 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
 from apflint import __version__
+from apflint.lsp.check_scheduling import Session
 from apflint.lsp.convert import offset_at, path_from_uri
-from apflint.lsp.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from apflint.lsp.check_scheduling import Document
     from apflint.lsp.convert import Encoding
-    from apflint.lsp.session import Document
 
     PositionParams = types.HoverParams | types.CompletionParams | types.DefinitionParams | types.ReferenceParams
 

@@ -16,8 +16,8 @@ from apflint.effective import Effective
 from apflint.engine import Options
 from apflint.errors import UserError
 from apflint.inputs.discovery import discover_files
+from apflint.inputs.manifests import read_files
 from apflint.inputs.patches import Patches
-from apflint.inputs.selection import read_files
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path

@@ -6,7 +6,7 @@ import io
 import os
 from typing import TYPE_CHECKING
 
-from apflint.edit.files import UTF_8_WITH_MARK, decode
+from apflint.edit.file_content import UTF_8_WITH_MARK, decode
 from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Literal
 
-from apflint.policy.conditions import describe_requests
+from apflint.policy.request_sets import describe_requests
 from apflint.record import NamedTuple
 from apflint.wording import join_words, pluralize
 

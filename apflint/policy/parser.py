@@ -9,11 +9,10 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, cast, get_args
 
 from apflint.errors import UserError
-from apflint.load.decode import decode
 from apflint.load.document import Document
+from apflint.load.go_yaml import decode
 from apflint.load.source import Source
 from apflint.load.tree import ParseError
-from apflint.policy.conditions import HINTS, KEYS, parse_requests
 from apflint.policy.expectation import (
     WHEN_FULL,
     Example,
@@ -24,6 +23,7 @@ from apflint.policy.expectation import (
     Suite,
     WhenFull,
 )
+from apflint.policy.request_sets import HINTS, KEYS, parse_requests
 from apflint.proofs.request_space import World
 from apflint.record import NamedTuple
 from apflint.releases import Release, parse_release

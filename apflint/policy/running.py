@@ -14,7 +14,7 @@ from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import find_flow
 from apflint.evaluate.outcomes import explain_unclassified, find_deadline
-from apflint.inputs.cluster import read_cluster
+from apflint.inputs.apf_configuration import read_cluster
 from apflint.inputs.discovery import discover_files
 from apflint.inputs.reading import Unreadable, read_file
 from apflint.load.source import STDIN
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
     from apflint.evaluate.match import RequestDigest
-    from apflint.inputs.cluster import ClusterOptions, Warn
+    from apflint.inputs.apf_configuration import ClusterOptions, Warn
     from apflint.load.source import Source
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects

@@ -11,7 +11,7 @@ from apflint import catalogue
 from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_SUPPRESSIONS
 from apflint.finding import Problem
 from apflint.fix import Edit, Fix, Rename
-from apflint.fixes.suggestions import find_intended
+from apflint.fixes.field_fixes import find_intended
 from apflint.load.comments import find_comments
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Place, TextRange, clipped

@@ -16,7 +16,7 @@ from apflint.cli.app import run
 from apflint.errors import UserError
 from apflint.explainer import Explainer
 from apflint.inputs import reading
-from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.inputs.reading import split_lines
 from apflint.output import explain_lines as lines
 from apflint.output.console import Style, count_cells

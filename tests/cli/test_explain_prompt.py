@@ -17,7 +17,7 @@ from prompt_toolkit.document import Document
 from apflint.cli import explain_prompt
 from apflint.cli.explain_prompt import Draft, Prompt, Vocabulary
 from apflint.explainer import Explainer
-from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.output.console import Style
 from apflint.releases import parse_release
 

@@ -15,7 +15,7 @@ from apflint import catalogue, engine
 from apflint.checks.requests import VERBS
 from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.finding import Cause
-from apflint.fixes.suggestions import find_intended
+from apflint.fixes.field_fixes import find_intended
 from apflint.load import load
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import NEWEST, parse_release

@@ -15,7 +15,7 @@ from limited import HEAD, WALL, apflint, can_be_ordinary, ordinary
 
 from apflint.atomic_write import write_atomically
 from apflint.cli.exit_codes import run_and_report_errors
-from apflint.edit import files
+from apflint.edit import file_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -173,7 +173,7 @@ def test_interrupted_while_it_is_written(where: str, folder: Path, monkeypatch: 
     path = folder / "bad.yaml"
 
     def edit() -> int:
-        files.replace(str(path), FIXABLE, FIXED)
+        file_content.replace(str(path), FIXABLE, FIXED)
         return 0
 
     def report() -> int:
@@ -217,7 +217,7 @@ def test_ended_by_force_while_it_writes(folder: Path) -> None:
 SELF_SIGNALLING = """
 import os, signal, sys
 from apflint.atomic_write import write_atomically
-from apflint.edit import files
+from apflint.edit import file_content
 number = getattr(signal, sys.argv[2])
 called = []
 def interrupted(*arguments, original=getattr(os, sys.argv[3])):
@@ -227,7 +227,7 @@ def interrupted(*arguments, original=getattr(os, sys.argv[3])):
     return original(*arguments)
 setattr(os, sys.argv[3], interrupted)
 old, new = (open(name, "rb").read() for name in ("bad.yaml", "new"))
-files.replace("bad.yaml", old, new) if sys.argv[1] == "files" else write_atomically("bad.yaml", new)
+file_content.replace("bad.yaml", old, new) if sys.argv[1] == "files" else write_atomically("bad.yaml", new)
 sys.exit(3)
 """
 

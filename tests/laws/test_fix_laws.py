@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from support.odd_manifests import Generated, text
 
 from apflint.checks import rules_of
-from apflint.edit import operations
-from apflint.edit.files import decode
+from apflint.edit import object_edits
+from apflint.edit.file_content import decode
 from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
 from apflint.fix import Nest
@@ -133,11 +133,11 @@ def _together(outcome: FixResult) -> list[Edit]:
     for finding in outcome.fixed:
         if finding.document is not None and finding.fix is not None:
             _, located = documents.setdefault(finding.document.start, (finding.document, []))
-            located += operations.locate(finding.document, finding.fix.operations)
+            located += object_edits.locate(finding.document, finding.fix.operations)
     return [
         edit
         for document, located in documents.values()
-        for edit in operations.text_edits(document.source.text, document.root, located)
+        for edit in object_edits.text_edits(document.source.text, document.root, located)
     ]
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from apflint.budgets import MAX_VALUES
 from apflint.load import yaml as load_yaml
-from apflint.load.decode import Decoded, decode
 from apflint.load.fast_yaml import MAX_FAST_DEPTH, fast_value
+from apflint.load.go_yaml import Decoded, decode
 from apflint.load.tree import ParseError
 
 from .test_laws import HEAD, PIECES, TEXTS, VALUES

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apflint.budgets import MAX_DEPTH
-from apflint.load.decode import decode
+from apflint.load.go_yaml import decode
 from apflint.load.json import parse_documents, parse_tree
 from apflint.load.tree import ParseError
 

@@ -8,7 +8,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from apflint import budgets
-from apflint.lsp import session
+from apflint.lsp import check_scheduling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def test_snippets_start_the_server(root: Path) -> None:
 def test_figures(root: Path) -> None:
     words = " ".join((root / "docs/language-server.md").read_text(encoding="utf-8").split())
     for figure in (
-        f"starts {session.CHECK_DELAY_SECONDS} seconds after the last key",
+        f"starts {check_scheduling.CHECK_DELAY_SECONDS} seconds after the last key",
         f"documents of more than {budgets.MAX_COMPLETION_CHARACTERS:,} characters",
         f"files of more than {budgets.MAX_COMPLETION_CHARACTERS:,} characters",
         f"the first {budgets.MAX_FINDINGS_WITH_ACTIONS} have",

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
-from apflint.policy.conditions import describe_requests
 from apflint.policy.expectation import Example, Property, Suite
 from apflint.policy.parser import ParsedSuite, parse_suite
+from apflint.policy.request_sets import describe_requests
 from apflint.requests.words import parse_command_line
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
 from apflint.cli.report_files import check_report_files, parse_format, parse_report_file
 from apflint.errors import UserError
-from apflint.inputs.selection import Selection
+from apflint.inputs.manifests import Selection
 from apflint.output.findings import FORMATS
 from apflint.wording import pluralize
 

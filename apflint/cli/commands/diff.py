@@ -17,7 +17,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.inputs.cluster import ClusterOptions, read_configuration
+from apflint.inputs.apf_configuration import ClusterOptions, read_configuration
 from apflint.output.diff import Sides, diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
 

@@ -19,8 +19,7 @@ from apflint.cli.progress import Progress, show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.explainer import Explainer, find_name_by_uid
-from apflint.formats import check_dns_label
-from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.reading import read_pieces, split_lines
 from apflint.output.explain import explanation_json, render_explanation
@@ -30,6 +29,7 @@ from apflint.requests.audit_event import parse_event
 from apflint.requests.json_lines import parse_record, read_json_values
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.words import RequestArguments
+from apflint.string_formats import check_dns_label
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

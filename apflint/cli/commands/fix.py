@@ -16,8 +16,8 @@ from apflint.cli.progress import show_progress
 from apflint.edit.fix_edits import identity
 from apflint.edit.fixing import apply_fixes
 from apflint.errors import UserError
+from apflint.inputs.manifests import Selection, read_context, read_selection
 from apflint.inputs.project_context import depends_on_others
-from apflint.inputs.selection import Selection, read_context, read_selection
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from apflint.edit.fixing import Refusal
     from apflint.finding import Finding, Report, Skipped
-    from apflint.inputs.selection import InputFile
+    from apflint.inputs.manifests import InputFile
 
 
 @app.command(

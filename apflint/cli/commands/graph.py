@@ -10,7 +10,7 @@ from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.graph.picture import build_picture, find_unreachable
-from apflint.inputs.cluster import ClusterOptions, read_cluster, read_configuration
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster, read_configuration
 
 
 @app.command(

@@ -8,7 +8,7 @@ from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.exit_codes import print_note
 from apflint.cli.terminal import style
-from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.output.json_text import to_json
 from apflint.output.limits import limits_json, render_limits
 

@@ -9,13 +9,13 @@ from apflint.cli.app import app, examples
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.exit_codes import ExitCode, print_note
 from apflint.cli.options import CLUSTER, FIXES, option
-from apflint.edit.files import decode
+from apflint.edit.file_content import decode
 from apflint.edit.migrate import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, describe_releases, parse_release_range
 from apflint.errors import UserError
 from apflint.finding import Skipped
+from apflint.inputs.manifests import InputFile, Selection, describe_files_without_objects, read_selection
 from apflint.inputs.patches import REASON
-from apflint.inputs.selection import InputFile, Selection, describe_files_without_objects, read_selection
 from apflint.load.source import Source
 from apflint.releases import parse_api_version
 from apflint.wording import pluralize

@@ -12,7 +12,7 @@ from apflint.cli.options import option
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
-from apflint.inputs.cluster import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.output import shards as output
 from apflint.output.json_text import to_json
 

@@ -14,7 +14,7 @@ from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.inputs.cluster import ClusterOptions
+from apflint.inputs.apf_configuration import ClusterOptions
 from apflint.output import policy
 from apflint.policy.running import Run, run_suite_file
 from apflint.settings import resolve_settings

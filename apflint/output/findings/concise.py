@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.findings.notes import describe_unreported
+from apflint.output.findings.notes_and_help import describe_unreported
 from apflint.output.sanitize import sanitize, sanitize_path
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.findings.code_host import rank, relative_to_checkout
-from apflint.output.findings.notes import describe_in_one_line
+from apflint.output.findings.notes_and_help import describe_in_one_line
 from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.output.findings.code_host import relative_to_checkout
-from apflint.output.findings.notes import describe_in_one_line
+from apflint.output.findings.notes_and_help import describe_in_one_line
 from apflint.output.sanitize import sanitize, sanitize_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from apflint.output.findings.edits import EditLocator
-from apflint.output.findings.notes import describe_unreported
+from apflint.output.findings.notes_and_help import describe_unreported
 from apflint.output.json_text import span_json
 from apflint.output.sanitize import sanitize_json
 

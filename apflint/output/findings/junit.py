@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.findings.notes import describe_in_one_line, list_remarks
+from apflint.output.findings.notes_and_help import describe_in_one_line, list_remarks
 from apflint.output.junit import Case, render_suites
 from apflint.output.sanitize import sanitize
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
 from apflint.output.findings.code_host import rank
-from apflint.output.findings.notes import describe_in_one_line
+from apflint.output.findings.notes_and_help import describe_in_one_line
 from apflint.output.markdown import format_code, format_prose
 from apflint.wording import pluralize
 

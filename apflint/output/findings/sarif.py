@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from apflint import __version__, catalogue
 from apflint.output.findings.code_host import rank, relative_to_checkout
 from apflint.output.findings.edits import EditLocator
-from apflint.output.findings.fingerprint import hash_lines
-from apflint.output.findings.notes import describe_in_one_line
+from apflint.output.findings.line_hashes import hash_lines
+from apflint.output.findings.notes_and_help import describe_in_one_line
 from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
-from apflint.output.findings.notes import list_remarks
+from apflint.output.findings.notes_and_help import list_remarks
 from apflint.output.findings.summary import render_statistics, render_summary
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from apflint.lsp import session
-from apflint.lsp.session import Session
+from apflint.lsp import check_scheduling
+from apflint.lsp.check_scheduling import Session
 
 from .texts import UNKNOWN_FIELD
 
@@ -40,7 +40,7 @@ class RecordingEditor:
 def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(session, "CHECK_DELAY_SECONDS", 0.001)
+    monkeypatch.setattr(check_scheduling, "CHECK_DELAY_SECONDS", 0.001)
 
 
 def run_session(act: Callable[[Session], Coroutine[Any, Any, None]]) -> RecordingEditor:
@@ -108,7 +108,7 @@ def test_a_failed_check_is_logged_and_the_next_one_counts(monkeypatch: pytest.Mo
 
 
 def test_requests_wait_for_a_check_at_most_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "MAX_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(check_scheduling, "MAX_WAIT_SECONDS", 0.01)
     go = threading.Event()
 
     async def act(own: Session) -> None:
@@ -118,7 +118,7 @@ def test_requests_wait_for_a_check_at_most_for_a_limited_time(monkeypatch: pytes
         assert own.result.documents == {}
         assert own.current_result(UNTITLED) is None
         go.set()
-        monkeypatch.setattr(session, "MAX_WAIT_SECONDS", 10)
+        monkeypatch.setattr(check_scheduling, "MAX_WAIT_SECONDS", 10)
         await own.wait_for_checks()
         answer = own.current_result(UNTITLED)
         assert answer is not None

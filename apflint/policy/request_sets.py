@@ -11,7 +11,6 @@ from apflint.errors import UserError
 from apflint.evaluate.explanation import describe_subject, quote_list
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resources import find_resources
-from apflint.formats import check_dns_label, check_dns_subdomain
 from apflint.model import (
     NonResourcePolicyRule,
     PolicyRulesWithSubjects,
@@ -21,6 +20,7 @@ from apflint.model import (
 )
 from apflint.requests.request import VERBS
 from apflint.requests.words import infer_resource
+from apflint.string_formats import check_dns_label, check_dns_subdomain
 from apflint.wording import suggest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apflint.output.findings.fingerprint import hash_lines
+from apflint.output.findings.line_hashes import hash_lines
 from output.findings.reports import LAWS, TEXT
 
 # The hash of a line. The values are those that codeql-action's own tests expect for these texts.

@@ -9,7 +9,7 @@ from apflint.effective import Assumptions, Effective
 from apflint.engine import Options, load_inputs, report
 from apflint.errors import UserError
 from apflint.inputs.discovery import discover_files, is_dangling
-from apflint.inputs.selection import collect_named, describe_files_without_objects, read_files
+from apflint.inputs.manifests import collect_named, describe_files_without_objects, read_files
 from apflint.releases import parse_release
 from apflint.settings import resolve_settings
 from apflint.wording import pluralize

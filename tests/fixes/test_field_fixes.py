@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.fixes.suggestions import replace_item, replace_items
+from apflint.fixes.field_fixes import replace_item, replace_items
 
 
 @given(st.lists(st.sampled_from("abAB"), min_size=1), st.data())

@@ -7,13 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from apflint.edit.insertion import insert_entry
-from apflint.edit.nesting import nest_entries
+from apflint.edit.moving import nest_entries
 from apflint.edit.removal import remove_entries
 from apflint.edit.replacement import rename_key, replace_scalar, wrap_scalar
 from apflint.edit.text_edits import CannotEditError
 from apflint.fix import Insert, Nest, Remove, Rename, Set, Wrap
 from apflint.load import load_text
-from apflint.load.decode import decode
+from apflint.load.go_yaml import decode
 from apflint.load.source import Source
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apflint.load.decode import Decoded, _allowed_ratio, decode
+from apflint.load.go_yaml import Decoded, _allowed_ratio, decode
 from apflint.load.tree import ParseError
 from apflint.load.yaml import parse_tree
 

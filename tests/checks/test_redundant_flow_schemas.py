@@ -26,7 +26,7 @@ from support.builders import (
 )
 
 from apflint.budgets import MAX_REDUNDANCY_PARTS
-from apflint.checks import redundancy
+from apflint.checks import redundant_flow_schemas
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
@@ -230,7 +230,7 @@ def test_very_large_flow_schemas_are_not_analyzed() -> None:
 
 
 def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOFS", 1)
+    monkeypatch.setattr(redundant_flow_schemas, "MAX_REDUNDANCY_PROOFS", 1)
     first, second = findings(
         *(everything(f"mine-{number}", subjects=[service_account(f"ci-{number}", "*")]) for number in range(3)),
         only="APF516",
@@ -241,7 +241,7 @@ def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch
 
 def test_large_flow_schema_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof about the user of the first has too many rules, that about the second has few."""
-    monkeypatch.setattr(redundancy, "MAX_REDUNDANCY_PROOF_PARTS", 200)
+    monkeypatch.setattr(redundant_flow_schemas, "MAX_REDUNDANCY_PROOF_PARTS", 200)
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS], "nonResourceRules": [PATHS]}
     large = flow_schema("large", "workload-high", 3000, subjects=[user("alice")])
     large["spec"]["rules"] = [rule] * 100
