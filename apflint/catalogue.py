@@ -11,7 +11,7 @@ from apflint.errors import UserError
 from apflint.location import clipped
 from apflint.package_data import find_data_directory
 from apflint.record import NamedTuple
-from apflint.wording import suggest
+from apflint.spelling import suggest
 
 PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
 """Address of the page of a rule. It never changes, because ids do not."""

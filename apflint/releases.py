@@ -11,7 +11,8 @@ import re
 
 from apflint.errors import UserError
 from apflint.record import NamedTuple
-from apflint.wording import join_words, quote, suggest
+from apflint.spelling import suggest
+from apflint.wording import join_words, quote
 
 # `1.36`, `v1.36`, `1.36.2`, and versions of vendors: `v1.36.2-gke.100`, `v1.36.2+k3s1`.
 _VERSION = re.compile(r"v?1\.(0|[1-9]\d{0,2})(?:\.\d+)?(?:[-+].*)?", re.ASCII)

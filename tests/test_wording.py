@@ -1,10 +1,8 @@
-"""Quoted values, lists, counts, and suggestions."""
+"""Quoted values, lists and counts."""
 
 from __future__ import annotations
 
-import pytest
-
-from apflint.wording import did_you_mean, find_similar, join_some, join_words, pluralize, quote, suggest, write_sentence
+from apflint.wording import join_some, join_words, pluralize, quote, write_sentence
 
 
 def test_long_values_are_cut() -> None:
@@ -30,24 +28,3 @@ def test_nouns_have_a_plural() -> None:
 
 def test_sentence_keeps_the_case_of_names() -> None:
     assert write_sentence("it must be v1beta3 or FlowSchema") == "It must be v1beta3 or FlowSchema."
-
-
-@pytest.mark.parametrize(
-    ("word", "known", "question"),
-    [
-        ("byuser", ("ByUser", "ByNamespace"), 'did you mean "ByUser"?'),
-        ("server_concurrency", ("server-concurrency",), 'did you mean "server-concurrency"?'),
-        ("batch", ("batch-jobs",), 'did you mean "batch-jobs"?'),
-        ("read", ("get", "create"), None),
-        ("ByUser", ("ByUser",), None),
-        ("x" * 401, ("x" * 400,), None),
-        ("", ("a",), None),
-    ],
-)
-def test_similar_words_are_suggested(word: str, known: tuple[str, ...], question: str | None) -> None:
-    assert did_you_mean(word, known) == question
-    assert suggest(word, known) == (f" D{question[1:]}" if question else "")
-
-
-def test_most_similar_words_come_first() -> None:
-    assert find_similar("resource", ("sources", "resources", "verbs"), 2) == ("resources", "sources")

@@ -27,7 +27,8 @@ from apflint.location import Path, Place, TextRange, field_path
 from apflint.model import SUBJECT_FIELDS, shares_field
 from apflint.releases import BORROWING_MINOR, EXEMPT_FIELD_MINOR, api_version
 from apflint.schema import find_field_paths
-from apflint.wording import did_you_mean, join_words, quote
+from apflint.spelling import did_you_mean
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

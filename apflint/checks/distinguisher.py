@@ -10,7 +10,8 @@ from apflint.finding import Problem, not_supported
 from apflint.fix import Fix, Remove
 from apflint.fixes.field_fixes import correct_spelling
 from apflint.location import Place
-from apflint.wording import did_you_mean, quote
+from apflint.spelling import did_you_mean
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

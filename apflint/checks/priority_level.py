@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
 from apflint.finding import forbidden, invalid, not_supported, required
 from apflint.fix import Fix, Insert
-from apflint.fixes.field_fixes import correct_spelling, find_intended, remove_field, replace_value, set_field
+from apflint.fixes.field_fixes import correct_spelling, remove_field, replace_value, set_field
 from apflint.location import Place
 from apflint.model import PRESERVE_ZERO, shares_field
-from apflint.wording import did_you_mean, quote
+from apflint.spelling import did_you_mean, find_intended
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,9 @@ from apflint.finding import Elsewhere, Problem, required
 from apflint.fixes.field_fixes import replace_value
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Path, Place
+from apflint.spelling import did_you_mean, find_similar, measure_distance
 from apflint.string_formats import check_dns_subdomain
-from apflint.wording import did_you_mean, find_similar, measure_distance, pluralize, quote
+from apflint.wording import pluralize, quote
 from apflint.workspace import is_dangling_on_server
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from apflint.checks.metadata import reject_name
 from apflint.evaluate import resources
 from apflint.evaluate.match import ALL
 from apflint.finding import Problem, invalid, not_supported, required
-from apflint.fixes.field_fixes import find_intended, remove_items, replace_item, replace_items, set_field
+from apflint.fixes.field_fixes import remove_items, replace_item, replace_items, set_field
 from apflint.record import NamedTuple
+from apflint.spelling import did_you_mean, find_intended
 from apflint.string_formats import check_dns_label
-from apflint.wording import did_you_mean, join_some, join_words, quote
+from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

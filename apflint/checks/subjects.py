@@ -14,8 +14,9 @@ from apflint.finding import Problem, forbidden, not_supported, required
 from apflint.fix import Fix, Operation, Remove, Rename, Set
 from apflint.fixes.field_fixes import correct_spelling, replace_value, set_field
 from apflint.model import SUBJECT_FIELDS
+from apflint.spelling import did_you_mean, measure_distance
 from apflint.string_formats import check_dns_label, check_dns_subdomain
-from apflint.wording import did_you_mean, join_words, measure_distance, quote
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.fix import Fix, Insert, Operation, Remove, Set
-from apflint.wording import MAX_WORD_LENGTH, find_similar, join_some, measure_similarity, quote
+from apflint.spelling import find_intended
+from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,42 +15,8 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path, Place
 
-_MIN_SIMILARITY = 0.82
-"""Similarity from which on a word is a misspelling of another: `deleteall` (0.8) is not `delete`."""
-_MIN_LEAD = 0.08
-"""Lead over the next similar word: `nonResourceRule` is to 0.97 `nonResourceRules`, and to 0.86 `resourceRules`."""
 _MAX_LISTED_CHANGES = 4
 """Number of changes that the title of a fix lists."""
-
-
-def find_intended(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that `word` equals or probably misspells, or None if that is not certain.
-
-    More cautious than the question "did you mean", which it never contradicts.
-    """
-    return _find_intended(word, tuple(known)) if len(word) <= MAX_WORD_LENGTH else None
-
-
-@lru_cache(maxsize=4096)  # rules ask for a misspelled field several times
-def _find_intended(word: str, known: tuple[str, ...]) -> str | None:
-    lower = word.strip().lower()
-    for is_alike in (str.__eq__, _is_misspelling, _is_part):
-        if alike := [other for other in known if is_alike(lower, other.lower())]:
-            best, *others = sorted(alike, key=lambda other: -measure_similarity(lower, other.lower()))
-            lead = measure_similarity(lower, best.lower()) - _MIN_LEAD
-            is_clear = all(measure_similarity(lower, other.lower()) <= lead for other in others[:1])
-            return best if is_clear and find_similar(word, known) == (best,) else None
-    return None
-
-
-def _is_misspelling(word: str, known: str) -> bool:
-    if word.endswith(known):
-        return False  # Unlimited is not Limited
-    return measure_similarity(word, known) >= _MIN_SIMILARITY or (len(word) > 3 and sorted(word) == sorted(known))
-
-
-def _is_part(word: str, known: str) -> bool:
-    return len(word) > 3 and (known.endswith(word) or known.startswith(word))
 
 
 def correct_spelling(path: Path, word: str, known: Iterable[str], *, safe: bool = True) -> Fix | None:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_COMPARED_FIELDS
 from apflint.fix import Fix, Nest, Rename
-from apflint.fixes.field_fixes import find_intended, remove_field
+from apflint.fixes.field_fixes import remove_field
 from apflint.model import SUBJECT_FIELDS, shares_field
 from apflint.schema import find_field_paths
-from apflint.wording import find_similar, join_words, quote
+from apflint.spelling import find_intended, find_similar
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from apflint.load.document import Document

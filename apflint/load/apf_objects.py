@@ -17,7 +17,7 @@ from apflint.load.templates import find_placeholder, is_patch, recognize_templat
 from apflint.load.tree import ParseError
 from apflint.location import TextRange
 from apflint.record import NamedTuple
-from apflint.wording import find_similar, measure_similarity
+from apflint.spelling import find_similar, measure_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

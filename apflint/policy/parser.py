@@ -28,7 +28,8 @@ from apflint.proofs.request_space import World
 from apflint.record import NamedTuple
 from apflint.releases import Release, parse_release
 from apflint.requests.words import parse_command_line
-from apflint.wording import join_words, suggest
+from apflint.spelling import suggest
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

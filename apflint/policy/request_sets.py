@@ -20,8 +20,8 @@ from apflint.model import (
 )
 from apflint.requests.request import VERBS
 from apflint.requests.words import infer_resource
+from apflint.spelling import suggest
 from apflint.string_formats import check_dns_label, check_dns_subdomain
-from apflint.wording import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

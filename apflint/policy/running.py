@@ -26,7 +26,7 @@ from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.witness import Witness
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
-from apflint.wording import suggest
+from apflint.spelling import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -25,7 +25,7 @@ from apflint.requests.request import (
     parse_http,
     requires_name,
 )
-from apflint.wording import suggest
+from apflint.spelling import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

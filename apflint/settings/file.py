@@ -14,7 +14,8 @@ from apflint.rule_selection import RuleSelector, parse_selector
 from apflint.settings.discovery import find_git_root, read_toml
 from apflint.settings.model import KEYS
 from apflint.settings.patterns import Patterns
-from apflint.wording import join_words, suggest
+from apflint.spelling import suggest
+from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -11,12 +11,12 @@ from apflint import catalogue
 from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_SUPPRESSIONS
 from apflint.finding import Problem
 from apflint.fix import Edit, Fix, Rename
-from apflint.fixes.field_fixes import find_intended
 from apflint.load.comments import find_comments
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Place, TextRange, clipped
 from apflint.record import NamedTuple
-from apflint.wording import did_you_mean, quote
+from apflint.spelling import did_you_mean, find_intended
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,12 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.builders import findings, findings_in_text, flow_schema, group, service_account, user
 
 from apflint.fix import Rename, Set
-from apflint.wording import measure_distance
 
 
 @pytest.mark.parametrize(
@@ -172,20 +169,6 @@ def test_misspelled_names_are_reported(subject: dict[str, Any], kind: str, name:
 )
 def test_names_of_clients_are_not_reported(subject: dict[str, Any]) -> None:
     assert not findings(flow_schema("mine", precedence=700, subjects=[subject]), only="APF512")
-
-
-@given(st.text("ab:", max_size=8), st.text("ab:", max_size=8))
-def test_distances(one: str, other: str) -> None:
-    assert measure_distance(one, other) == measure_distance(other, one) <= max(len(one), len(other))
-    assert (measure_distance(one, other) == 0) is (one == other)
-    assert abs(len(one) - len(other)) <= measure_distance(one, other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "distance"), [("ab", "ba", 1), ("nodes", "node", 1), ("nodes", "noeds", 1), ("abc", "ca", 3)]
-)
-def test_distance_of_words(one: str, other: str, distance: int) -> None:
-    assert measure_distance(one, other) == distance
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from support.rule_examples import parse_examples
 
 from apflint import catalogue, engine
-from apflint.checks.requests import VERBS
 from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.finding import Cause
-from apflint.fixes.field_fixes import find_intended
 from apflint.load import load
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import NEWEST, parse_release
@@ -541,15 +539,6 @@ def test_misspelled_verb_is_fixed_beside_other_mistakes(verbs: str, safe: str, u
     assert after == SCHEMA.replace(VERBS_LINE, f"verbs: {unsafe}")
     assert rules(done.report) == ["APF211"] * left
     assert fixed(after, unsafe=True)[1] == after
-
-
-@pytest.mark.parametrize(
-    ("word", "verb"),
-    [("GET", "get"), ("delet", "delete"), ("wacth", "watch"), ("deleteCollection", "deletecollection"),
-     ("deleteall", None), ("set", None), ("post", None), ("dele", "delete"), ("", None), ("*", None)],
-)  # fmt: skip
-def test_intended_verb(word: str, verb: str | None) -> None:
-    assert find_intended(word, VERBS) == verb
 
 
 # Laws.
