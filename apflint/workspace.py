@@ -8,7 +8,7 @@ from apflint.location import Place
 from apflint.model import FlowSchema, PriorityLevelConfiguration, build_flow_schema, build_priority_level
 from apflint.record import NamedTuple
 from apflint.releases import api_version
-from apflint.schema import Violation, find_violations
+from apflint.schema_violations import Violation, find_violations
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("proofs",),
     ("requests",),
     ("evaluate",),
-    ("builtin", "load", "model", "schema", "workspace"),
+    ("builtin", "load", "model", "schema", "schema_violations", "workspace"),
     ("",),
 )
 """Modules and packages of `apflint`, from the top layer down. What is not listed is in the lowest layer."""

@@ -27,7 +27,7 @@ from apflint.model import (
     build_priority_level,
 )
 from apflint.releases import API_VERSIONS, RELEASES, parse_release
-from apflint.schema import find_violations
+from apflint.schema_violations import find_violations
 
 if TYPE_CHECKING:
     from apflint.load.document import Document

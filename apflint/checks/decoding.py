@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from apflint.load import LoadProblem
     from apflint.load.document import Document
     from apflint.releases import Release
-    from apflint.schema import Violation
+    from apflint.schema_violations import Violation
     from apflint.workspace import Workspace
 
 _FIELD_SINCE = {

@@ -15,7 +15,7 @@ from apflint.load.document import GROUP, Document
 from apflint.location import field_path
 from apflint.model import PRESERVE_ZERO, build_flow_schema, build_priority_level, shares_field
 from apflint.releases import API_VERSIONS, PRESERVE_ZERO_MINOR, RELEASES
-from apflint.schema import find_violations
+from apflint.schema_violations import find_violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.releases import Release
-    from apflint.schema import Violation
+    from apflint.schema_violations import Violation
 
 RBAC_ROLE_FIELDS = ("resourceNames", "roleRef")
 """Fields of RBAC roles and bindings that FlowSchemas lack."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apflint.fix import Value
     from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.schema import Violation
+    from apflint.schema_violations import Violation
 
 _TYPES = {
     "int32": "an integer",
