@@ -126,8 +126,10 @@ MAX_EDIT_NEIGHBORS = Bound(1_000_000, "the edits of a fix are null in JSON; the 
 
 # Other commands
 
-MAX_MOVES = Bound(2_000, "diff states that there are more")
+MAX_MOVES = Bound(2_000, "diff states that more requests may move")
 """Pairs of FlowSchemas between which diff finds requests that move; the search takes seconds."""
+MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
+"""Pairs that diff finds only with the solver, divided by the number of FlowSchemas, with which the time grows."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Elephants for which shards computes exact probabilities."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from apflint.budgets import MAX_MOVES
+from apflint.budgets import MAX_MOVE_PROOFS, MAX_MOVES
 from apflint.diff.objects import LevelChange, ObjectChange, compare_levels, compare_objects
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
@@ -98,12 +98,12 @@ class Difference(NamedTuple):
     objects: tuple[ObjectChange, ...]
     """Objects that differ, even if that has no effect."""
     complete: bool
-    """False if requests move between more than `MAX_MOVES` pairs of FlowSchemas; then the others are missing."""
+    """False if `MAX_MOVES` or `MAX_MOVE_PROOFS` ended the search for requests that move; then some are missing."""
 
     @property
     def changed(self) -> bool:
-        """Whether any request or any level fares differently."""
-        return bool(self.groups) or any(level.is_changed for level in self.levels)
+        """Whether any request or any level fares differently, or may do so because the search ended early."""
+        return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
         """Return the changes of one type, of all groups."""
@@ -121,9 +121,11 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
     def make_example(witness: Witness) -> Example:
         return Example(before(witness.digest), after(witness.digest), witness)
 
+    search = Comparison(*_split_flow_schemas(old.configuration, new.configuration), world)
+
     def find_examples() -> Iterator[Example]:
-        parts = _split_flow_schemas(old.configuration, new.configuration)
-        for move in Comparison(*parts, world).find_moves():
+        max_proofs = MAX_MOVE_PROOFS // (len(old.configuration.order) + len(new.configuration.order))
+        for move in search.find_moves(max_proofs=max_proofs):
             example = make_example(move.witness)
             # Requests that only go from one part of a FlowSchema to another part of it do not move.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
@@ -152,7 +154,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         tuple(sorted(groups, key=_group_order)),
         tuple(levels.values()),
         compare_objects(old.configuration, new.configuration),
-        len(moves) <= MAX_MOVES,
+        len(moves) <= MAX_MOVES and search.is_complete,
     )
 
 

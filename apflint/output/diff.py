@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from apflint.budgets import MAX_MOVES
 from apflint.builtin import AUTOUPDATE
 from apflint.diff.requests import has_flows
 from apflint.evaluate.explanation import explain_match
@@ -216,9 +215,9 @@ def _summarize(difference: Difference) -> list[str]:
     elif schema:
         sentences[0] += " to another FlowSchema of the same priority level."
     else:
-        sentences = ["No request changes its FlowSchema or its priority level."]
+        sentences = ["No request changes its FlowSchema or its priority level."] if difference.complete else []
     if not difference.complete:
-        sentences.append(f"There are more: the search ends after {MAX_MOVES} requests.")
+        sentences.append("More requests may move: the search ended early.")
     if flow:
         sentences.append(f"Requests of {pluralize(flow, 'FlowSchema')} are split into other flows when they wait.")
     gains = [change.gain for change in difference.levels if change.is_changed]

@@ -6,17 +6,16 @@ from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from apflint.proofs.candidates import Unmentioned, make_candidates, make_common_candidates
+from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.minimize import NotReplayedError, find_earliest, find_witness
 from apflint.proofs.one_configuration import Analysis, rules_of
-from apflint.proofs.overlap import SharedUsers
 from apflint.proofs.request_space import PREFERRED, Requesters, rank, usual_groups
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
 
 Pair = tuple[int, int]
 """Positions of a FlowSchema in the old order and of one in the new order."""
-
-_MAX_MISSES = 3
-"""Targets of a FlowSchema, beyond those found, for which no candidate is confirmed before the rest is left to the solver."""
-_MAX_HITS = 32
-"""Targets of each FlowSchema to search with candidates, so that a search that ends early has seen all FlowSchemas."""
 
 
 class Move(NamedTuple):
@@ -58,6 +52,8 @@ class Comparison:
         self.old, self.new = Analysis(old, world), Analysis(new, world)
         self.world = world
         self.among = among
+        self.is_complete = True
+        """False if the last `find_moves` left out moves."""
         self._rules = (*rules_of(old.order), *rules_of(new.order))
 
     def positions(self, point: Point) -> Pair:
@@ -68,11 +64,14 @@ class Comparison:
         """Return the FlowSchemas at the positions of a pair."""
         return self.old.configuration.order[pair[0]], self.new.configuration.order[pair[1]]
 
-    def find_moves(self, leaving: Collection[FlowSchema] | None = None) -> Iterator[Move]:
+    def find_moves(
+        self, leaving: Collection[FlowSchema] | None = None, *, max_proofs: int | None = None
+    ) -> Iterator[Move]:
         """Yield every pair of FlowSchemas such that a request goes from the first to the second one, each with a request.
 
         Only pairs that differ in the name of the FlowSchema or of the level. With `leaving` (FlowSchemas of the old
-        configuration), only requests that leave these, which is faster.
+        configuration), only requests that leave these, which is faster. With `max_proofs`, at most that many moves that only
+        the solver finds; `is_complete` is False if there are more.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         if [(schema.name, schema.spec) for schema in old] == [(schema.name, schema.spec) for schema in new]:
@@ -85,7 +84,12 @@ class Comparison:
 
         # The search adds facts to its formula, so it has its own.
         search = Comparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
-        for point in search._find_points(sources, found, is_new):
+        proofs = 0
+        for point, is_candidate in search._find_points(sources, found, is_new):
+            proofs += not is_candidate
+            if max_proofs is not None and proofs > max_proofs:
+                self.is_complete = False
+                return
             pair = search.positions(point)
             if not is_new(pair):
                 raise NotReplayedError(str(point))
@@ -144,50 +148,28 @@ class Comparison:
         return cast("Witness", witness)
 
     def _candidates(self, schema: FlowSchema) -> Iterator[Point]:
-        return self._by_relevant_users(make_candidates(schema.spec.rules, self._unmentioned, self.world))
-
-    def _by_relevant_users(self, points: Iterable[Point]) -> Iterator[Point]:
+        points = make_candidates(schema.spec.rules, self._unmentioned, self.world)
         return (point for point in points if rank(self.among, point.user, point.groups) < len(self.among))
 
     def _find_points(
         self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool]
-    ) -> Iterator[Point]:
-        """Yield a request for each pair that is not in `found` yet; the caller adds the pairs."""
+    ) -> Iterator[tuple[Point, bool]]:
+        """Yield a request for each pair not in `found`, and whether it is a candidate. The caller adds the pairs."""
         old, new = self.old.configuration.order, self.new.configuration.order
         # Candidates find most pairs at a hundredth of the cost, and in the order of the FlowSchemas.
         for schema in (*new, *old):
-            yield from (point for point in self._candidates(schema) if is_new(self.positions(point)))
-        index = SharedUsers(self.world)
+            yield from ((point, True) for point in self._candidates(schema) if is_new(self.positions(point)))
         places: defaultdict[object, list[int]] = defaultdict(list)
         for position, schema in enumerate(new):
-            index.add(position, schema)
             places[_place(schema)].append(position)
-        for source in sources:
-            targets = [target for target in sorted(index.find(old[source])) if (source, target) not in found]
-            yield from self._find_with_common(source, targets, is_new)
         before, _ = self._destinations
         self.encoding.formula.add_clause(*map(before.at, sources))
         for pair in (*found, *((source, target) for source in sources for target in places[_place(old[source])])):
             self._exclude(pair)
         for requesters in self.among:
             while (point := self.encoding.solve(by=requesters)) is not None:
-                yield point
+                yield point, False
                 self._exclude(self.positions(point))
-
-    def _find_with_common(self, source: int, targets: Iterable[int], is_new: Callable[[Pair], bool]) -> Iterator[Point]:
-        """Yield candidates for a FlowSchema and others, until too many of these pairs have none."""
-        hits = misses = 0
-        for target in targets:
-            if misses > _MAX_MISSES + hits or hits == _MAX_HITS:
-                break
-            rules, others = (schema.spec.rules for schema in self.schemas((source, target)))
-            points = self._by_relevant_users(make_common_candidates(rules, others, self._unmentioned, self.world))
-            point = next((point for point in points if is_new(self.positions(point))), None)
-            if point is None:
-                misses += 1
-            else:
-                hits += 1
-                yield point
 
     def _exclude(self, pair: Pair) -> None:
         """Exclude requests that go to these positions from all further models."""

@@ -110,14 +110,6 @@ def _diff_levels(folder: Path, count: int) -> list[str]:
     return ["diff", old, _write_list(folder / f"after-{count}.json", schemas)]
 
 
-def _diff_order(folder: Path, count: int) -> list[str]:
-    schemas = [_schema(number) for number in range(count)]
-    old = _write_list(folder / f"forth-{count}.json", schemas)
-    for number, schema in enumerate(reversed(schemas)):
-        schema["spec"]["matchingPrecedence"] = _FIRST + number
-    return ["diff", old, _write_list(folder / f"back-{count}.json", schemas)]
-
-
 def _requests(folder: Path, count: int) -> list[str]:
     inputs.write_list(folder / "apf.json", [inputs.flow_schema(number) for number in range(20)])
     inputs.write_requests(folder / f"requests-{count}.jsonl", count, count)
@@ -179,7 +171,6 @@ GROWING = (
     Growing("`graph`, FlowSchemas and levels", 125, _graph),
     Growing("`diff`, FlowSchemas of which one differs", 125, _diff),
     Growing("`diff`, FlowSchemas that all get another level", 100, _diff_levels),
-    Growing("`diff`, FlowSchemas in reversed order", 200, _diff_order),
     Growing("`diff`, distinct URLs of one non-resource rule", 500, _diff_values),
     Growing("`explain --requests`, requests", 10_000, _requests),
 )

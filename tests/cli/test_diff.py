@@ -377,15 +377,29 @@ def test_incomplete_search_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(changes, "MAX_MOVES", 3)
-    monkeypatch.setattr(output, "MAX_MOVES", 3)
     paths = [write(tmp_path / f"{target}.json", many(5, target)) for target in ("workload-low", "workload-high")]
     status, out, _ = run_diff(capsys, *paths)
     assert status == 1
-    assert "the search ends after 3 requests" in out
+    assert "More requests may move: the search ended early." in out
     found = json.loads(run_diff(capsys, *paths, "--format", "json")[1])
     assert found["complete"] is False
     moves = [one for group in found["changes"] if group["change"] != "limits" for one in group["requests"]]
     assert sum(len(one["witnesses"]) for one in moves) == 3
+
+
+def test_search_that_needs_too_many_proofs_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = (
+        side(schema("a", "workload-low", "dev", at=one), schema("b", "workload-low", "ops", at=1001 - one))
+        for one in (500, 501)
+    )
+    found = compare_configurations(old, new)
+    assert ("flowSchema", "a", "b") in list_changes(found)
+    assert found.complete
+    monkeypatch.setattr(changes, "MAX_MOVE_PROOFS", 0)
+    found = compare_configurations(old, new)
+    assert ("flowSchema", "a", "b") not in list_changes(found)
+    assert not found.complete
+    assert found._replace(groups=(), levels=()).changed
 
 
 # Names from manifests

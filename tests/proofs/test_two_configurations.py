@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from itertools import islice, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.builders import group
 from support.configurations import BUILT_IN, Objects, objects
-from support.configurations import schema as schema_for
 
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import Configuration, build_configuration
@@ -19,12 +18,10 @@ from apflint.evaluate.match import (
     UserInfo,
 )
 from apflint.proofs import two_configurations
-from apflint.proofs.candidates import make_common_candidates
 from apflint.proofs.encoding import Encoding, Formula
 from apflint.proofs.request_space import (
     PREFERRED,
     REALISTIC,
-    Point,
     Requesters,
     World,
     usual_groups,
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema
-    from apflint.proofs.request_space import Point
     from apflint.proofs.two_configurations import Move
 
 
@@ -165,12 +161,15 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
         assert Comparison(after, before, among=among).find_passage([move.to_schema], [move.from_schema]) is not None
 
 
-def test_candidates_find_all_moves_of_a_reversed_order(questions: list[object]) -> None:
-    forth, back = [*range(MANY)], [*reversed(range(MANY))]
-    assert names([*Comparison(teams(forth), teams(back)).find_moves()]) == {
-        (f"team-{one}", f"team-{other}") for one in forth for other in forth if one < other
-    }
-    assert len(questions) < MANY
+def test_search_ends_after_maximum_number_of_proofs() -> None:
+    forth, back = [*range(9)], [*reversed(range(9))]
+    expected = {(f"team-{one}", f"team-{other}") for one in forth for other in forth if one < other}
+    for max_proofs in (None, len(expected), len(expected) - 1, 5, 0):
+        comparison = Comparison(teams(forth), teams(back))
+        found = names([*comparison.find_moves(max_proofs=max_proofs)])
+        assert found <= expected
+        assert len(found) == min(len(expected), len(expected) if max_proofs is None else max_proofs)
+        assert comparison.is_complete == (found == expected)
 
 
 @pytest.mark.parametrize("level", ["workload-low", "workload-high"])
@@ -179,33 +178,6 @@ def test_candidates_find_all_moves_if_only_the_order_of_verbs_differs(level: str
     found = names([*Comparison(teams(forth), teams(forth, level, ("list", "get"))).find_moves()])
     assert found == ({(f"team-{one}", f"team-{one}") for one in forth} if level == "workload-high" else set())
     assert len(questions) == len(PREFERRED)
-
-
-def test_search_that_ends_early_has_seen_every_flow_schema(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_configurations, "_MAX_HITS", 2)
-    forth, back = [*range(MANY)], [*reversed(range(MANY))]
-    first = islice(Comparison(teams(forth), teams(back)).find_moves(), 3 * MANY)
-    assert len({move.from_schema.name for move in first}) == MANY - 1  # the last one loses nothing
-
-
-def test_number_of_failed_candidates_does_not_grow_with_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[object] = []
-
-    def counted(*arguments: Any) -> Iterator[Point]:
-        tried.append(arguments)
-        return make_common_candidates(*arguments)
-
-    monkeypatch.setattr(two_configurations, "make_common_candidates", counted)
-    # What they take now besides has all gone to the first one before, and still does.
-    before, after = (teams([*range(MANY)], verbs=verbs).order for verbs in (("get",), ("get", "create")))
-    first = schema_for(group("*"), verbs=["create"])
-    first = first._replace(spec=first.spec._replace(matching_precedence=2))
-    old, new = (
-        build_configuration(Objects((first, *(each for each in order if each.name.startswith("team-")))), BUILT_IN)
-        for order in (before, after)
-    )
-    assert not [*Comparison(old, new).find_moves()]
-    assert len(old.order) < len(tried) < 10 * len(old.order)
 
 
 def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.MonkeyPatch) -> None:
