@@ -12,7 +12,8 @@ import yaml
 from support.shell import LEVEL, ROOT, SCHEMA, bash, prepare
 
 from apflint.cli.app import run
-from apflint.settings import KEYS, Settings, resolve_settings
+from apflint.settings.model import KEYS, Settings
+from apflint.settings.resolution import resolve_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from apflint.output.console import Style
 from apflint.output.findings import render
 from apflint.output.findings.summary import render_summary
 from apflint.record import NamedTuple
-from apflint.settings import resolve_settings
+from apflint.settings.resolution import resolve_settings
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

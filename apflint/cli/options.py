@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typer.models import OptionInfo
 
     from apflint.rule_selection import RuleSelector
-    from apflint.settings import Settings
+    from apflint.settings.model import Settings
 
 CLUSTER = "Cluster"
 FIXES = "Fixes"
@@ -95,8 +95,8 @@ def join_settings(config: str | None, isolated: bool, **options: object) -> Sett
 
     Raises UserError as `resolve_settings` does.
     """
-    from apflint.settings import resolve_settings
     from apflint.settings.patterns import Patterns
+    from apflint.settings.resolution import resolve_settings
 
     parsers: dict[str, Callable[[Any], object]] = {
         **dict.fromkeys(("select", "extend_select", "ignore"), parse_selectors),

@@ -11,7 +11,7 @@ from apflint.errors import UserError
 from apflint.inputs.discovery import discover_files, is_dangling
 from apflint.inputs.manifests import collect_named, describe_files_without_objects, read_files
 from apflint.releases import parse_release
-from apflint.settings import resolve_settings
+from apflint.settings.resolution import resolve_settings
 from apflint.wording import pluralize
 from apflint.workspace import build_workspace
 

@@ -23,8 +23,9 @@ from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
 from apflint.lsp.diagnostics import create_diagnostic
 from apflint.releases import NEWEST
-from apflint.settings import Settings, resolve_settings
+from apflint.settings.model import Settings
 from apflint.settings.patterns import PathMatcher
+from apflint.settings.resolution import resolve_settings
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from apflint.evaluate import limits
 from apflint.evaluate.limits import Allocation, AllocationItem, allocate
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import SERVER_CONCURRENCY, parse_release
-from apflint.settings import Settings
+from apflint.settings.model import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

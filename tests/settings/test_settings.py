@@ -16,8 +16,9 @@ from support.builders import FLAWED_FLOW_SCHEMA
 from apflint.cli.app import run
 from apflint.cli.commands.check import Threshold
 from apflint.output.findings import FORMATS
-from apflint.settings import KEYS, resolve_settings
 from apflint.settings.discovery import find_settings_file
+from apflint.settings.model import KEYS
+from apflint.settings.resolution import resolve_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

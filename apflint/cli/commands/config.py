@@ -13,8 +13,9 @@ from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.releases import Release
 from apflint.rule_selection import RuleSelector
-from apflint.settings import KEYS, resolve_settings
+from apflint.settings.model import KEYS
 from apflint.settings.patterns import Patterns
+from apflint.settings.resolution import resolve_settings
 
 
 @app.command(

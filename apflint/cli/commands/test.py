@@ -17,7 +17,7 @@ from apflint.errors import UserError
 from apflint.inputs.apf_configuration import ClusterOptions
 from apflint.output import policy
 from apflint.policy.running import Run, run_suite_file
-from apflint.settings import resolve_settings
+from apflint.settings.resolution import resolve_settings
 
 
 @app.command(
