@@ -1,6 +1,6 @@
 """`python -m apflint`."""
 
-from apflint.cli import main
+from apflint.cli.main import main
 
 if __name__ == "__main__":
     main()

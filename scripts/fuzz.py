@@ -56,7 +56,7 @@ class _Output(io.TextIOWrapper):
 
 def run(given: Input) -> tuple[int | str, str, str]:
     """Run apflint on an input in the current directory. Returns exit code or traceback, standard output and standard error."""
-    from apflint import cli
+    from apflint.cli import main
 
     for name, data in given.files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def run(given: Input) -> tuple[int | str, str, str]:
     status: int | str
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            status = cli.run(list(given.arguments))
+            status = main.run(list(given.arguments))
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else f"SystemExit({error.code!r})"
     except BaseException:  # noqa: BLE001  # every exception is a finding

@@ -61,7 +61,7 @@ def test_seed_and_number_determine_an_input(fuzz: ModuleType) -> None:
 
 
 def test_problems_are_reported(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from apflint import cli
+    from apflint.cli import main
 
     monkeypatch.chdir(tmp_path)
     given = fuzz.Input({}, b"", ("check", "--isolated", "--format", "json"), "json")
@@ -77,7 +77,7 @@ def test_problems_are_reported(fuzz: ModuleType, tmp_path: Path, monkeypatch: py
         (lambda _: sys.stdout.write("\x1b") - 1, "a raw control character"),
         (lambda _: sys.stderr.write("internal error") * 0, "internal error"),
     ):
-        monkeypatch.setattr(cli, "run", run)
+        monkeypatch.setattr(main, "run", run)
         assert wrong in fuzz.find_problem(given, *fuzz.run(given))
 
 

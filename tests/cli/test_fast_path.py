@@ -12,8 +12,7 @@ from conftest import UNMEASURED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint import cli
-from apflint.cli import app, check_run
+from apflint.cli import app, check_run, main
 from apflint.cli.commands import check
 from apflint.cli.fast_path import find_fast_path
 
@@ -120,7 +119,7 @@ def test_output_and_exit_code_are_those_of_typers_path(
     (tmp_path / "bad.yaml").write_text(GOOD.replace("1000", "20000"))
     (tmp_path / "apflint.toml").write_text('exclude = ["bad.yaml"]\n')
     monkeypatch.chdir(tmp_path)
-    fast = cli.run(arguments), capsys.readouterr()
+    fast = main.run(arguments), capsys.readouterr()
     assert fast == (app.run(arguments), capsys.readouterr())
 
 
@@ -144,7 +143,7 @@ def test_a_run_imports_only_what_it_needs(
     (tmp_path / "good.yaml").write_text(GOOD)
     (tmp_path / "bad.yaml").write_text(GOOD.replace("1000", "20000"))
     code = (
-        "import sys; before = {*sys.modules}; from apflint.cli import run\n"
+        "import sys; before = {*sys.modules}; from apflint.cli.main import run\n"
         f"exit_code = run({arguments!r})\n"
         "sys.stderr.write('\\n' + ' '.join({*sys.modules} - before)); sys.exit(exit_code)"
     )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint import __version__, cli
-from apflint.cli import terminal
+from apflint import __version__
+from apflint.cli import main, terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ from cli.test_fast_path import GOOD
     ],
 )
 def test_exit_waits_for_callbacks_and_threads(before: str) -> None:
-    code = f"import sys; sys.argv[1:] = ['--version']\n{before}\nfrom apflint.cli import main; main()"
+    code = f"import sys; sys.argv[1:] = ['--version']\n{before}\nfrom apflint.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert sorted(done.stdout.splitlines()) == [f"apflint {__version__}", "done"]
@@ -101,10 +101,10 @@ def test_process_ends_after_flushing(
     out, err = Output(error), Output()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    monkeypatch.setattr(cli, "run", len)
+    monkeypatch.setattr(main, "run", len)
     monkeypatch.setattr(sys, "argv", ["apflint", "check", "--quiet"])
     with pytest.raises(Ended):
-        cli.main()
+        main.main()
     assert (exit_codes, out.flushed, err.flushed) == ([2], 1, 1)
 
 
@@ -113,7 +113,7 @@ def test_process_ends_without_streams(exit_codes: list[int], monkeypatch: pytest
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     with pytest.raises(Ended):
-        cli._exit(1)
+        main._exit(1)
     assert exit_codes == [1]
 
 

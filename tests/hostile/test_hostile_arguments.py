@@ -14,8 +14,8 @@ from limited import apflint
 from support.shell import FILES as FILES_OF_EXAMPLES
 from support.shell import prepare
 
-from apflint.cli import run
 from apflint.cli.app import COMMANDS, app
+from apflint.cli.main import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,7 +29,7 @@ def watch(event, arguments):
         import os
         os._exit(99)
 sys.addaudithook(watch)
-from apflint.cli import main
+from apflint.cli.main import main
 main()
 """
 SUITE = "manifests: [bad.yaml]\ntests:\n  - request: get /x\n    as: alice\n    reaches: {flowSchema: catch-all}\n"
