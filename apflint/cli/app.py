@@ -17,7 +17,8 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command_from_info
 
 from apflint.cli import commands
-from apflint.cli.exit_codes import ExitCode, print_error, run_and_report_errors
+from apflint.cli.error_reporting import print_error, run_and_report_errors
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.fast_path import print_version
 from apflint.errors import UserError
 

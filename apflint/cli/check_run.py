@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.engine import check

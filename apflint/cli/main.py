@@ -27,7 +27,7 @@ def run(arguments: list[str]) -> int:
     from apflint.cli.fast_path import find_fast_path
 
     if (command := find_fast_path(arguments)) is not None:
-        from apflint.cli.exit_codes import run_and_report_errors
+        from apflint.cli.error_reporting import run_and_report_errors
 
         return run_and_report_errors(command)
     from apflint.cli import app

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from apflint.atomic_write import write_atomically
-from apflint.cli.exit_codes import print_note
+from apflint.cli.error_reporting import print_note
 from apflint.errors import UserError
 from apflint.inputs.discovery import SUFFIXES, FoundFile
 from apflint.inputs.reading import read_file

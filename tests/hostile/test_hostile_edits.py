@@ -14,7 +14,7 @@ from conftest import UNMEASURED
 from limited import HEAD, WALL, apflint, can_be_ordinary, ordinary
 
 from apflint.atomic_write import write_atomically
-from apflint.cli.exit_codes import run_and_report_errors
+from apflint.cli.error_reporting import run_and_report_errors
 from apflint.edit import file_content
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from apflint.cli import completers, options
 from apflint.cli.app import app, examples
 from apflint.cli.check_run import CheckRun, Output, check_selection, run_check
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
 from apflint.cli.report_files import check_report_files, parse_format, parse_report_file
 from apflint.errors import UserError

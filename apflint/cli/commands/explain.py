@@ -13,7 +13,8 @@ import typer
 
 from apflint.cli import completers, options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import Progress, show_progress
 from apflint.cli.terminal import style

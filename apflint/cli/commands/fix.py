@@ -10,7 +10,8 @@ from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.check_run import CheckRun, Output, exit_code_of, note_files_without_objects, print_report
 from apflint.cli.edited_files import print_edited, print_remark
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.edit.fix_edits import identity

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import print_note
+from apflint.cli.error_reporting import print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.graph.picture import build_picture, find_unreachable
 from apflint.inputs.apf_configuration import ClusterOptions, read_cluster, read_configuration

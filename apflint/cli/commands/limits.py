@@ -6,7 +6,7 @@ import sys
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import print_note
+from apflint.cli.error_reporting import print_note
 from apflint.cli.terminal import style
 from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.output.json_text import to_json

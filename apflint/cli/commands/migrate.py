@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from apflint.cli import completers, options
 from apflint.cli.app import app, examples
 from apflint.cli.edited_files import print_edited, print_remark
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.file_content import decode
 from apflint.edit.migrate import migrate as migrate_source

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import print_note
+from apflint.cli.error_reporting import print_note
 from apflint.cli.options import option
 from apflint.cli.terminal import style
 from apflint.errors import UserError

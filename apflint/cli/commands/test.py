@@ -9,7 +9,8 @@ import typer
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.exit_codes import ExitCode, print_note
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style

@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from apflint.cli.exit_codes import ExitCode, run_and_report_errors
+from apflint.cli.error_reporting import run_and_report_errors
+from apflint.cli.exit_codes import ExitCode
 from apflint.errors import UserError
 
 
