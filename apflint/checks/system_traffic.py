@@ -25,10 +25,10 @@ from apflint.evaluate.authentication import (
     UNAUTHENTICATED,
     complete_groups,
     parse_service_account,
+    single_user,
 )
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import EXEMPT, matching_order
-from apflint.evaluate.flows import single_user
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matches_a_subject, matches_flow_schema
 from apflint.finding import Elsewhere, Problem
 from apflint.fixes.field_fixes import set_fields

@@ -1,11 +1,15 @@
-"""The groups that authentication adds to those of a user, and the user names of service accounts."""
+"""The groups that authentication adds to those of a user, and user names of service accounts and subjects."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.wording import join_words
+
+if TYPE_CHECKING:
+    from apflint.model import Subject
 
 ANONYMOUS = "system:anonymous"
 AUTHENTICATED = "system:authenticated"
@@ -57,3 +61,11 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
         names = join_words((f'"{name}"' for name in added), "and")
         notes.insert(0, f"Authentication adds the group{'s' if len(added) > 1 else ''} {names}.")
     return (*groups, *added), tuple(notes)
+
+
+def single_user(subject: Subject) -> str | None:
+    """Return the name of the only user that a subject matches, or None if it may match several."""
+    account = subject.service_account
+    if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
+        return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
+    return subject.user if subject.kind == "User" and subject.user != ALL else None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.authentication import single_user
+from apflint.evaluate.match import ALL
 from apflint.evaluate.shards import deal, flow_hash
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from apflint.model import FlowSchema, PriorityLevelConfiguration, Subject
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
 
 BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 
@@ -81,14 +82,6 @@ def matched_namespaces(schema: FlowSchema) -> set[str]:
         if rule.non_resource_rules or any(entry.cluster_scope for entry in rule.resource_rules):
             namespaces.add("")
     return namespaces
-
-
-def single_user(subject: Subject) -> str | None:
-    """Return the name of the only user that a subject matches, or None if it may match several."""
-    account = subject.service_account
-    if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
-        return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
-    return subject.user if subject.kind == "User" and subject.user != ALL else None
 
 
 def describe_flow(flow: Flow) -> str:

@@ -8,11 +8,18 @@ from __future__ import annotations
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import ANONYMOUS, NODE_PREFIX, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.authentication import (
+    ANONYMOUS,
+    NODE_PREFIX,
+    NODES,
+    SERVICE_ACCOUNTS,
+    UNAUTHENTICATED,
+    single_user,
+)
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
 from apflint.proofs.overlap import common_values, intersect
-from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible, user_name
+from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible
 from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, PATHS, RESOURCES, USERS, first_unmentioned
 from apflint.record import NamedTuple
 
@@ -91,7 +98,7 @@ def make_candidates(
 
 def _requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[str, ...]]:
     """Return a user that the subject matches, and the groups of the user."""
-    user, more = user_name(subject) or unmentioned.user, list[str]()
+    user, more = single_user(subject) or unmentioned.user, list[str]()
     account, group = subject.service_account, subject.group
     if subject.kind == "ServiceAccount" and account is not None and account.name == ALL:
         user = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{unmentioned.account}"

@@ -10,7 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.authentication import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    NODES,
+    SERVICE_ACCOUNTS,
+    UNAUTHENTICATED,
+    single_user,
+)
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import ResourcePolicyRule
@@ -24,7 +31,6 @@ from apflint.proofs.request_space import (
     is_long_running_path,
     is_ordinary_user,
     resource_traits,
-    user_name,
     usual_groups,
 )
 from apflint.proofs.vocabulary import scope
@@ -182,7 +188,7 @@ class Encoding:
 
     def subject(self, subject: Subject) -> int:
         """Return the literal that the subject matches, whatever the request is for."""
-        name = user_name(subject)
+        name = single_user(subject)
         if name is not None:
             return self._users.variables.get(name, self.formula.false)
         if subject.kind == "User":

@@ -6,10 +6,10 @@ from collections import defaultdict
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import AUTHENTICATED, SERVICE_ACCOUNTS
+from apflint.evaluate.authentication import AUTHENTICATED, SERVICE_ACCOUNTS, single_user
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import ResourcePolicyRule
-from apflint.proofs.request_space import SERVICE_ACCOUNTS_OF, user_name
+from apflint.proofs.request_space import SERVICE_ACCOUNTS_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -72,7 +72,7 @@ def _users_of(rules: Sequence[PolicyRulesWithSubjects], world: World) -> set[Use
 
 def _users(subject: Subject, world: World) -> Users:
     """Return the smallest set of the tree that contains all users that the subject matches."""
-    name, account = user_name(subject), subject.service_account
+    name, account = single_user(subject), subject.service_account
     if name is not None:
         if not name.startswith(SERVICE_ACCOUNT_PREFIX):
             return ("ordinary", name)

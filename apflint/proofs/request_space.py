@@ -19,14 +19,13 @@ from apflint.evaluate.authentication import (
     UNAUTHENTICATED,
     parse_service_account,
 )
-from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo, rs_join
+from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES, RequestInfo
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from apflint.model import Subject
 
 World = Literal["authenticated", "any"]
 """Which requests exist: those with groups that authentication gives, or all users with all sets of groups."""
@@ -101,16 +100,6 @@ def is_possible(point: Point, world: World) -> bool:
 
 
 # Users and their groups.
-
-
-def user_name(subject: Subject) -> str | None:
-    """Return the only user name that a subject matches, or None if there may be several."""
-    account = subject.service_account
-    if subject.kind == "User" and subject.user != ALL:
-        return subject.user
-    if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
-        return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
-    return None
 
 
 def is_authentic_user(user: str) -> bool:

@@ -54,14 +54,12 @@ def find_ties(
     group: Sequence[FlowSchema],
     matters: Matters,
     budget: Budget,
-    *,
-    among: Sequence[Requesters] = REALISTIC,
 ) -> Ties:
     """Return which FlowSchemas of a group (in matching order) share requests with others, if such a tie `matters`.
 
-    A tie needs a request by one of `among` that goes to the earlier FlowSchema and that the later one matches, too.
+    A tie needs a request by a user of `REALISTIC` that goes to the earlier FlowSchema and that the later one matches, too.
     """
-    search = _Search(analysis, group, matters, among, budget)
+    search = _Search(analysis, group, matters, budget)
     for at in range(len(group)):
         search.compare(at)
     return Ties(tuple(group[at] for at in sorted(search.tied)), search.example(), search.not_compared)
@@ -73,13 +71,11 @@ class _Search:
         analysis: Analysis,
         group: Sequence[FlowSchema],
         matters: Matters,
-        among: Sequence[Requesters],
         budget: Budget,
     ) -> None:
         self._analysis = analysis
         self._group = group
         self._matters = matters
-        self._among = among
         self._budget = budget
         self._positions = [analysis.position(schema) for schema in group]
         self._members = {position: at for at, position in enumerate(self._positions)}
@@ -116,7 +112,7 @@ class _Search:
             partial(self._find, [first], second),
             lambda point: self._captor(point, second) == first,
             self._analysis.world,
-            self._among,
+            REALISTIC,
             point=point,
         )
         return None if witness is None else (self._group[first], self._group[second], witness)
@@ -127,7 +123,7 @@ class _Search:
     def _try_candidates(self, other: int, at: int) -> None:
         earlier, later = self._group[other].spec.rules, self._group[at].spec.rules
         for point in make_common_candidates(earlier, later, self._analysis.unmentioned, self._analysis.world):
-            if rank(self._among, point.user, point.groups) < len(self._among):
+            if rank(REALISTIC, point.user, point.groups) < len(REALISTIC):
                 self._record(point, at)
             if self._is_known(other, at):
                 return
@@ -139,7 +135,7 @@ class _Search:
                 self.not_compared += len(left)
                 return
             self._budget.proofs -= 1
-            point = find_earliest(partial(self._find, left, at), self._among)
+            point = find_earliest(partial(self._find, left, at), REALISTIC)
             if point is None:
                 return
             if not self._record(point, at):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import chain, count
 from typing import TYPE_CHECKING, TypeVar
 
+from apflint.evaluate.authentication import single_user
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.proofs.request_space import (
     HTTP_VERBS,
@@ -30,7 +31,6 @@ from apflint.proofs.request_space import (
     is_valid_segment,
     is_valid_text,
     resource_traits,
-    user_name,
 )
 from apflint.record import NamedTuple
 
@@ -233,7 +233,7 @@ def _users(subjects: list[Subject], world: World) -> tuple[tuple[str, ...], tupl
     groups = dict.fromkeys(
         subject.group for subject in subjects if subject.kind == "Group" and subject.group not in (None, ALL)
     )
-    mentioned = dict.fromkeys(name for name in map(user_name, subjects) if name is not None)
+    mentioned = dict.fromkeys(name for name in map(single_user, subjects) if name is not None)
     namespaces = {
         subject.service_account.namespace
         for subject in subjects

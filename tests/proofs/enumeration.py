@@ -28,7 +28,6 @@ from apflint.proofs.request_space import (
     SYSTEM_USERS,
     VERBS,
     Point,
-    Requesters,
     World,
     has_authentic_groups,
     rank,
@@ -40,12 +39,11 @@ from apflint.requests.request import parse_http
 from apflint.requests.words import parse_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
     from apflint.model import FlowSchema
-    from apflint.proofs.request_space import Requesters
     from apflint.proofs.witness import Witness
 
 WORLDS: tuple[World, ...] = ("authenticated", "any")
@@ -295,12 +293,10 @@ def spoken(words: tuple[str, ...]) -> RequestDigest:
     return parse_words(read.words, user=read.user, groups=read.groups, namespace=read.namespace).digest
 
 
-def overlap(
-    config: Configuration, a: FlowSchema, b: FlowSchema, world: World, among: Sequence[Requesters] = PREFERRED
-) -> Witness | None:
-    """A request that both match and that goes to the earlier of the two."""
+def overlap(config: Configuration, a: FlowSchema, b: FlowSchema, world: World) -> Witness | None:
+    """A request by a realistic user that both match and that goes to the earlier of the two."""
     group = sorted((a, b), key=config.order.index)
-    example = find_ties(Analysis(config, world), group, lambda *_: True, Budget(1, 9), among=among).example
+    example = find_ties(Analysis(config, world), group, lambda *_: True, Budget(1, 9)).example
     assert example is None or [*example[:2]] == group
     return None if example is None else example[2]
 
