@@ -1,4 +1,4 @@
-"""The picture in the language of Graphviz: `apflint graph --format dot | dot -Tsvg`."""
+"""The picture in DOT, the language of Graphviz: `apflint graph --format dot | dot -Tsvg`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SHAPES: dict[Look, str] = {
     "dangling": ', style="rounded,filled,dashed"',
 }
 _MAX_LINE_CELLS = 60
-"""Maximum cells of a line of a label. The tooltip has the whole text."""
+"""Maximum width of a line of a label, in cells. The tooltip has the complete text."""
 
 
 def render(picture: Picture) -> str:
-    """Render the graph. Both columns are in the order of the picture."""
+    """Render the graph. FlowSchemas and levels are in the order of the picture."""
     return "".join(f"{line}\n" for line in _lines(picture))
 
 
@@ -43,7 +43,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     for letter, nodes in columns.items():
         for at, node in enumerate(nodes):
             yield f"  {letter}{at} [{_attributes(node)}];"
-        # Invisible arrows inside a rank keep the order from top to bottom.
+        # Invisible arrows between the nodes of a column keep their order from top to bottom.
         yield f"  {{ rank=same; edge [style=invis]; {' -> '.join(f'{letter}{at}' for at in range(len(nodes)))}; }}"
     for at, node in enumerate(picture.schemas):
         style = "" if node.state == "reachable" else ", style=dashed"
@@ -61,7 +61,7 @@ def _attributes(node: SchemaNode | LevelNode) -> str:
 
 
 def _escape(text: str) -> str:
-    r"""Escape the inside of a quoted string: entities where Graphviz reads them, doubled backslashes (`\N` is the node's name)."""
+    r"""Escape text for a quoted string. Special characters become entities. Backslashes are doubled: `\N` is a node's name."""
     return "".join(
         char if char.isascii() and char not in '&<>"\\' else r"\\" if char == "\\" else f"&#{ord(char)};"
         for char in text

@@ -1,9 +1,9 @@
-"""The picture as a Mermaid flowchart, as GitHub, GitLab and many documentation tools draw it.
+"""The picture as a Mermaid flowchart, which GitHub, GitLab and many documentation tools draw.
 
-Labels are quoted, and in text from manifests every character but letters, digits, `-`, `.`, `,` and spaces is an entity
-(`#34;`): quotes, brackets, backticks, `end`, `%%{init}%%`, HTML and Markdown mean nothing there. Each line of a label
-begins with a character of apflint, because Mermaid reads labels as Markdown and draws "1. x" as an error. Tried with the
-names of the tests in Mermaid 11.17.2: it shows each of them as it is.
+Labels are quoted. In labels, all characters except letters, digits, `-`, `.`, `,` and spaces become entities (`#34;`), so
+Mermaid does not interpret quotes, brackets, backticks, `%%{init}%%`, HTML or Markdown. Mermaid reads labels as Markdown
+and draws "1. x" as an error, so no line of a label begins with text from a manifest. Mermaid 11.17.2 shows all names of
+the tests unchanged.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from apflint.graph.picture import Picture
 
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
-"""Defaults of Mermaid's `maxTextSize` and `maxEdges`: sites do not draw a larger flowchart."""
+"""Defaults of Mermaid's `maxTextSize` and `maxEdges`. Most sites do not draw larger flowcharts."""
 _MAX_LINE_CELLS = 80
 _FORMULA_OR_ICON = re.compile(r"[$\\]|:(?! )")
-"""Mermaid reads entities before it looks for `$$formulas$$`, `\\n` and `fa:fa-icons`: a zero-width space separates them."""
+"""Characters of `$$formulas$$`, `\\n` and `fa:fa-icons`, which Mermaid interprets even if they are entities.
 
-# Medium tones that show on light and dark; the theme of the site gives the rest.
+A zero-width space after these characters prevents that.
+"""
+
+# Medium colors that are visible on light and dark backgrounds. The theme of the site defines the other colors.
 _CLASSES = {
     "own": "stroke:#3b6fd4,stroke-width:3px",
     "unreachable": "stroke:#d1493f,stroke-width:2px,stroke-dasharray:6 3",
@@ -33,12 +36,12 @@ _CLASSES = {
 
 
 def render(picture: Picture) -> str:
-    """Render the flowchart. FlowSchemas are numbered, as Mermaid may place them in another order."""
+    """Render the flowchart. FlowSchemas are numbered, because Mermaid may place them in another order."""
     return "".join(f"{line}\n" for line in _lines(picture))
 
 
 def is_too_large(text: str) -> bool:
-    """Whether sites that draw Mermaid with its default limits refuse this flowchart."""
+    """Return whether the flowchart exceeds Mermaid's default limits."""
     return len(text) > MAX_CHARACTERS or sum("->" in line for line in text.splitlines()) > MAX_EDGES
 
 

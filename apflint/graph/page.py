@@ -34,7 +34,7 @@ a{color:#a9c6ff}
 
 
 def render(picture: Picture) -> str:
-    """Render a self-contained page whose content security policy forbids scripts and other resources."""
+    """Render a self-contained page. Its content security policy forbids scripts and external resources."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -71,7 +71,7 @@ def _problems(picture: Picture) -> str:
 
 
 def _table(caption: str, rows: Iterable[dict[str, str]]) -> str:
-    """Render a table of facts by title. The first fact is the head of its row."""
+    """Render a table with a row for each item of `rows`. The first value is the head of its row."""
     lines = [f'<h2>{caption}</h2>\n<div class="table"><table>\n']
     for number, row in enumerate(rows):
         if number == 0:

@@ -1,6 +1,7 @@
 """The content of a drawing in any format: FlowSchemas in matching order, their priority levels, and problems.
 
-All strings are sanitized: no control characters, no lone surrogates. Writers escape them for their syntax.
+All strings are sanitized: they contain no control characters and no lone surrogates. The modules that render a picture
+escape the strings for their syntax.
 """
 
 from __future__ import annotations
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Part
 
 State = Literal["reachable", "last resort", "unreachable", "dangling"]
-"""`last resort`: the built-in catch-all, which no request needs. `dangling`: the server skips the FlowSchema."""
+"""Whether requests reach a FlowSchema.
+
+`last resort`: the built-in catch-all, if other FlowSchemas capture all requests. `dangling`: the server skips the
+FlowSchema, because its priority level does not exist or is unusable.
+"""
 Origin = Literal["own", "changed", "built-in", "imagined", "missing", "unusable"]
 Look = Literal["built-in", "own", "unreachable", "dangling"]
-"""How to draw an object."""
+"""Style of an object in the drawing."""
 
 ORIGINS: dict[Origin, str] = {
     "own": "yours",
@@ -38,7 +43,7 @@ ORIGINS: dict[Origin, str] = {
     "missing": "does not exist",
     "unusable": "treated as absent",
 }
-"""Where an object comes from, as text."""
+"""Description of each origin of an object."""
 MAX_SUBJECTS = 50
 """Maximum number of subjects of a FlowSchema to show."""
 
@@ -49,37 +54,37 @@ class SchemaNode(NamedTuple):
     name: str
     precedence: int
     position: int | None
-    """From 1, in the order in which the server tries FlowSchemas; None if the server skips this one."""
+    """Number in matching order, from 1, or None if the server skips the FlowSchema."""
     origin: Origin
     state: State
     level: int
-    """Index of its priority level in `Picture.levels`."""
+    """Index of the FlowSchema's priority level in `Picture.levels`."""
     level_name: str
     subjects: tuple[str, ...]
-    """Its subjects, each once: `User alice`."""
+    """The subjects without duplicates, such as `User alice`."""
     distinguisher: str
     """`ByUser`, `ByNamespace` or empty."""
     blockers: tuple[int, ...]
-    """Indices, in `Picture.schemas`, of the FlowSchemas that capture all requests of an unreachable one."""
+    """If the FlowSchema is unreachable, indices in `Picture.schemas` of the FlowSchemas that capture its requests."""
     problem: str
     """The problem as a sentence, or empty if there is none."""
 
     @property
     def look(self) -> Look:
-        """How to draw the FlowSchema."""
+        """Return the style of the FlowSchema."""
         if self.state in ("unreachable", "dangling"):
             return self.state
         return "own" if self.origin in ("own", "changed") else "built-in"
 
     @property
     def label(self) -> list[str]:
-        """The lines of a label. Only the first begins with text of a manifest."""
+        """Return the lines of the label. Only the first line can begin with text from a manifest."""
         remark = "last resort: no request needs it" if self.state == "last resort" else self.problem
         return [self.name, f"precedence {self.precedence}, {ORIGINS[self.origin]}", *filter(None, [remark])]
 
     @property
     def facts(self) -> dict[str, str]:
-        """All facts, by their titles."""
+        """Return everything known about the FlowSchema, by title."""
         return {
             "FlowSchema": self.name,
             "Origin": ORIGINS[self.origin],
@@ -98,9 +103,9 @@ class LevelNode(NamedTuple):
     name: str
     origin: Origin
     limits: LevelLimits | None
-    """None if the level does not exist, or if the server cannot use it. The name in it is not sanitized."""
+    """None if the level does not exist, or if the server cannot use it. `limits.name` is not sanitized."""
     seats: str
-    """The seats in a few words; empty if there are no limits."""
+    """The seats in a few words, or empty if `limits` is None."""
     schemas: tuple[int, ...]
     """Indices, in `Picture.schemas`, of the FlowSchemas that reference the level."""
     schema_names: tuple[str, ...]
@@ -109,14 +114,14 @@ class LevelNode(NamedTuple):
 
     @property
     def look(self) -> Look:
-        """How to draw the priority level."""
+        """Return the style of the priority level."""
         if self.limits is None:
             return "dangling"
         return "own" if self.origin in ("own", "changed") else "built-in"
 
     @property
     def queues(self) -> str:
-        """What happens to requests without a free seat, in a few words; empty if there are no limits."""
+        """Return what happens to requests without a free seat, or an empty string if `limits` is None."""
         limits = self.limits
         if limits is None:
             return ""
@@ -128,14 +133,14 @@ class LevelNode(NamedTuple):
 
     @property
     def label(self) -> list[str]:
-        """The lines of a label. Only the first begins with text of a manifest."""
+        """Return the lines of the label. Only the first line can begin with text from a manifest."""
         unused = "" if self.schemas else "no FlowSchema references it"
         seats = self.seats or self.problem.removeprefix("It ").removesuffix(".")
         return [self.name, seats, *filter(None, (self.queues, unused)), ORIGINS[self.origin]]
 
     @property
     def facts(self) -> dict[str, str]:
-        """All facts, by their titles."""
+        """Return everything known about the priority level, by title."""
         return {
             "Priority level": self.name,
             "Origin": ORIGINS[self.origin],
@@ -147,18 +152,21 @@ class LevelNode(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """The content of a drawing. FlowSchemas are in matching order, levels at the middle of their FlowSchemas."""
+    """The content of a drawing.
+
+    FlowSchemas are in matching order. Levels are sorted by the average position of their FlowSchemas.
+    """
 
     kubernetes: str
     server_concurrency: int
     has_borrowing: bool
-    """Whether levels lend and borrow seats: from Kubernetes 1.26 on."""
+    """True if levels lend and borrow seats (Kubernetes 1.26 and later)."""
     schemas: tuple[SchemaNode, ...]
     levels: tuple[LevelNode, ...]
 
     @property
     def title(self) -> str:
-        """The title of the picture."""
+        """Return the title, such as `API Priority and Fairness, Kubernetes 1.36: 600 seats of one API server`."""
         seats = pluralize(self.server_concurrency, "seat")
         return f"API Priority and Fairness, Kubernetes {self.kubernetes}: {seats} of one API server"
 
@@ -169,17 +177,17 @@ def format_facts(node: SchemaNode | LevelNode) -> list[str]:
 
 
 class Unreachable(NamedTuple):
-    """Unreachable FlowSchemas and rules of a configuration, by the document of the FlowSchema."""
+    """The unreachable FlowSchemas and rules of a configuration. Keys are the documents of the FlowSchemas."""
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
-    """Unreachable FlowSchemas, and the FlowSchemas that capture all of their requests: none if they match no request."""
+    """For each unreachable FlowSchema, the FlowSchemas that capture its requests. Empty if it matches no request."""
     rules: Mapping[Document, tuple[int, ...]]
-    """The unreachable rules of reachable FlowSchemas."""
+    """For reachable FlowSchemas, the indices of their unreachable rules."""
 
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
-    """Find the FlowSchemas and rules that provably no request reaches."""
-    from apflint.proofs.one_configuration import Analysis  # brings a solver along
+    """Find the FlowSchemas and rules that no request reaches, by a proof."""
+    from apflint.proofs.one_configuration import Analysis  # imports a solver
 
     analysis = Analysis(configuration)
     parts: dict[Document, list[Part]] = {}
@@ -264,7 +272,7 @@ class _Builder:
             return "dangling"
         if schema.document not in self.unreachable.schemas:
             return "reachable"
-        # With the built-in objects, global-default captures what catch-all would: nothing is wrong with that.
+        # With the built-in objects, global-default captures all requests that catch-all matches. This is not a problem.
         return "last resort" if schema.name == CATCH_ALL else "unreachable"
 
     def _find_origin(self, found: FlowSchema | PriorityLevelConfiguration) -> Origin:
@@ -279,7 +287,7 @@ class _Builder:
         return _display_name(level.metadata) if level else sanitize(name) or "(no name)"
 
     def _explain_absence(self, name: str) -> str:
-        """Return why a priority level has no limits, as a predicate."""
+        """Return why a priority level has no limits, as a predicate such as `does not exist`."""
         return sanitize(self.configuration.unusable.get(name, "does not exist"))
 
 
@@ -288,7 +296,7 @@ def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
-            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server puts them at the very ends
+            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server always tries them first and last
             return end, 0, ""
         return 1, *matching_order(schema)
 
@@ -296,7 +304,10 @@ def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
 
 
 def _order_levels(configuration: Configuration, schemas: list[FlowSchema]) -> list[str]:
-    """Return the names of all levels, also of missing ones, by the middle of their FlowSchemas; unused ones last."""
+    """Return the names of all levels, including missing levels, by the average position of their FlowSchemas.
+
+    Levels without FlowSchemas come last.
+    """
     positions: dict[str, list[int]] = {name: [] for name in (*configuration.levels, *configuration.unusable)}
     for at, schema in enumerate(schemas):
         positions.setdefault(schema.spec.priority_level_configuration, []).append(at)
@@ -313,7 +324,7 @@ def _display_name(metadata: ObjectMeta) -> str:
 
 
 def _describe_unreachable(state: State, blockers: Sequence[str], rules: Sequence[int]) -> str:
-    """Return a sentence if no request reaches the FlowSchema or some of its rules, else an empty string."""
+    """Describe why no request reaches the FlowSchema or some of its rules, or return an empty string if all are reachable."""
     if state == "unreachable" and not blockers:
         return "No request reaches it: it matches none."
     if state == "unreachable":

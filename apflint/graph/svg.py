@@ -1,4 +1,4 @@
-"""The picture as one SVG without scripts, fonts or images from elsewhere. Its text can be selected and searched."""
+"""The picture as SVG, without scripts and without external fonts and images. Its text can be selected and searched."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 # Lengths in CSS pixels. FlowSchemas are in a column at the left, levels at the right.
 TOP, MARGIN = 104, 20
-"""Space above the columns, for title, legend and headings; and space around the drawing."""
+"""Space above the columns (for title, legend and headings), and space around the drawing."""
 SCHEMA_WIDTH, SCHEMA_HEIGHT, MIN_SCHEMA_GAP, MAX_SCHEMA_GAP = 580, 48, 8, 40
 LEVEL_WIDTH, LEVEL_HEIGHT, MISSING_HEIGHT, LEVEL_GAP = 330, 84, 48, 12
 COLUMN_GAP = 180
 _BLOCKER_GUTTER = 56
-"""Room at the left for arrows from unreachable FlowSchemas to those that capture their requests."""
+"""Width at the left for arrows from unreachable FlowSchemas to the FlowSchemas that capture their requests."""
 _PORT_GAP = 9
 """Maximum distance between the ends of arrows at a level."""
 _NAME_WIDTH, _TEXT_WIDTH = 7.9, 6.5
-"""Width of a character: of a name (13 px, monospaced), and about that of other text (12 px)."""
+"""Width of a character of a name (13 px, monospaced), and average width of a character of other text (12 px)."""
 _BAR_WIDTH = LEVEL_WIDTH - 28
 _PRECEDENCE_WIDTH = 76
 LEGEND = {
@@ -37,7 +37,7 @@ LEGEND = {
     "unreachable": "unreachable",
     "dangling": "skipped, or does not exist",
 }
-"""Meaning of each look of a card."""
+"""Meaning of each style of a card. A card is the box of a FlowSchema or a level."""
 
 
 class Box(NamedTuple):
@@ -50,29 +50,29 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The y coordinate of the middle."""
+        """Return the y coordinate of the middle."""
         return self.y + self.height / 2
 
 
 class Layout(NamedTuple):
-    """Positions of boxes and arrow ends, in the order of the picture."""
+    """Size of the drawing, and positions of boxes and arrow ends in the order of the picture."""
 
     width: float
     height: float
     schemas: tuple[Box, ...]
     levels: tuple[Box, ...]
     arrow_ends: tuple[float, ...]
-    """For each FlowSchema, the y at which its arrow ends at its level."""
+    """For each FlowSchema, the y coordinate at which its arrow ends at its level."""
 
 
 def lay_out(picture: Picture) -> Layout:
-    """Place the picture: each level at the middle of its FlowSchemas, as near as the other levels allow."""
-    count = len(picture.schemas)  # at least two: the mandatory ones
+    """Compute the positions. Each level is as near to the middle of its FlowSchemas as the other levels allow."""
+    count = len(picture.schemas)  # at least two, the mandatory FlowSchemas
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
     left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
     right = left + SCHEMA_WIDTH + COLUMN_GAP
     heights = [MISSING_HEIGHT if level.limits is None else LEVEL_HEIGHT for level in picture.levels]
-    # Few FlowSchemas stand further apart, so that both columns end at about the same height.
+    # If there are few FlowSchemas, their gaps are larger, so that both columns have about the same height.
     space = sum(heights) + LEVEL_GAP * (len(heights) - 1) - SCHEMA_HEIGHT * count
     gap = max(MIN_SCHEMA_GAP, min(space / (count - 1), MAX_SCHEMA_GAP))
     schemas = tuple(Box(left, TOP + at * (SCHEMA_HEIGHT + gap), SCHEMA_WIDTH, SCHEMA_HEIGHT) for at in range(count))
@@ -94,7 +94,10 @@ def lay_out(picture: Picture) -> Layout:
 
 
 def _spread(middles: Sequence[float], heights: Sequence[float], bottom: float) -> list[float]:
-    """Return the tops of boxes without overlap, their middles near `middles`, within the column if they fit."""
+    """Return the tops of boxes that do not overlap and whose middles are near `middles`.
+
+    The boxes end at `bottom` or above if there is enough space for them.
+    """
     tops: list[float] = []
     lowest = float(TOP)
     for middle, height in zip(middles, heights, strict=True):
@@ -132,7 +135,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     yield _text(right + 14, TOP - 12, "Priority level", "heading dim")
     for at, node in enumerate(picture.schemas):
         yield from _schema(layout, at, node)
-    # After all FlowSchemas, so that the tab key and screen readers go down one column and then the other.
+    # Levels come after all FlowSchemas, so that the tab key and screen readers go through one column after the other.
     bars = [level.limits for level in picture.levels if level.limits is not None and level.limits.type != "Exempt"]
     longest = max((max(limits.nominal, limits.attainable) for limits in bars), default=0)
     for at, level in enumerate(picture.levels):
@@ -152,7 +155,7 @@ def _description(picture: Picture) -> str:
 
 
 def _definitions() -> Iterator[str]:
-    """Yield the tips of arrows, and clips that keep text inside its card, however wide a font is."""
+    """Yield the tips of arrows, and clip paths that keep text inside its card even if the font is wide."""
     tips = [(f"apf-m{hue}", f"tip{hue}") for hue in range(HUES)]
     for name, kind in (*tips, ("apf-mg", "dangling-tip"), ("apf-mt", "captured-tip")):
         yield (
@@ -196,7 +199,7 @@ def _schema(layout: Layout, at: int, node: SchemaNode) -> Iterator[str]:
         shorten(node.problem or join_some(node.subjects, 2) or "no subjects", room),
         "problem" if node.problem else "dim",
     )
-    # The name of the level again, as a link to it: the arrow may be longer than the screen.
+    # The name of the level is a link to the level, because the arrow may be longer than the screen.
     yield f'<a href="#apf-l{node.level}">{_text(right, 38, level, "dim end")}</a>'
     yield "</g></g></g>"
 
@@ -220,7 +223,7 @@ def _level(box: Box, at: int, level: LevelNode, longest: int) -> Iterator[str]:
 
 
 def _bar(limits: LevelLimits, longest: int) -> Iterator[str]:
-    """Yield the seats of a level as a bar; the longest of all fills the card."""
+    """Yield the seats of a level as a bar. A bar of `longest` seats has the full width."""
     figures = limits.min, limits.nominal, limits.attainable
     minimum, nominal, attainable = (round(_BAR_WIDTH * seats / longest, 1) if longest else 0 for seats in figures)
     yield f'<rect class="track" x="14" y="29" width="{_BAR_WIDTH}" height="10" rx="2"/>'
@@ -231,7 +234,7 @@ def _bar(limits: LevelLimits, longest: int) -> Iterator[str]:
 
 
 def _card(box: Box) -> str:
-    """Open the group of a card, whose content has its own coordinates, and draw the card."""
+    """Draw a card, and open a group for its content, with coordinates relative to the card."""
     size = f'width="{box.width:g}" height="{box.height:g}"'
     return f'<g transform="translate({box.x:g} {box.y:g})"><rect class="card" {size} rx="6"/>'
 
@@ -243,7 +246,7 @@ def _curve(box: Box, end: float) -> str:
 
 
 def _loop(box: Box, blocker: Box) -> str:
-    """Return a path from the left side of an unreachable FlowSchema up to one that captures its requests."""
+    """Return a path from the left side of an unreachable FlowSchema up to a FlowSchema that captures its requests."""
     out = min(50, 14 + (box.y - blocker.y) / 12)
     start, stop = box.y + box.height * 0.4, blocker.y + blocker.height * 0.6
     return f"M{box.x:g} {start:g}C{box.x - out:g} {start:g} {blocker.x - out:g} {stop:g} {blocker.x - 2:g} {stop:g}"

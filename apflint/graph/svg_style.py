@@ -1,4 +1,4 @@
-"""Style sheet of the SVG, for light and dark. Colors are written out: few readers of SVG know CSS variables."""
+"""Style sheet of the SVG, for light and dark mode. It has no CSS variables, because few SVG viewers support them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HUES = (
 """Colors of levels and the arrows to them, in light and dark mode. Red and amber are reserved for problems."""
 HUES = len(_HUES)
 
-# Later rules win. Selectors, property, and its color in light and in dark.
+# Items: selectors, property, color in light mode, color in dark mode. Later items override earlier items.
 _COLORS = (
     (".paper", "fill", "#ffffff", "#14181d"),
     ("text", "fill", "#1c2127", "#e8ebef"),
@@ -64,7 +64,7 @@ svg.apf .level:target .card{stroke-width:4}
 
 
 def render_style(levels: int) -> str:
-    """Render the style sheet of a drawing with this number of levels. Pointing at a level fades the arrows to the others."""
+    """Render the style sheet for this number of levels. Hovering over a level fades the arrows to all other levels."""
     fading = "".join(
         f"svg.apf:has(#apf-l{at}:hover) .flow:not(.to{at}) .arrow{{stroke-opacity:.12}}\n" for at in range(levels)
     )

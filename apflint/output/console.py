@@ -6,7 +6,7 @@ from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 
 PROSE_WIDTH = 100
-"""Maximum number of cells in a line of prose: longer lines are hard to read, however wide the terminal is."""
+"""Maximum width of a line of prose, in cells. Longer lines are hard to read, even on wide terminals."""
 
 _CODES = {
     "bold": "1",
@@ -17,14 +17,14 @@ _CODES = {
     "good": "32",
     "gutter": "34",
 }
-"""SGR parameters (ECMA-48). The 8 colors of the terminal's own palette fit its background."""
+"""SGR parameters of the styles (ECMA-48). Their colors are from the terminal's palette, which fits its background."""
 
 
 class Style(NamedTuple):
-    """How to lay out text for people. Formats for machines ignore it: their output is the same everywhere."""
+    """Options for the layout of text for people. Formats for programs ignore the style."""
 
     width: int | None = None
-    """Cells in a line of the terminal; None for a pipe: prose is not wrapped, so that a sentence stays on one line."""
+    """Width of the terminal in cells, or None for a pipe. In a pipe, prose is not wrapped."""
     color: bool = False
     hyperlinks: bool = False
     """Print rule ids as links (OSC 8)."""
@@ -37,15 +37,15 @@ class Style(NamedTuple):
 
     @property
     def prose_width(self) -> int | None:
-        """Cells in a line of prose, or None for a pipe."""
+        """Return the maximum width of prose in cells, or None for a pipe."""
         return self.width and min(self.width, PROSE_WIDTH)
 
     def paint(self, text: str, code: str) -> str:
-        """Return sanitized text in a color of the palette, or unchanged if colors are off."""
+        """Return sanitized text in the style `code`, or unchanged if colors are off."""
         return f"\x1b[{_CODES[code]}m{text}\x1b[0m" if self.color and text else text
 
     def link(self, text: str, url: str) -> str:
-        """Return text as a link (OSC 8), or unchanged if links are off or `url` is not an https address in printable ASCII."""
+        """Return text as a link (OSC 8), or unchanged if links are off or `url` is not an https URL in printable ASCII."""
         if not (self.hyperlinks and url.startswith("https://") and url.isascii() and url.isprintable()):
             return text
         return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
@@ -54,7 +54,7 @@ class Style(NamedTuple):
 def count_cells(text: str) -> int:
     """Count the terminal cells of sanitized text: 2 for wide East Asian characters and emoji, 0 for combining characters.
 
-    Source: Unicode Standard Annex 11 (East Asian Width); the rule for combining characters is that of wcwidth.
+    Sources: Unicode Standard Annex 11 (East Asian Width), and the Python package wcwidth for combining characters.
     """
     return len(text) if text.isascii() else sum(map(_count_cells_of, text))
 
@@ -71,7 +71,7 @@ def _count_cells_of(char: str) -> int:
 
 
 def shorten(text: str, cells: float) -> str:
-    """Cut `text` to at most `cells` cells, the last of which is then an ellipsis."""
+    """Return `text`, cut to at most `cells` cells. If text was cut, the result ends in an ellipsis."""
     if count_cells(text) <= cells:
         return text
     kept = text[: int(cells)]
@@ -81,10 +81,10 @@ def shorten(text: str, cells: float) -> str:
 
 
 def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[str]:
-    """Break `text` into lines of at most `width` cells; one line if there is no width.
+    """Break `text` into lines of at most `width` cells. If `width` is None, return one line.
 
-    `first` cells of the first line and `rest` cells of the other lines are already taken. Words stay whole, because a
-    path or an address that is broken cannot be copied: a longer word sticks out. The first line is empty if the first
+    `first` cells of the first line and `rest` cells of the other lines are already taken. Words are never broken, so
+    that paths and URLs can be copied. A word that is too long exceeds the width. The first line is empty if the first
     word does not fit into it.
     """
     if width is None or not text:
@@ -103,18 +103,21 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
 
 
 def hang(head: str, text: str, width: int | None, indent: int, cells: int | None = None) -> list[str]:
-    """Return lines of sanitized text behind `head`, the further ones indented. `cells` is the width of a painted head."""
+    """Return `head` and the sanitized text as lines. Lines after the first are indented by `indent` cells.
+
+    `cells` is the visible width of `head`, needed if `head` contains color codes.
+    """
     first, *rest = wrap(sanitize(text), width, len(head) if cells is None else cells, indent)
     return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]
 
 
 def label_lines(label: str, text: str, cells: int, style: Style, indent: int = 0) -> list[str]:
-    """Return lines of sanitized text behind a label with `cells` cells, as a paragraph with a hanging indent."""
+    """Return lines of a paragraph with a hanging indent: a label of `cells` cells, and the sanitized text."""
     head = f"{' ' * indent}{style.paint(label, 'dim')}{' ' * (cells - len(label))}"
     return hang(head, text, style.prose_width, indent + cells, indent + cells)
 
 
 def render_prose(style: Style, *sentences: str, color: str = "") -> str:
-    """Render sentences, each from a new line on. They are sanitized."""
+    """Render sanitized sentences. Each sentence starts on a new line."""
     lines = (line for sentence in sentences for line in wrap(sanitize(sentence), style.prose_width))
     return "".join(f"{style.paint(line, color) if color else line}\n" for line in lines)

@@ -20,7 +20,7 @@ _COMMENT_WIDTH = 116
 
 
 def render_defaults_json(release: Release, version: str) -> str:
-    """Render the built-in objects in an API version as a List."""
+    """Render the built-in objects in an API version as a Kubernetes List in JSON."""
     return to_json({"kind": "List", "apiVersion": "v1", "items": builtin.build_manifests(release, version)}, 2)
 
 

@@ -1,4 +1,4 @@
-"""Text of a diagnostic: a message, its place, the line of source with carets, and labelled remarks."""
+"""Rendering of a diagnostic as text: message, place, source line with carets, and labelled remarks."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 TAB = "    "
-"""A tab is always 4 spaces, so that the line and the carets below it are aligned."""
+"""Replacement for a tab, so that the source line and the carets below the line are aligned."""
 ELLIPSIS = "…"
-"""Marks the place of cut text; one cell."""
+"""Marks the place where text was cut. Its width is one cell."""
 UNWRAPPED_WIDTH = 120
-"""Maximum cells of a source line if there is no terminal: a file that is one line must not fill a log."""
+"""Maximum width of a source line in cells if there is no terminal. A file of one long line must not fill a log."""
 _COMMANDS = ("example", "request")
-"""Labels of remarks that stay on one line, so that they can be copied."""
+"""Labels of remarks that are not broken into lines, so that users can copy them."""
 
 
 class Diagnostic(NamedTuple):
     """The parts of a diagnostic. Strings are not sanitized yet."""
 
     label: str
-    """In front of the message: `error`, then `rule`."""
+    """Word before the rule and the message, such as `error`."""
     message: str
     severity: Severity
-    """The color of the label and of the carets."""
+    """Determines the color of the label and of the carets."""
     file: str
     span: Span | None
-    """None if no place should be shown."""
+    """Place to show, or None to show no place."""
     source: Source | None
-    """The file to quote a line of, or None if its text is unknown."""
+    """The file whose line is quoted, or None if the text of the file is unknown."""
     rule: str = ""
     url: str = ""
     about: str = ""
-    """The object at the place: `FlowSchema batch`."""
+    """The object at the place, such as `FlowSchema batch`."""
     remarks: tuple[tuple[str, str], ...] = ()
-    """Labels and texts: `= help: ...`."""
+    """Labels and texts, printed as `= help: ...`."""
 
 
 def render_diagnostic(diagnostic: Diagnostic, style: Style) -> str:
-    """Render the diagnostic as lines."""
+    """Render the message, the place, the source line and the remarks."""
     margin, lines = " ", _message(diagnostic, style)
     if diagnostic.span is not None:
         margin = " " * len(str(diagnostic.span.line))
@@ -71,7 +71,10 @@ def _message(diagnostic: Diagnostic, style: Style) -> list[str]:
 
 
 def _place(diagnostic: Diagnostic, span: Span, style: Style) -> list[str]:
-    """Return `file:line:column`, never broken, because terminals and editors make a link of it; `about` follows if it fits."""
+    """Return `file:line:column` on one line, because terminals and editors turn it into a link.
+
+    `about` is on the same line if it fits, otherwise on the next lines.
+    """
     arrow, about, width = f"{' ' * len(str(span.line))}--> ", sanitize(diagnostic.about), style.prose_width
     place = f"{sanitize(diagnostic.file)}:{span.line}:{span.column}"
     if about and width is not None and len(arrow) + count_cells(place) + 2 + count_cells(about) > width:
@@ -96,7 +99,7 @@ def _snippet(diagnostic: Diagnostic, span: Span, style: Style) -> Iterator[str]:
 
 
 class Snippet(NamedTuple):
-    """The line to print, and the numbers of spaces and of carets to print below it."""
+    """A source line to print. The line below it consists of `indent` spaces and `marks` carets."""
 
     text: str
     indent: int
@@ -104,9 +107,9 @@ class Snippet(NamedTuple):
 
 
 def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
-    """Cut the first line of `span` to at most `width` cells around the span; None if the source has no such line.
+    """Cut the first line of `span` to at most `width` cells around the span. Return None if the line does not exist.
 
-    The time depends on `width`, not on the length of the line: JSON is often one line of megabytes.
+    The time depends on `width` and not on the length of the line, because JSON is often one line of megabytes.
     """
     starts = source.line_starts
     if not 1 <= span.line <= len(starts):
@@ -118,7 +121,7 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
     first = min(start + span.column - 1, stop)
     last = stop if span.end_line > span.line else min(start + span.end_column - 1, stop)
     last = max(first, last)
-    # What can be visible is at most `width` characters from the span; twice that leaves room for combining characters.
+    # Visible characters are at most `width` cells from the span. The factor 2 leaves room for combining characters.
     low, high = max(start, first - 2 * width), min(stop, min(last, first + 2 * width) + 2 * width)
     nearby = source.text[low:high]
     pieces = [_draw(char) for char in nearby]
@@ -137,7 +140,7 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
 
 
 def _draw(char: str) -> tuple[str, int]:
-    """Return the printed form of a character, and its cells."""
+    """Return the printed form of a character, and its width in cells."""
     if char == "\t":
         return TAB, len(TAB)
     text = char if char.isprintable() else escape_character(char)
@@ -145,7 +148,10 @@ def _draw(char: str) -> tuple[str, int]:
 
 
 def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_whole_line: bool) -> tuple[int, int]:
-    """Return start and end of the pieces that fit into `width`: the span, then as much before it as after it."""
+    """Return the start and end index of the pieces to print in `width` cells.
+
+    `first` and `last` are the start and end index of the span. The rest of the width is divided between both sides.
+    """
     if is_whole_line and sum(sizes) <= width:
         return 0, len(sizes)
     width -= 2 * count_cells(ELLIPSIS)
@@ -161,7 +167,7 @@ def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_wh
 
 
 def _go_back(sizes: list[int], index: int, width: int) -> int:
-    """Return the index that is `width` cells before `index`."""
+    """Return the lowest index such that all pieces from there to `index` fit into `width` cells."""
     while index and (width := width - sizes[index - 1]) >= 0:
         index -= 1
     return index

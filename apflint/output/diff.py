@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
-"""Maximum numbers of items in text and Markdown. Further items are counted; the JSON has all of them."""
+"""Maximum numbers of items in text and Markdown. Further items are only counted. JSON has all items."""
 MAX_MARKDOWN_LEVELS = 40
-"""A comment on GitHub has room for 65,536 characters; with these bounds it stays below."""
+"""Maximum number of levels in Markdown. With these limits, it fits into a GitHub comment (65,536 characters)."""
 TITLES = {
     "priorityLevel": "another priority level",
     "flowSchema": "same priority level, another FlowSchema",
     "flow": "same FlowSchema, other flows",
     "limits": "same FlowSchema, other queues",
 }
-"""Descriptions of the types of change."""
+"""Description of each type of change."""
 _RARE = "rare: only a user of Kubernetes' own that is in additional groups"
 _LABEL_CELLS = 9
 _FIGURES = {"Nominal": "nominal", "Min": "min", "Attainable": "attainable", "Queued": "max_queued"}
 
 
 class Sides(NamedTuple):
-    """The user's names of the two configurations."""
+    """The names of the two configurations on the command line."""
 
     old: str
     new: str
@@ -88,7 +88,7 @@ def _change_lines(change: RequestChange, group: ChangeGroup, difference: Differe
     step = _format_step(*(f"{name}{_format_change(name, difference)}" for name in names))
     yield from hang("  ", step, style.prose_width, 4)
     for example in change.examples[:MAX_EXAMPLES]:
-        # Never broken into lines, so that it can be copied.
+        # The command stays on one line, so that users can copy it.
         yield f"    apflint explain {style.paint(sanitize(_format_request(example)), 'info')}"
         for verb, part in _list_causes(example, difference):
             yield from label_lines(verb, part, _LABEL_CELLS, style, 6)
@@ -126,7 +126,7 @@ def _level_table(difference: Difference, style: Style) -> str:
 
 
 def render_markdown(difference: Difference, sides: Sides) -> str:
-    """Render the difference as a comment."""
+    """Render the difference as Markdown for a comment."""
     first, *others = _summarize(difference)
     parts = [
         "### API Priority and Fairness",
@@ -205,7 +205,7 @@ def _objects_markdown(difference: Difference) -> Iterator[str]:
 
 
 def _summarize(difference: Difference) -> list[str]:
-    """Return sentences on the requests that move, on seats, and on objects."""
+    """Return sentences about the requests that move, the seats of levels, and objects."""
     level, schema, flow = (len(difference.changes_of_type(kind)) for kind in ("priorityLevel", "flowSchema", "flow"))
     sentences = [f"Requests of {pluralize(level + schema, 'kind')} move"]
     if level and schema:
@@ -241,12 +241,12 @@ def _describe_scope(difference: Difference) -> str:
 
 
 def needs_own_section(group: ChangeGroup) -> bool:
-    """Whether to show a group: if only numbers of seats differ, the table of levels shows everything."""
+    """Return whether a group needs a section. If only seats differ, the table of levels shows all differences."""
     return group.type != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
 
 
 def _list_level_facts(group: ChangeGroup) -> Iterator[tuple[str, str]]:
-    """Yield labels and sentences on the levels of a group, and whether requests starve that did not starve before."""
+    """Yield labels and sentences about the levels of a group, and a warning if requests starve only after the change."""
     before, after = _describe_level(group.old), _describe_level(group.new)
     yield from [("as before", after)] if before == after else [("before", before), ("after", after)]
     problem = describe_starvation(group.new)
@@ -277,7 +277,7 @@ def _describe_waiting(level: LevelLimits) -> str:
 
 
 def _describe_flows(change: RequestChange, group: ChangeGroup) -> str | None:
-    """Return how waiting requests are split into flows before and after, or None if nothing changes."""
+    """Return how waiting requests are split into flows before and after, or None if their flows stay the same."""
     if not (has_flows(group.old) and has_flows(group.new)):
         return None
     before, after = (_describe_method(side.flow_schema) for side in (change.old, change.new))
@@ -291,13 +291,14 @@ def _describe_method(schema: FlowSchema) -> str:
 
 def _format_request(example: Example) -> str:
     """Return the request as arguments of `apflint explain`, quoted for a shell."""
-    return shlex.join(example.witness.words or ())  # never None for requests of authenticated users
+    return shlex.join(example.witness.words or ())  # only the world `any` has requests without words
 
 
 def _list_causes(example: Example, difference: Difference) -> list[tuple[str, str]]:
-    """Return the parts of differing FlowSchemas that match the request, each with `matched` or `matches`.
+    """Return the parts of changed FlowSchemas that match the request, each with a label.
 
-    A request moves only if the FlowSchema that captured it, or the one that captures it now, differs.
+    The label is `matched` for the old configuration and `matches` for the new configuration. If a request moves, its
+    old or its new FlowSchema has changed.
     """
     causes: dict[str, str] = {}
     for verb, resolution in (("matched", example.old), ("matches", example.new)):
@@ -308,37 +309,40 @@ def _list_causes(example: Example, difference: Difference) -> list[tuple[str, st
 
 
 def _describe_part(resolution: Resolution, example: Example) -> str | None:
-    """Return the part of the FlowSchema that matches the request, or None if the server falls back to it."""
+    """Describe the part of the FlowSchema that matches the request. Return None if the FlowSchema is only the fallback."""
     if resolution.matched_by is None:
         return None
     return explain_match(resolution.flow_schema, example.witness.digest).because.removeprefix("it matches ")
 
 
 def _format_change(name: str, difference: Difference) -> str:
-    """Return ` (removed)`, ` (added)` or ` (changed)` for a FlowSchema, or an empty string if it is the same."""
+    """Return ` (removed)`, ` (added)` or ` (changed)` for a FlowSchema, or an empty string if it is unchanged."""
     change = difference.flow_schema_change(name)
     return "" if change is None else f" ({change.change})"
 
 
 def _format_step(old: object, new: object) -> str:
-    """Return `1.33 -> 1.36`, or one value if both are the same; `-` for None."""
+    """Return both values as `1.33 -> 1.36`, or one value if they are equal. None becomes `-`."""
     before, after = ("-" if value is None else str(value) for value in (old, new))
     return before if before == after else f"{before} -> {after}"
 
 
 def _level_steps(change: LevelChange, *figures: str) -> list[str]:
-    """Return the gain of a level, and how these figures of it change."""
+    """Return the gain of a level in seats, and the old and new values of these attributes of its limits."""
     values = ((getattr(change.old, figure, None), getattr(change.new, figure, None)) for figure in figures)
     return [f"{change.gain:+}" if change.gain else "0", *(_format_step(*step) for step in values)]
 
 
 def _name_with_change(change: LevelChange, name: str) -> str:
-    """Return the name of a level, and whether it is added or removed."""
+    """Return the name of a level. If only one configuration has the level, ` (added)` or ` (removed)` follows."""
     return f"{name} (added)" if change.old is None else f"{name} (removed)" if change.new is None else name
 
 
 def _describe_upgrade(difference: Difference, sides: Sides) -> list[str]:
-    """Return sentences on what a server of the new release does; none unless both sides are releases, old and new."""
+    """Return sentences about what a server of the new release does with existing objects.
+
+    There are sentences only if both sides are the defaults of releases, and the new release is newer.
+    """
     old, new = difference.old.limits.release, difference.new.limits.release
     if old.minor >= new.minor or not all(name.startswith("defaults:") for name in sides):
         return []
@@ -357,23 +361,23 @@ def _describe_upgrade(difference: Difference, sides: Sides) -> list[str]:
 
 
 def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
-    """Return the object that `diff --format json` prints, with everything that differs.
+    """Return the object that `diff --format json` prints. It has all differences.
 
-    `changed`: whether any request or level fares differently (exit status 1). `complete`: false if so much changes that the
-    search for requests was ended; `changes` then lacks some. `old`, `new`: `name` as on the command line, `kubernetes`,
-    `serverConcurrency`. `changes`: groups of requests that fare differently, the most severe first, each with `change`:
-
-    - `priorityLevel`: another level; `flowSchema`: another FlowSchema of the same level;
-    - `flow`: the same FlowSchema splits them into other flows (`distinguisherMethod`);
-    - `limits`: the same FlowSchema and level, but the level has other seats or queues;
-
-    `from` and `to`: the level before and after: `priorityLevel`, `limits` as in `limits --format json`, and `fates` as in
-    `explain --format json`; `requests`: each a pair of FlowSchemas, `from` and `to` (`flowSchema`, `distinguisherMethod`,
-    `file` and `line`, null for built-in ones), and `witnesses`, at least one: a request as `words` (arguments of `apflint
-    explain`) and as `record` (a line for `explain --requests`), with `from` and `to`: `matchedBy` as in `explain`, and
-    `covers`, that part of the FlowSchema in words. `levels`: `name`, `change` (added, removed, changed, same), `gain` of
-    nominal seats, `old` and `new` as in `limits --format json`. `objects`: what differs in the manifests: `kind`, `name`,
-    `change` (removed, added, changed), `details`.
+    - `changed`: whether anything changes for a request or a level (exit status 1).
+    - `complete`: false if the search for requests stopped at its limit. Some items of `changes` are then missing.
+    - `old`, `new`: `name` as on the command line, `kubernetes`, `serverConcurrency`.
+    - `changes`: groups of requests, the most severe type of change first. Each group has:
+      - `change`: `priorityLevel` (another level), `flowSchema` (another FlowSchema of the same level), `flow` (the same
+        FlowSchema, but other flows), or `limits` (the same FlowSchema and level, but other seats or queues).
+      - `from`, `to`: the level before and after: `priorityLevel`, `limits` as in `limits --format json`, and `fates` as
+        in `explain --format json`.
+      - `requests`: an item for each pair of FlowSchemas. `from` and `to` have `flowSchema`, `distinguisherMethod`, and
+        `file` and `line` (null for built-in FlowSchemas). `witnesses` are one or more example requests: `words`
+        (arguments of `apflint explain`), `record` (a line for `explain --requests`), `from` and `to`. The latter have
+        `matchedBy` as in `explain`, and a description `covers` of the part of the FlowSchema that matches.
+    - `levels`: `name`, `change` (added, removed, changed, same), `gain` in nominal seats, `old` and `new` as in
+      `limits --format json`.
+    - `objects`: objects that differ: `kind`, `name`, `change` (removed, added, changed), `details`.
     """
     old, new = difference.old.limits, difference.new.limits
     return {

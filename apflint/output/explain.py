@@ -101,7 +101,10 @@ REPEATED_FIELDS: tuple[tuple[Callable[[Explanation], object], Callable[[Explanat
     (lambda it: it.resolution.position, _seats_json),
     (lambda it: (it.unclassified, it.request.notes), _remarks_json),
 )
-"""Fields that many explanations of one configuration share. The first function returns a key: equal keys, equal fields."""
+"""Pairs of functions for fields that many explanations of one configuration share.
+
+The first function returns a key, the second function returns the fields. Explanations with equal keys have equal fields.
+"""
 
 
 def reasons_json(explanation: Explanation) -> dict[str, object]:
@@ -124,7 +127,7 @@ def reasons_json(explanation: Explanation) -> dict[str, object]:
 
 
 def matched_by_json(part: MatchedBy | None) -> dict[str, object] | None:
-    """Return the part of the FlowSchema that matches, or None if the server falls back to the FlowSchema."""
+    """Return the indices of the rule and its items that match, or None if the server falls back to the FlowSchema."""
     if part is None:
         return None
     return {
@@ -136,7 +139,7 @@ def matched_by_json(part: MatchedBy | None) -> dict[str, object] | None:
 
 
 def flow_json(flow: Flow) -> dict[str, object]:
-    """Return the flow; `hash` and `hand` are null if the level has fewer than 2 queues."""
+    """Return the flow. `hash` and `hand` are None if the level has fewer than 2 queues."""
     return {
         "distinguisherMethod": flow.method,
         "distinguisher": flow.distinguisher,
@@ -146,7 +149,7 @@ def flow_json(flow: Flow) -> dict[str, object]:
 
 
 def place_json(schema: FlowSchema, path: tuple[str | int, ...] | None = None) -> dict[str, object]:
-    """Return file and line of a field of a FlowSchema, or of its name; null for a built-in one."""
+    """Return file and line of the field `path`, by default of the name. Both are None for a built-in FlowSchema."""
     document = schema.document
     if builtin.is_built_in(document):
         return {"file": None, "line": None}
@@ -157,7 +160,7 @@ def place_json(schema: FlowSchema, path: tuple[str | int, ...] | None = None) ->
 def outcomes_json(
     level: LevelLimits, limits: Limits, wait_seconds: float = DEFAULT_WAIT_SECONDS
 ) -> list[dict[str, object]]:
-    """Return what can happen to a request at a level."""
+    """Return what can happen to a request at a level: execution, waiting, or rejection."""
     return [
         {"outcome": outcome.result, "status": outcome.status, "reason": outcome.reason, "when": outcome.when}
         for outcome in list_outcomes(level, limits.release, wait_seconds)
@@ -178,7 +181,7 @@ def render_explanation(explanation: Explanation, style: Style) -> str:
 
 
 def _answer(explanation: Explanation, style: Style) -> str:
-    """Render the FlowSchema and its priority level, on two lines if one is too long."""
+    """Render the FlowSchema and its priority level, on two lines if they do not fit on one line."""
     schema = explanation.resolution.flow_schema
     place = place_json(schema)
     origin = f"({place['file']}:{place['line']})" if place["file"] else "(built in)"
@@ -198,15 +201,15 @@ def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
         yield from wrap(sanitize(fallback), style.prose_width)
     request, level = explanation.request, explanation.level
     notes = " ".join(request.notes)
-    # The notes name the groups that were added.
+    # The notes already name the groups that apflint added.
     groups = ", ".join(group for group in request.user.groups if f'"{group}"' not in notes)
     user = f'"{request.user.name}"' + (f" in {groups}" if groups else "" if request.user.groups else " in no group")
     facts = [("Asked", f"{describe_request(request.info)} as {user}"), ("", notes)]
-    if not explanation.unclassified:  # otherwise it has no flow, and occupies no seat
+    if not explanation.unclassified:  # unclassified requests have no flow, and occupy no seat
         seats = [_describe_seats(explanation), describe_starvation(level) or ""]
         if request.info.verb == "watch":
             seats.insert(1, "A watch holds its seats only until it has sent the existing objects.")
-        # A client that goes away knows what becomes of its request.
+        # Omit the outcomes for clients that cancel their request.
         outcomes = [
             f"{outcome.when[:-1]} ({', '.join(map(str, filter(None, (outcome.status, outcome.reason))))})."
             if outcome.status
@@ -225,7 +228,7 @@ def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
 
 
 def describe_request(info: RequestInfo) -> str:
-    """Return `list pods in namespace "team-a"`, `watch pods in all namespaces`, `get nodes "n1"`, `get /healthz`."""
+    """Describe a request, such as `list pods in namespace "team-a"`, `get nodes "n1"` or `get /healthz`."""
     if not info.is_resource_request:
         return f"{info.verb} {info.path}"
     resource = info.resource + (f".{info.api_group}" if info.api_group else "")
@@ -272,7 +275,7 @@ def _tried(explanation: Explanation, style: Style) -> str:
             place = place_json(schema, verdict.path)
             reason += f" ({place['file']}:{place['line']})"
         elif style.width is not None and verdict.mismatches and verdict.mismatches[0].condition == "subject":
-            reason = reason.partition(": ")[0]  # the subjects of built-in objects matter least
+            reason = reason.partition(": ")[0]  # omit the subjects of built-in objects
         color = "green" if verdict.matched else ""
         precedence = Text(str(schema.spec.matching_precedence), color)
         rows.append([precedence, Text(sanitize(schema.name), color), reason])
@@ -283,7 +286,7 @@ def _tried(explanation: Explanation, style: Style) -> str:
 
 
 def _describe_basis(basis: Basis) -> str:
-    """Return `Kubernetes 1.36, 3 objects from apf.yaml, 18 built-in objects`, as a sentence."""
+    """Describe the basis, for example: Kubernetes 1.36, 3 objects from apf.yaml, 18 built-in objects."""
     release, built_in = f"Kubernetes {basis.kubernetes}", pluralize(basis.built_in, "built-in object")
     if not basis.objects:
         return f"{release}, only {built_in} (name manifests with -f)."

@@ -1,4 +1,4 @@
-"""Writes values as JSON."""
+"""Conversion of values to JSON."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def to_json(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON in ASCII, with a newline at its end.
+    """Return a value as JSON in ASCII, with a newline at the end.
 
-    Commands of CI systems in names and messages become escapes, so the value stays the same. No line begins with `::`, as
-    no JSON does.
+    CI commands in strings are written with JSON escapes, so the value stays the same. GitHub's command `::` at the start
+    of a line cannot occur in JSON.
     """
     return f"{sanitize_json(json.dumps(value, indent=indent))}\n"
 
 
 def span_json(span: Span) -> dict[str, int]:
-    """Return lines and columns from 1, columns in code points, the end exclusive."""
+    """Return the start and the exclusive end of a span. Lines and columns count from 1, columns in code points."""
     return {"line": span.line, "column": span.column, "endLine": span.end_line, "endColumn": span.end_column}

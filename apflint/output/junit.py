@@ -1,7 +1,7 @@
 """JUnit XML: test suites with test cases.
 
-There is no standard; this is what Jenkins, GitLab and GitHub actions read (the schema of the Ant task `junit`). Times are
-left out, so that equal input gives equal bytes.
+There is no standard. The format is the schema of the Ant task `junit`, which Jenkins, GitLab and GitHub actions read.
+Times are omitted, so that equal input gives equal bytes.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ class Case(NamedTuple):
     name: str
     file: str
     result: str = ""
-    """`failure`, `error`, or `system-out` for a case that passed with an output; empty for other cases that passed."""
+    """Element for the result: `failure`, `error`, `system-out` (passed, with output), or empty (passed)."""
     attributes: Mapping[str, str] = {}
-    """Attributes of the result."""
+    """Attributes of the element for the result."""
     details: str = ""
-    """Sanitized lines."""
+    """Content of the element for the result: sanitized lines."""
     line: int | None = None
 
 
 def render_suites(name: str, suites: Mapping[str, list[Case]]) -> str:
-    """Render the suites of all files in ASCII. Strings are sanitized, as XML 1.0 allows no control characters."""
+    """Render the test cases of each file, in ASCII. Strings are sanitized, because XML 1.0 forbids control characters."""
     root = ET.Element("testsuites", name=name)
     _count_cases(root, [case for cases in suites.values() for case in cases])
     for file, cases in suites.items():

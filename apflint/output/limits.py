@@ -27,11 +27,11 @@ _QUEUES = {
     "QUEUED": "maxQueued",
     "QUEUED PER FLOW": "maxQueuedPerFlow",
 }
-"""Columns of the second table, and their fields in `level_json`."""
+"""Columns of the second table, each with its key in the result of `level_json`."""
 
 
 def limits_json(limits: Limits) -> dict[str, object]:
-    """Return the object that `limits --format json` prints. Seats and requests are those of one API server."""
+    """Return the object that `limits --format json` prints. All numbers are for one API server."""
     return {
         "serverConcurrency": limits.server_concurrency,
         "kubernetes": limits.release.name,
@@ -40,10 +40,11 @@ def limits_json(limits: Limits) -> dict[str, object]:
 
 
 def level_json(level: LevelLimits) -> dict[str, object]:
-    """Return a priority level. `attainable` is null if the level is exempt, figures of queues if it has none.
+    """Return the limits of a priority level.
 
-    `maxSeats` is the level's bound on the seats of one request, as the server keeps it (0: none; null: up to 1.24);
-    `maxListSeats` and `maxMutatingSeats` are what one list and one change can occupy, by that bound and the release's.
+    `attainable` is None for exempt levels. The values about queues are None for levels without queues. `maxSeats` is the
+    server's maximum for the seats of one request (0: no maximum; None: up to Kubernetes 1.24). `maxListSeats` and
+    `maxMutatingSeats` are the maximum seats of one list and one mutating request, from `maxSeats` and the release.
     """
     return {
         "name": level.name,
@@ -68,7 +69,7 @@ def level_json(level: LevelLimits) -> dict[str, object]:
 
 
 def render_limits(limits: Limits, style: Style) -> str:
-    """Render tables of seats, of requests and queues, and of FlowSchemas, each with an explanation; then problems."""
+    """Render explained tables of the seats, queues and FlowSchemas of each level, and then problems."""
     queues = [_row(level, *_QUEUES.values()) for level in limits.levels]
     schemas = [(Text(sanitize_line(level.name)), ", ".join(level.flow_schemas) or "none") for level in limits.levels]
     title = f"Kubernetes {limits.release.name}, server concurrency limit {limits.server_concurrency} (seats of one API server)"
@@ -89,7 +90,7 @@ def render_limits(limits: Limits, style: Style) -> str:
 
 
 def _row(level: LevelLimits, *fields: str) -> list[str | Text]:
-    """Return the name of a level and these fields of `level_json`."""
+    """Return a table row: the name of a level, and the values of these keys of `level_json`."""
     values = level_json(level)
     return [
         Text(sanitize_line(level.name), "bold"),
@@ -121,7 +122,7 @@ def _seats(limits: Limits, style: Style) -> str:
 
 
 def _bar(level: LevelLimits, longest: int) -> str:
-    """Return the nominal seats as a bar; the pale part may be lent."""
+    """Return the nominal seats as a bar. The pale part stands for the seats that the level can lend."""
     if not level.nominal:
         return ""
     size = max(1, round(level.nominal * _MAX_BAR_CELLS / longest))

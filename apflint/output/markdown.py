@@ -1,4 +1,4 @@
-"""Text as Markdown in which nothing from a manifest is markup, a mention or a link."""
+"""Conversion of text to Markdown. Text from manifests never becomes markup, a mention or a link."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _QUOTED = re.compile(r"(\(?)(`[^`]+`|\"[^\"]*\")([.,:;)]*)")
 
 
 def format_prose(text: str) -> str:
-    """Return `text` with values and commands as code spans."""
+    """Return `text` as Markdown, with values and commands as code spans."""
     safe = sanitize(text).strip()
-    if not safe or "  " in safe:  # several spaces are only kept in a code span
+    if not safe or "  " in safe:  # only a code span keeps several spaces
         return format_code(safe)
     return " ".join(map(_format_word, _WORDS.findall(safe)))
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
-"""Bytes of a quoted path that are written as themselves, or with a backslash. Others are octal escapes."""
+"""Text for bytes of a quoted path: the character, or a backslash escape. Other bytes become octal escapes."""
 
 
 def render_patch(name: str, before: bytes, after: bytes) -> Iterator[str]:
-    """Yield the lines of the patch, without their newlines. A line keeps its carriage return, and the first one its byte order mark."""
+    """Yield the lines of the patch without newlines. Carriage returns and a byte order mark are kept."""
     from apflint.edit.line_diff import write_unified_diff  # few runs edit anything
 
     old_name, new_name = (_quote_path(f"{side}/{_make_relative(name)}") for side in "ab")
@@ -28,7 +28,10 @@ def render_patch(name: str, before: bytes, after: bytes) -> Iterator[str]:
 
 
 def sanitize_patch_line(line: str) -> str:
-    """Escape commands to CI systems in a line of a patch: a context line may be ` ::add-mask::x`. Tabs and a final carriage return stay."""
+    """Escape CI commands in a line of a patch, such as the context line ` ::add-mask::x`.
+
+    Tabs and a carriage return at the end are kept.
+    """
     body = line.removesuffix("\r")
     safe = "\t".join(map(sanitize, body.split("\t")))
     if body.lstrip().startswith("::"):
@@ -43,7 +46,10 @@ def _split_lines(data: bytes) -> list[str]:
 
 
 def _make_relative(name: str) -> str:
-    """Return a path without `..`, which `patch` and `git apply` refuse: from the current directory, or else from the root directory."""
+    """Return a path without `..`, because `patch` and `git apply` reject `..`.
+
+    The path is relative to the current directory, or to the root directory if the file is outside.
+    """
     if ".." not in name.split("/"):
         return name.lstrip("/")
     directory, file = os.path.split(name)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def render_text(run: Run, style: Style) -> str:
-    """Render a block for each file, quietly only for files with failures. Files that are not suites are left out."""
+    """Render the results of each file. Invalid files are omitted, and with `style.quiet` files without failures, too."""
     return "\n".join(
         _render_file(file, style) for file in run.files if not file.mistakes and (file.failed or not style.quiet)
     )
 
 
 def render_mistakes(file: FileResult, style: Style) -> str:
-    """Render why a file is not a suite; nothing if it is."""
+    """Render the mistakes that make a file an invalid test suite, or nothing if the file is valid."""
     text = ""
     for mistake in file.mistakes:
         span = mistake.span if file.source is not None else None  # a file that cannot be read has no lines
@@ -36,7 +36,7 @@ def render_mistakes(file: FileResult, style: Style) -> str:
 
 
 def render_failure(file: FileResult, result: Result, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
-    """Render an expectation that does not hold."""
+    """Render a failed expectation."""
     diagnostic = Diagnostic("FAIL", result.name, "error", file.name, result.span, file.source)
     return render_diagnostic(diagnostic._replace(remarks=tuple(_remarks(file, result))), style)
 
@@ -78,7 +78,7 @@ def _remarks(file: FileResult, result: Result) -> Iterator[tuple[str, str]]:
 
 
 def render_json(run: Run) -> str:
-    """Render `{"schema": 1, "files": [...], "summary": {...}}`. A file that is not a suite has `errors` and no `tests`."""
+    """Render `{"schema": 1, "files": [...], "summary": {...}}`. An invalid file has `errors`, but no `tests`."""
     report = {
         "schema": 1,
         "files": [_file_json(file) for file in run.files],
@@ -133,7 +133,7 @@ def _result_json(file: FileResult, result: Result) -> dict[str, Any]:
 
 
 def render_junit(run: Run) -> str:
-    """Render the document. A file that is not a suite is a test suite with a case in error."""
+    """Render JUnit XML. An invalid file becomes a test suite whose only test case has an error."""
     suites: dict[str, list[Case]] = {}
     for file in run.files:
         cases = suites.setdefault(file.name, [])

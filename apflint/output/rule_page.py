@@ -32,7 +32,7 @@ FAMILIES: dict[str, str] = {
     "APF7": "API versions",
     "APF9": "apflint itself",
 }
-"""Subject of the rules, by prefix of their ids."""
+"""Title of each family of rules, by prefix of the rule ids."""
 _COLORS = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan", "off": "dim"}
 _FIXES = {
     "safe": "Fix: `apflint fix` fixes such findings if possible.",
@@ -41,7 +41,7 @@ _FIXES = {
 
 
 def rule_json(rule: Rule) -> dict[str, object]:
-    """Return the front matter and the address of a rule."""
+    """Return the front matter and the URL of a rule."""
     fields = ("id", "name", "severity", "stage", "since", "summary", "fix", "references", "url")
     return {field: getattr(rule, field) for field in fields}
 
@@ -73,7 +73,7 @@ def render_rules(rules: tuple[Rule, ...], style: Style) -> str:
 
 
 def render_rule(rule: Rule, style: Style) -> str:
-    """Render the page of a rule: as plain Markdown for a pipe, laid out for a terminal."""
+    """Render the page of a rule, as plain Markdown for a pipe or formatted for a terminal."""
     severity = (
         "Off by default: `--extend-select` turns it on." if rule.severity == "off" else f"Severity: {rule.severity}."
     )
@@ -84,17 +84,17 @@ def render_rule(rule: Rule, style: Style) -> str:
         references = "".join(f"- {reference}\n" for reference in rule.references)
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
     console = make_console(style, min(style.width, PROSE_WIDTH))
-    # The code of rich's own theme has a black background, also on light terminals.
+    # In rich's default theme, code has a black background, even on light terminals.
     console.push_theme(Theme({"markdown.code": "bold cyan"}))
     page = capture(console, _Page(prose, code_theme="ansi_dark", hyperlinks=style.hyperlinks))
-    # Addresses stay whole, so that they can be copied; rich breaks them.
+    # rich would break URLs into lines, and users could not copy them.
     links = "".join(f"  {style.link(sanitize(text), text)}\n" for text in (*rule.references, rule.url))
     text = f"{page}\n{style.paint('References', 'bold')}\n\n{links}"
     return re.sub("\n{3,}", "\n\n", text).lstrip("\n")  # rich pads code with empty lines
 
 
 class _LeftHeading(Heading):
-    """A heading at the left edge; rich centers headings."""
+    """A heading at the left edge, because rich centers headings."""
 
     def __rich_console__(self, *_: Any) -> Iterator[Text]:
         text = self.text.copy()

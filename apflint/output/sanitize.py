@@ -1,4 +1,7 @@
-"""Makes text from manifests harmless: on terminals, in the logs of CI systems, and in JSON."""
+"""Functions that make text from manifests harmless on terminals, in the logs of CI systems, and in JSON.
+
+A *CI command* is text in a log that the CI system executes, such as `::add-mask::x` or `##vso[...]`.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)", re.IGNORECASE)
-"""Start of a command anywhere in a log line: `##[set-output ...]` on GitHub, `##vso[...]` on Azure Pipelines.
+"""Start of a CI command at any place in a log line: `##[set-output ...]` on GitHub, `##vso[...]` on Azure Pipelines.
 
-Sources: actions/runner, `ActionCommand.TryParse`, which the runner calls if there is no `::`; azure-pipelines-agent, `Command.TryParse`;
+Sources: actions/runner, `ActionCommand.TryParse` (for lines without `::`); azure-pipelines-agent, `Command.TryParse`;
 TeamCity, "Service messages".
 """
 
 
 def sanitize(text: str) -> str:
-    r"""Replace each character that is not printable by an escape, as YAML writes it: `\n`, `\x1b`, `\u202e`.
+    r"""Replace each unprintable character by an escape, as YAML writes it: `\n`, `\x1b`, `\u202e`.
 
-    Not printable is what Unicode calls Other or Separator, except the space: control characters, bidirectional
-    overrides, zero-width and no-break spaces, lone surrogates. None of these reaches a terminal raw, and all are visible.
-    The second `#` of a CI system's command is replaced as well.
+    Unprintable characters are the Unicode categories Other and Separator, except the space. They include control
+    characters, bidirectional overrides, zero-width and no-break spaces, and lone surrogates. The second `#` of a CI
+    command is also replaced.
     """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else escape_character(char) for char in text)
@@ -29,12 +32,12 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_json(text: str) -> str:
-    """Escape the commands of CI systems in a JSON text. They can only be inside strings, so the value stays the same."""
+    """Escape CI commands in JSON. They can only occur inside strings, so the JSON value stays the same."""
     return _COMMAND.sub(r"#\\u0023", text) if "##" in text else text
 
 
 def sanitize_path(file: str) -> str:
-    """Sanitize a file name at the start of a line. A path that starts with `::`, a command to GitHub's runner, gets a `./`.
+    """Sanitize a file name at the start of a line. If the name starts with `::`, a CI command, `./` is added before it.
 
     Source: actions/runner, `ActionCommand.TryParseV2`, which skips spaces at the start of a line.
     """
@@ -43,7 +46,7 @@ def sanitize_path(file: str) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    """Sanitize any other text at the start of a line: `::` becomes an escape."""
+    """Sanitize text at the start of a line, and escape `::` there. For file names, use `sanitize_path`."""
     safe = sanitize(text)
     return safe.replace(":", r"\x3a", 1) if safe.lstrip().startswith("::") else safe
 
@@ -54,12 +57,12 @@ def escape_character(char: str) -> str:
 
 
 def escape_xml(text: str) -> str:
-    """Escape sanitized lines for XML and HTML, in ASCII, so that the bytes are the same in every locale."""
+    """Escape sanitized text for XML and HTML. The result is ASCII, so its bytes are the same in every locale."""
     from html import escape  # only two formats need it
 
     return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def find_commands(text: str) -> Iterator[int]:
-    """Yield the offsets of the characters that must be escaped so that no CI system sees a command."""
+    """Yield the offsets of the characters to escape, so that no CI system executes a command."""
     return (match.start() + 1 for match in _COMMAND.finditer(text))

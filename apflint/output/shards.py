@@ -1,6 +1,7 @@
 """Hands of flows, and probabilities of shuffle sharding, as `apflint shards` prints them.
 
-All functions raise UserError for a hand size or a number of queues out of range.
+The *hand* of a flow is the set of queues that can hold its requests. An *elephant* is a flow that fills all queues of its
+hand. A *mouse* is a flow with few requests. Functions raise UserError if a hand size or a number of queues is out of range.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 MAX_QUEUES = 1024
-"""Number of queues up to which to search for a recommendation."""
+"""Maximum number of queues in a recommendation, by default."""
 _LABEL_CELLS = 7
 
 
 def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int) -> dict[str, object]:
-    """Return the hash of a flow as a decimal string, because many JSON readers lose bits of large numbers, and its hand."""
+    """Return the hash and the hand of a flow.
+
+    The hash is a decimal string, because many JSON parsers lose bits of large numbers.
+    """
     value = flow_hash(flow_schema, distinguisher)
     return {
         "flowSchema": flow_schema,
@@ -59,7 +63,11 @@ def render_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: in
 
 
 def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
-    """Return the table: `squish` has the probability by number of elephants; `problem` is why the server refuses a row."""
+    """Return the table as JSON.
+
+    `squish` maps each number of elephants to the probability that they fill the hand of a mouse. `problem` is the reason
+    why the API server rejects the row, or None if it accepts the row.
+    """
     return {"rows": [_row_json(row) for row in rows]}
 
 
@@ -74,7 +82,7 @@ def _row_json(row: Sharding) -> dict[str, object]:
 
 
 def render_rows(rows: Sequence[Sharding], style: Style) -> str:
-    """Render the table with its explanation, and why the server refuses rows."""
+    """Render the table, its explanation, and the reasons why the API server rejects rows."""
     meaning = (
         "A mouse is a flow with few requests, an elephant one that fills all queues of its hand. The figures are the"
         " probability that this many elephants fill every queue of the mouse's hand, so that its requests wait behind theirs or"
@@ -114,7 +122,10 @@ def _probability(value: float | None) -> str:
 
 
 def recommendation_json(probability: float, elephants: int, max_queues: int = MAX_QUEUES) -> dict[str, object]:
-    """Return the rows with at most this probability, the fewest queues first; `best` is the closest row if there is none."""
+    """Return the rows with at most this probability, the row with the fewest queues first.
+
+    `best` is None, or the row with the lowest probability if no row is good enough.
+    """
     rows = recommend_pairs(probability, elephants, max_queues)
     return {
         "probability": probability,
@@ -126,7 +137,7 @@ def recommendation_json(probability: float, elephants: int, max_queues: int = MA
 
 
 def render_recommendation(probability: float, elephants: int, max_queues: int, style: Style) -> str:
-    """Render the rows with at most this probability, or the closest one."""
+    """Render the rows with at most this probability, or the row with the lowest probability if there are none."""
     rows = recommend_pairs(probability, elephants, max_queues)
     verb = "squishes" if elephants == 1 else "squish"
     goal = f"a probability of at most {probability:g} that {pluralize(elephants, 'elephant')} {verb} a mouse"

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _PIPE_WIDTH = 10_000
-"""Width if there is no terminal; larger than any table."""
+"""Width in cells if there is no terminal. It is larger than any table."""
 _WIDTHS, _MIN_WIDTHS = {"text": 24}, {"text": 12, "name": 12}
-"""Preferred and minimum widths of columns whose content may be broken into lines, by kind."""
+"""Preferred and minimum widths in cells of columns that can be wrapped, by the kind of column."""
 _GAP = 2
 
 
 def make_console(style: Style, width: int | None = None) -> Console:
-    """Return a console for capturing output. It ignores the environment."""
+    """Return a console for capturing output. It ignores environment variables."""
     return Console(
         file=StringIO(),
         width=width or style.width or _PIPE_WIDTH,
@@ -59,11 +59,11 @@ def render_table(
     keys: int = 1,
     has_header: bool = True,
 ) -> str:
-    """Render a table. The first column has names; the others have numbers, or text if their title is in `wrapped`.
+    """Render a table of sanitized strings.
 
-    A column without a title has names. If there is not enough room, titles get several lines, the columns `optional` are
-    left out, and names are broken. Then the table is split into two, both with the first columns (`keys`). Strings are
-    sanitized.
+    The first column and columns without a title contain names. Other columns contain numbers, or text if their title is
+    in `wrapped`. If the table is too wide, titles are wrapped, then the columns `optional` are omitted, then names are
+    wrapped. A table that is still too wide is split into two, which both start with the first `keys` columns.
     """
     cells = [[_to_text(cell, is_first=column == 0) for column, cell in enumerate(row)] for row in rows]
     console = make_console(style)

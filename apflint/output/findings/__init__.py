@@ -1,6 +1,6 @@
 """Renderers of a report's findings: one module per format, each with `render(report, style) -> str`.
 
-A new format is a module and a line in `FORMATS`.
+To add a format, add a module and an entry of `FORMATS`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ FORMATS: dict[str, str] = {
     "junit": "apflint.output.findings.junit",
     "markdown": "apflint.output.findings.markdown",
 }
-"""The module of each format, by name: a run imports only the one it uses."""
+"""The module of each format, by name of the format. A run imports only the module that it uses."""
 
 
 def render(report: Report, name: str = "text", style: Style = Style()) -> str:  # noqa: B008  # a frozen value
-    """Render `report` in the format `name`: nothing, or text that ends in a newline. Raises KeyError for an unknown format."""
+    """Render `report` in the format `name`. Raises KeyError if the format is unknown.
+
+    The result ends in a newline, unless it is empty.
+    """
     from importlib import import_module  # only a run that prints needs it
 
     text: str = import_module(FORMATS[name]).render(report, style)

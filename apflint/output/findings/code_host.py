@@ -19,10 +19,10 @@ _ROOT_VARIABLES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
 
 def rank(findings: Sequence[Finding]) -> list[int]:
-    """Return the indices of the findings, the most important first. Equally important findings keep their order.
+    """Return the indices of the findings, the most important finding first. Equally important findings keep their order.
 
-    Code hosts show only the first findings. Errors come before warnings; of one severity, objects that the API server
-    rejects come first. A rule gets its second place only after each rule has its first.
+    Code hosts show only the first findings. Errors come before warnings. Within a severity, findings about rejected
+    objects come first. Then the first finding of every rule comes before the second finding of any rule.
     """
     counts: dict[tuple[str, bool], int] = {}
     keys = []
@@ -34,9 +34,9 @@ def rank(findings: Sequence[Finding]) -> list[int]:
 
 
 def relative_to_checkout(file: str) -> str:
-    """Return a file's path from the root of the checkout, with `/` and without `./`: there a code host looks for it.
+    """Return the path of a file relative to the root of the checkout, with `/` and without `./`, as code hosts expect.
 
-    Outside a CI job, or outside its checkout, the root is the current directory. A file outside the root keeps its name.
+    Outside a CI job, or outside its checkout, the root is the current directory. Paths outside the root stay unchanged.
     """
     if file == STDIN:
         return file

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:
-    """Render lines `file:line:column: error[APF305]: message`. There is no summary, so a clean run prints nothing."""
+    """Render lines `file:line:column: error[APF305]: message`. Without findings, the result is empty."""
     if style.statistics:
         from apflint.output.findings.summary import render_statistics  # few runs print it
 

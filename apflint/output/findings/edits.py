@@ -1,4 +1,4 @@
-"""The edits of a finding's fix as lines and columns, for formats from which tools apply fixes."""
+"""Lines and columns of the edits of a fix, for formats whose readers apply fixes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EditLocator:
-    """Locates the edits of the findings of one report, within bounds for the whole report."""
+    """Locates the edits of findings. Limits apply to the work for the whole report."""
 
     def __init__(self, report: Report) -> None:
         self._sources = report.sources
@@ -21,14 +21,14 @@ class EditLocator:
         self._neighbors_left: int = MAX_EDIT_NEIGHBORS
 
     def locate(self, finding: Finding) -> list[tuple[Span, str]] | None:
-        """Return the edits of the fix of one finding, or None if the text or a bound does not allow that.
+        """Return the spans to replace in the finding's file and their new text, according to the fix of the finding.
 
-        Each edit replaces a span of the finding's file by a text.
+        Return None if the file cannot be edited, or if the limits of the work for the report are exceeded.
         """
         source = finding.document.source if finding.document else self._sources.get(finding.file)
         if source is None:
             return None
-        if "&" in source.text:  # a YAML anchor: the edits are proved by reading the text again
+        if "&" in source.text:  # a YAML anchor: edits are verified by parsing the text again
             self._characters_left -= len(source.text)
         self._neighbors_left -= _count_neighbors(finding)
         if self._characters_left < 0 or self._neighbors_left < 0:
@@ -44,7 +44,7 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Count the siblings of the entries that a fix edits: to remove an entry, all siblings are compared."""
+    """Count the siblings of the entries that a fix edits. The removal of an entry compares all of its siblings."""
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

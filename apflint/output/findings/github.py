@@ -19,9 +19,9 @@ _PROPERTY_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
-    """Render a command per line, the most important finding first; nothing for a clean run.
+    """Render a command per line, the most important finding first. Without findings, the result is empty.
 
-    GitHub shows the first ten errors, ten warnings and ten notices of a step, and leaves the others in the log.
+    GitHub shows the first ten errors, ten warnings and ten notices of a step. Further findings are only in the log.
     """
     return "".join(f"{_command(report.findings[index])}\n" for index in rank(report.findings))
 

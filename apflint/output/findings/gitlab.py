@@ -1,4 +1,7 @@
-"""GitLab's Code Quality report: the part of the Code Climate format that GitLab documents, one object for each finding."""
+"""GitLab's Code Quality report, with one object for each finding.
+
+The objects have the properties of the Code Climate format that GitLab documents.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
-    """Render a JSON array in ASCII, one finding per line; `[]` for a clean run."""
+    """Render a JSON array in ASCII, one finding per line. Without findings, the array is empty."""
     from hashlib import sha256  # only this format needs it
 
     counts: Counter[str] = Counter()
@@ -44,7 +47,7 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
 
 
 def _path(file: str) -> str:
-    """Return the exact name, so that GitLab finds the file; a name that is not UTF-8 has no such form and is sanitized."""
+    """Return the path of the file. Only a path that is not valid UTF-8 is sanitized, so that GitLab finds other files."""
     path = relative_to_checkout(file)
     try:
         path.encode()
@@ -54,14 +57,14 @@ def _path(file: str) -> str:
 
 
 def _severity(finding: Finding) -> str:
-    """Return a severity of GitLab. A rejected object is a `blocker`: it stops the rollout, unless the settings lower its severity."""
+    """Return the severity for GitLab. An error about a rejected object is a `blocker`, because it stops the rollout."""
     if finding.is_rejected and finding.severity == "error":
         return "blocker"
     return {"error": "critical", "warning": "major", "info": "info"}[finding.severity]
 
 
 def _identify(finding: Finding) -> str:
-    """Return the identity of a finding. Lines are left out, because they move when lines above are added or removed."""
+    """Return the identity of a finding. Line numbers are omitted, because they change when lines above are added."""
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
     return json.dumps([finding.rule, relative_to_checkout(finding.file), named, finding.field, finding.message])

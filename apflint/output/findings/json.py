@@ -1,4 +1,4 @@
-"""The findings as one JSON object, for tools. Its schema is `schemas/apflint-report.json`; its names stay."""
+"""The findings as a JSON object for programs. Its names are stable. The schema is `schemas/apflint-report.json`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA_VERSION = 2
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a JSON object in ASCII, one finding per line, so that two runs can be compared with `diff`.
 
-    Characters outside ASCII are escaped, also lone surrogates, which have no UTF-8.
+    Characters outside ASCII are escaped. Lone surrogates could not even be written as UTF-8.
     """
     locator = EditLocator(report)
     findings = ",".join(f"\n  {json.dumps(_finding(finding, locator))}" for finding in report.findings)

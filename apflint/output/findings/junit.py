@@ -1,6 +1,7 @@
-"""Findings as JUnit XML: a test suite for each file, a failed test case for each finding, a passed one for a clean file.
+"""Findings as JUnit XML. Each file is a test suite, and each finding is a failed test case of the suite.
 
-In the schema `junit-10.xsd` of Jenkins' xUnit plugin a test case has no `file` and `line`: the place is in its name.
+A file without findings has one passed test case. The name of a test case contains the place, because `junit-10.xsd` of
+Jenkins' xUnit plugin does not allow `file` and `line` there.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
-    """Render the document. Files without APF objects are left out, unless they have findings.
+    """Render JUnit XML. Files without APF objects are omitted, unless they have findings.
 
-    Errors and warnings are failures. Information is a passed test, with the message as its output.
+    Errors and warnings are failed test cases. Findings of severity `info` are passed test cases with an output.
     """
     suites: dict[str, list[Case]] = {name: [] for name, source in report.sources.items() if source.text}
     for finding in report.findings:

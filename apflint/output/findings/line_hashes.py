@@ -1,13 +1,13 @@
-r"""Hashes of lines by which GitHub recognizes an alert when lines above it are added or removed.
+r"""Hashes of lines. By its hash, GitHub recognizes an alert after lines above the alert were added or removed.
 
-Equal to the `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`), so alerts stay the same whether
-apflint or the action that uploads the report computes it:
+The hashes are the `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`). Alerts stay the same whether
+apflint computes the hashes, or the action that uploads the report:
 
-- The text is read as UTF-16 code units, without spaces and tabs, every line end as one `\n`. At its end stand one 0xFFFF
-  and as many zeros as are needed.
-- The hash of a line is that of the 100 units from its start, further lines included: the value, modulo 2^64, of the
-  number whose digits to the base 37 they are. It is written in hexadecimal, without leading zeros.
-- A colon and the number of lines so far with this hash, this one included, follow.
+- The text becomes UTF-16 code units. Spaces and tabs are removed, and every line end becomes `\n`. At the end of the text,
+  one unit 0xFFFF and enough zeros are added.
+- The 100 units from the start of a line, including units of the next lines, are the digits of a number to the base 37.
+  The hash of the line is this number modulo 2^64, in hexadecimal, without leading zeros.
+- After the hash come a colon and a count: the number of lines with this hash, up to and including the line.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _SPACES = str.maketrans("", "", " \t")
 
 
 def hash_lines(text: str, lines: Collection[int]) -> dict[int, str]:
-    """Return the hashes of 1-based `lines`, without lines that the text does not have.
+    """Return the hashes of the lines with the numbers `lines`, counted from 1. Numbers after the last line are omitted.
 
-    Lines are counted by their 100 units instead of their hash: equal units have equal hashes, and only the lines that
-    are asked for need to be hashed.
+    To count lines of equal hash, the function compares their 100 units. Only the lines in `lines` need to be hashed.
     """
     units = _to_code_units(re.sub("\r\n?", "\n", text).translate(_SPACES)) + "\uffff"
     starts = [0, *(match.end() for match in re.finditer("\n", units))]
@@ -51,8 +50,8 @@ def _hash(window: str) -> int:
 
 
 def _to_code_units(text: str) -> str:
-    """Split characters above U+FFFF into two, as in UTF-16."""
+    """Split each character above U+FFFF into two surrogates, as in UTF-16."""
     if text.isascii() or max(text) <= "\uffff":
         return text
-    units = memoryview(text.encode("utf-16", "surrogatepass")[2:]).cast("H")  # in the order of bytes of this machine
+    units = memoryview(text.encode("utf-16", "surrogatepass")[2:]).cast("H")  # native byte order
     return "".join(map(chr, units))

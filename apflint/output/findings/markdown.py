@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _MORE_BYTES = 100
-"""Room for the sentence on findings that are not shown."""
+"""Bytes reserved for the sentence about findings that are not shown."""
 _MIN_BYTES = 200
-"""Room for that sentence and the head of the table."""
+"""Bytes reserved for that sentence and for the head of the table."""
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
@@ -27,9 +27,9 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 
 
 def render_within(report: Report, size: int | None) -> str:
-    """Render the report in at most `size` bytes of UTF-8: as many findings as fit, and the number of the others.
+    """Render the report in at most `size` bytes of UTF-8. If `size` is None, there is no limit.
 
-    Return nothing if not even the counts fit.
+    Findings that do not fit are only counted. The result is empty if not even the heading and the counts fit.
     """
     head = f"### apflint\n\n{_outcome(report)}\n"
     if size is not None and size < len(head.encode()) + _MIN_BYTES:

@@ -1,4 +1,4 @@
-"""The parts of a finding beside its message: notes, help and fix, as text."""
+"""The text of a finding except its message: notes, help, fix and example."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REASONS = {
 
 
 def list_notes(finding: Finding) -> list[str]:
-    """Return the notes to print: the API server's rejection, the notes of the check, and findings that are not reported."""
+    """Return the notes to print: the API server's rejection, the notes of the check, and the count of unreported findings."""
     notes = list(finding.notes)
     if finding.apiserver is not None and finding.is_rejected:
         field, reason = finding.apiserver.field, finding.apiserver.reason
@@ -32,7 +32,10 @@ def list_notes(finding: Finding) -> list[str]:
 
 
 def list_remarks(finding: Finding) -> list[tuple[str, str]]:
-    """Return all parts beside the message, each with its label; related places are notes."""
+    """Return the notes, related places, help, fix and example of a finding, each with its label.
+
+    Related places have the label `note`.
+    """
     related = [f"{other.file}:{other.span.line}:{other.span.column}: {other.message}" for other in finding.related]
     remarks = [("note", note) for note in (*list_notes(finding), *related)]
     fix = finding.fix
@@ -44,14 +47,14 @@ def list_remarks(finding: Finding) -> list[tuple[str, str]]:
 
 
 def describe_unreported(finding: Finding) -> str | None:
-    """Return how many findings of the rule are not reported one by one, or None if all are."""
+    """Return a sentence with the number of unreported findings of the rule, or None if all findings are reported."""
     if not finding.more:
         return None
     return f"At least {finding.more:,} more findings of {finding.rule} in this file are not reported."
 
 
 def describe_in_one_line(finding: Finding) -> str:
-    """Return the message with the help, for formats that have one text for each finding."""
+    """Return the message and the help, for formats with a single text for each finding."""
     text = f"{finding.message} (help: {finding.help})" if finding.help else finding.message
     more = describe_unreported(finding)
     return f"{text}. {more}" if more else text

@@ -1,7 +1,7 @@
 """SARIF 2.1.0 (OASIS), with the properties that GitHub's code scanning requires and shows.
 
-Suppressed findings are left out. Text of manifests has escapes for its invisible characters, as on a terminal: not every
-reader of JSON accepts U+0000 or a lone surrogate.
+Suppressed findings are omitted. Invisible characters in text from manifests are escaped as on a terminal, because some
+JSON parsers reject U+0000 or lone surrogates.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ HOME = "https://github.com/apflint/apflint"
 ROOT = "%SRCROOT%"
 """GitHub's name for the root of the checkout."""
 MAX_DESCRIPTION_LENGTH = 1024
-"""Characters; GitHub, "SARIF support for code scanning", table of reportingDescriptor."""
+"""Maximum number of characters of a description (GitHub docs, "SARIF support for code scanning", reportingDescriptor)."""
 MAX_RESULTS = 25_000
-"""Code scanning refuses a run with more; GitHub, "SARIF results exceed one or more limits"."""
+"""Maximum number of results in a run. GitHub rejects larger runs (docs, "SARIF results exceed one or more limits")."""
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "note"}
-# How certain a finding is a problem of this configuration. Rules with errors repeat what the server does, or are proved;
-# a warning depends on the rest of the cluster; advice weighs what is usual.
+# How certain it is that a finding is a problem. Errors follow from the behavior of the server or from a proof. Warnings
+# depend on the rest of the cluster. Information is advice about usual practice.
 _PRECISIONS = {"error": "very-high", "warning": "high", "info": "medium", "off": "medium"}
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "off": "recommendation"}
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
-    """Render a log with one run in ASCII; `results` is empty for a clean run."""
+    """Render a SARIF log with one run, in ASCII. Without findings, `results` is empty."""
     findings = [report.findings[index] for index in sorted(rank(report.findings)[:MAX_RESULTS])]
     rules = sorted({finding.rule for finding in findings})
     hashes = _hash_lines(report)
@@ -93,7 +93,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _shorten(markdown: str) -> str:
-    """Remove code spans and link targets, and cut the text to what GitHub accepts."""
+    """Remove backquotes and link targets, and cut the text to the length that GitHub accepts."""
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", markdown).replace("`", "")
     return text if len(text) <= MAX_DESCRIPTION_LENGTH else f"{text[: MAX_DESCRIPTION_LENGTH - 3]}..."
 
@@ -125,7 +125,7 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
 
 
 def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
-    """Return the fix with its edits, or None if there are none."""
+    """Return the fix with its edits, or None if there are no edits."""
     edits = locator.locate(finding) if finding.fix else None
     if not finding.fix or not edits:
         return None
@@ -138,9 +138,9 @@ def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
 
 
 def escape_links(message: str) -> str:
-    """Sanitize a message, and keep `[text](target)` from a manifest from becoming a link (SARIF 3.11.6).
+    """Sanitize a message, and escape `[text](target)`, which SARIF viewers show as a link (SARIF 3.11.6).
 
-    The backslash stands where it cannot be mistaken for one that the message had before the bracket.
+    The added backslash is after `]`, because the message may already contain a backslash before a bracket.
     """
     return sanitize(message).replace("](", "]\\(")
 
@@ -163,7 +163,7 @@ def _region(span: Span) -> dict[str, int]:
 
 
 def locate_artifact(file: str) -> dict[str, str]:
-    """Return the address of a file: relative to the root of the checkout, or a `file:` address outside of it."""
+    """Return the location of a file: a path relative to the root of the checkout, or a `file:` URL outside the root."""
     path = relative_to_checkout(file)
     if os.path.isabs(path):
         return {"uri": f"file://{_quote(path)}"}
@@ -171,7 +171,7 @@ def locate_artifact(file: str) -> dict[str, str]:
 
 
 def _quote(path: str) -> str:
-    """Return a path as part of an address. Bytes that are not UTF-8 stay as they are on disk."""
+    """Return a path as part of a URL. Bytes that are not UTF-8 are percent-encoded without change."""
     from urllib.parse import quote  # only this format needs it
 
     try:

@@ -29,7 +29,7 @@ _DOCUMENTS = {
     "no Kubernetes object": ("document that is not a Kubernetes object", "documents that are not Kubernetes objects"),
     "other kinds": ("document of another kind", "documents of other kinds"),
 }
-"""Wording for skipped documents by reason: for a single document, and for several."""
+"""Descriptions of skipped documents, by reason: singular and plural."""
 _FILES = {
     "patch listed in a kustomization": (
         "patch listed in a kustomization (check the result: kustomize build DIR | apflint check -)",
@@ -43,26 +43,26 @@ _FILES = {
     "hidden directory": ("hidden directory", "hidden directories"),
     "directory of installed packages": ("directory of installed packages", "directories of installed packages"),
 }
-"""Wording for skipped files and directories."""
+"""Descriptions of skipped files and directories, by reason: singular and plural."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
-"""Reasons that are printed with `-v` only, because users do not expect such directories to be read."""
+"""Reasons that are only printed with `-v`, because users do not expect apflint to read these directories."""
 
 
 def count_by_severity(counts: Counter[Severity], style: Style) -> str:
-    """Return `2 errors, 1 warning`: the severities that occur, errors first."""
+    """Return the counts of the severities that occur, errors first: `2 errors, 1 warning`."""
     return ", ".join(
         style.paint(pluralize(counts[severity], severity), severity) for severity in SEVERITIES if counts[severity]
     )
 
 
 def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") -> str:
-    """Render a line on the findings, a line on the command that `fixes` them (if any), and a line per reason for skipping."""
+    """Render the result, the command `fixes` if it can fix findings, and each reason why input was skipped, by line."""
     lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
     by_reason: dict[str, list[Skipped]] = {reason: [] for reason in (*_DOCUMENTS, *_FILES)}
     for skipped in report.skipped:
-        # The loader names the kind (`Pod objects`), which would be a line for each kind in a repository.
+        # The reason names the kind (`Pod objects`). Merge all kinds into one line.
         reason = "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
         by_reason.setdefault(reason, []).append(skipped)
     for reason, group in by_reason.items():
@@ -97,7 +97,7 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
 
 
 def _fixable(report: Report, command: str) -> str:
-    """Return `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`, or nothing."""
+    """Return `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`, or an empty string without fixes."""
     fixes = [finding.fix for finding in report.findings if finding.fix is not None]
     safe = sum(fix.safe for fix in fixes)
     if not fixes:
@@ -108,7 +108,7 @@ def _fixable(report: Report, command: str) -> str:
 
 
 def _skipped(reason: str, group: list[Skipped], style: Style) -> Iterator[str]:
-    """Yield `Not checked: 3 documents of other kinds in 2 files`; with `-v` also the files."""
+    """Yield a line such as `Not checked: 3 documents of other kinds in 2 files`. With `-v`, yield the files, too."""
     if not group or (reason in _VERBOSE_ONLY and not style.verbose):
         return
     is_file, other = reason in _FILES, sanitize(reason)
@@ -128,7 +128,7 @@ def _skipped(reason: str, group: list[Skipped], style: Style) -> Iterator[str]:
 
 
 def render_statistics(report: Report, style: Style) -> str:
-    """Render how many findings each rule has, the most frequent rule first; nothing for a clean run."""
+    """Render the number of findings of each rule, the most frequent rule first. Without findings, the result is empty."""
     counts: Counter[tuple[Severity, str, str]] = Counter()
     for finding in report.findings:
         counts[finding.severity, finding.rule, finding.name] += 1 + finding.more

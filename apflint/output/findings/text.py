@@ -1,4 +1,4 @@
-"""Findings for people: each with its message, its place, the line of source, notes and help."""
+"""Findings for people. Each finding has a message, a place, the source line, notes and help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:
-    """Render the findings, or the number of findings of each rule; then the summary, unless `style` is quiet."""
+    """Render the findings, or with `style.statistics` their number by rule. The summary follows, unless `style` is quiet."""
     if style.statistics:
         blocks = [table] if (table := render_statistics(report, style)) else []
     else:
