@@ -1,4 +1,4 @@
-"""`python -m apflint`."""
+"""Runs the command line for `python -m apflint`."""
 
 from apflint.cli.main import main
 

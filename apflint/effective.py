@@ -1,4 +1,4 @@
-"""What the API server would have: the configuration that results from the manifests, and the facts that follow from it."""
+"""The effective configuration: the objects of an API server after the manifests are applied, and facts about them."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ T = TypeVar("T")
 
 
 class Assumptions(NamedTuple):
-    """What to assume about the cluster besides the manifests."""
+    """Assumptions about the cluster that the manifests do not show."""
 
     complete: bool = False
-    """The manifests and the built-in objects are all that the cluster has (closed world)."""
+    """Whether the cluster has no objects except the manifests and the built-in objects (closed world)."""
     server_concurrency: int = SERVER_CONCURRENCY
-    """Seats of one API server."""
+    """Total number of seats of one API server."""
     defaults: bool = True
-    """The cluster has the built-in objects that the manifests do not define."""
+    """Whether the cluster has the built-in objects that the manifests do not define."""
 
 
 class DeadParts(NamedTuple):
-    """Unreachable parts of FlowSchemas."""
+    """Unreachable FlowSchemas, rules, subjects, resource rules and non-resource rules."""
 
     parts: tuple[Part, ...]
     not_analyzed: tuple[FlowSchema, ...]
-    """FlowSchemas that may have more unreachable parts."""
+    """FlowSchemas that were not analyzed completely, and may have more unreachable parts."""
 
 
 class Effective:
-    """What a server would have after the manifests of a workspace were applied.
+    """The configuration of an API server after the manifests of a workspace are applied, and facts about it.
 
-    Facts are computed when they are first needed and kept as long as this object. A document is the key of its object:
-    documents are equal only if they are the same.
+    Facts are computed at their first use and stored in this object. Documents serve as keys of their FlowSchemas and levels,
+    because a document equals only itself.
     """
 
     def __init__(self, workspace: Workspace, assumptions: Assumptions = Assumptions()) -> None:  # noqa: B008  # immutable
@@ -64,7 +64,7 @@ class Effective:
         """Results of the functions decorated with `once`."""
 
     def without(self, documents: Collection[Document]) -> Effective:
-        """Return what the server would have without the manifests of these documents."""
+        """Return the effective configuration without the manifests of these documents."""
         return Effective(self.workspace.without(documents), self.assumptions) if documents else self
 
     @property
@@ -92,12 +92,12 @@ class Effective:
 
     @property
     def own_flow_schemas(self) -> tuple[FlowSchema, ...]:
-        """The FlowSchemas of the manifests, except copies of built-in ones."""
+        """The FlowSchemas of the manifests, except copies of built-in FlowSchemas."""
         return self.own.flow_schemas
 
     @property
     def own_priority_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        """The priority levels of the manifests, except copies of built-in ones."""
+        """The priority levels of the manifests, except copies of built-in levels."""
         return self.own.priority_levels
 
     @cached_property
@@ -107,20 +107,21 @@ class Effective:
 
     @cached_property
     def configuration(self) -> Configuration:
-        """The manifests, the context, and the built-in objects."""
+        """The configuration from the manifests, the files of `--context`, and the built-in objects."""
         return self._configuration(())
 
     @cached_property
     def assumed(self) -> Configuration:
-        """`configuration`, and in the open world the priority levels that FlowSchemas reference and no file defines.
+        """`configuration`, plus a priority level for each name that FlowSchemas reference but no file defines.
 
-        They are assumed to be defined elsewhere, so that the effects of their FlowSchemas can be analyzed.
+        Such levels are assumed to be defined elsewhere, so that the effects of their FlowSchemas can be analyzed. Nothing is
+        added in the closed world (`Assumptions.complete`).
         """
         return self._configuration(self._assumed_levels)
 
     @cached_property
     def without_own(self) -> Configuration:
-        """`assumed` without `own_flow_schemas`: what the built-in FlowSchemas would do on their own."""
+        """`assumed` without `own_flow_schemas`, to show the effect of the other FlowSchemas, such as the built-in ones."""
         others = self.without(frozenset(schema.document for schema in self.own_flow_schemas))
         return others._configuration(self._assumed_levels)  # noqa: SLF001  # the same class
 
@@ -141,7 +142,7 @@ class Effective:
 
     @cached_property
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        """A level for each name that FlowSchemas reference and no file defines."""
+        """A level for each name that FlowSchemas reference but no file defines. Empty in the closed world."""
         if self.assumptions.complete:
             return ()
         dangling = (schema for schema in self.configuration.dangling if not is_dangling_on_server(schema))
@@ -163,14 +164,14 @@ class Effective:
 
     @cached_property
     def proofs(self) -> Analysis:
-        """Proofs about all requests in `assumed`. The solver is loaded only for questions that need it."""
+        """The analysis that proves facts about all requests in `assumed`. It imports the solver only if a proof needs it."""
         from apflint.proofs.one_configuration import Analysis
 
         return Analysis(self.assumed)
 
     @cached_property
     def passages(self) -> Comparison:
-        """The requests that go elsewhere because of `own_flow_schemas`."""
+        """The comparison of `without_own` with `assumed`: finds requests that change their FlowSchema."""
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import Comparison
 
@@ -178,19 +179,19 @@ class Effective:
 
     @cached_property
     def dead_parts(self) -> DeadParts:
-        """The unreachable parts of `own_flow_schemas`, as far as these are effective."""
+        """The unreachable parts of those `own_flow_schemas` that are effective in `assumed`."""
         effective = {schema.document for schema in self.assumed.order}
         own = [schema for schema in self.own_flow_schemas if schema.document in effective]
         return DeadParts(*self.proofs.find_unreachable(own)) if own else DeadParts((), ())
 
     @cached_property
     def unreachable_documents(self) -> frozenset[Document]:
-        """The documents of `own_flow_schemas` that no request reaches."""
+        """The documents of those `own_flow_schemas` that capture no request."""
         return frozenset(part.schema.document for part in self.dead_parts.parts if part.rule is None)
 
 
 def once(compute: Callable[[Effective], T]) -> Callable[[Effective], T]:
-    """Decorate a function so that its result is computed once for each `Effective` and kept there."""
+    """Decorate a function that computes a fact, so that each `Effective` computes the fact once and stores it."""
 
     @wraps(compute)
     def fact(effective: Effective) -> T:
@@ -202,7 +203,7 @@ def once(compute: Callable[[Effective], T]) -> Callable[[Effective], T]:
 
 
 def _unknown_level(name: str, document: Document) -> PriorityLevelConfiguration:
-    """Return a priority level whose settings are unknown."""
+    """Return a priority level with placeholder settings, for a name that no file defines."""
     return PriorityLevelConfiguration(
         metadata=ObjectMeta(name, "", {}, {}, (), ()),
         spec=PriorityLevelConfigurationSpec(

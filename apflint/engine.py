@@ -1,4 +1,4 @@
-"""Runs the checks and turns their problems into findings: rule, severity, line and column are added here and nowhere else."""
+"""Runs the checks, and turns the problems that they yield into findings with rule, severity, line and column."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Options(NamedTuple):
-    """How to check manifests."""
+    """Options of a check of manifests."""
 
     kubernetes: Release = NEWEST
     rules: tuple[str, ...] = select_rules()
@@ -42,13 +42,13 @@ class Options(NamedTuple):
     suppressions: bool = True
     """Whether to respect suppressions in manifests."""
     adjust: Callable[[Finding], Finding | None] | None = None
-    """Changes the severity of a finding, or leaves it out (None), as the settings of a project say."""
+    """Applies the settings of a project. Returns the finding with its severity changed, or None to omit the finding."""
     helm: bool = True
-    """Whether standard input may be the output of `helm template`: findings then name the templates."""
+    """Whether standard input may be output of `helm template`, whose findings name the template files."""
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
-    """Maximum number of findings to report for a rule, file and severity; further ones are only counted."""
+    """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
-    """Whether to report also findings that another finding of the rule covers: each has its own fix."""
+    """Whether to report also covered findings: those that repeat another finding of the rule, but have their own fix."""
 
 
 def check(
@@ -56,14 +56,14 @@ def check(
     options: Options = Options(),  # noqa: B008  # immutable
     context: Iterable[tuple[str, bytes]] = (),
 ) -> Report:
-    """Check inputs, each a name and its bytes, as one configuration. `context` is read like them and not reported on."""
+    """Check inputs, given as pairs of name and bytes, as one configuration. Report no findings in the files of `context`."""
     loaded = load_inputs(inputs, helm=options.helm)
     workspace = build_workspace(loaded, options.kubernetes, load_inputs(context))
     return report(loaded, Effective(workspace, options.assumptions), options)
 
 
 def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> list[Loaded]:
-    """Read inputs, each a name and its bytes; with `helm`, `<stdin>` may be the output of `helm template`."""
+    """Load inputs, given as pairs of name and bytes. With `helm`, `<stdin>` may be output of `helm template`."""
     loaded: list[Loaded] = []
     for name, data in inputs:
         sources = split_helm_output(data.decode("utf-8", "replace")) if helm and name == STDIN else None
@@ -72,14 +72,17 @@ def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> li
 
 
 def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> Report:
-    """Return the findings on what was loaded, sorted by place. The release and assumptions are those of `effective`."""
+    """Return the report about the loaded files, with findings sorted by place.
+
+    `effective` must be derived from the same files. Its release and its assumptions apply.
+    """
     run = _Run(effective)
     problems: Iterable[tuple[str, Problem]] = run.find(options.rules, covered=options.covered)
     suppressed = 0
     if options.suppressions and any("apflint" in part.source.text for part in loaded):
         from apflint.suppressions.matching import apply_suppressions
 
-        # Rejected objects were not analyzed: whether suppressions of such rules have an effect is unknown.
+        # The analysis rules did not see rejected objects. Therefore their suppressions are not reported as unused.
         complete = set(options.rules) - rules_of("analysis") if run.rejected else options.rules
         kept, suppressed, about = apply_suppressions(
             loaded, list(problems), complete, options.rules, options.max_findings_per_rule
@@ -110,7 +113,7 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
 
 
 class _Run:
-    """The problems of one configuration."""
+    """Runs checks on one configuration, and selects the problems to report."""
 
     def __init__(self, effective: Effective) -> None:
         self._effective = effective
@@ -118,7 +121,7 @@ class _Run:
             rule: list(check.find(effective)) for rule, check in CHECKS.items() if check.phase == "validation"
         }
         self.rejected: dict[Document, list[Path]] = {}
-        """The documents that the API server rejects, with the paths of what it rejects."""
+        """The documents that the API server rejects, with the paths of the rejected values."""
         for problem in chain.from_iterable(self._validation.values()):
             if problem.apiserver is not None and problem.place.document is not None:
                 self.rejected.setdefault(problem.place.document, []).append(problem.place.path)
@@ -128,10 +131,10 @@ class _Run:
             for manifest in effective.workspace.manifests
             if manifest.violations
         }
-        """The mappings with an unknown field, by document."""
+        """Paths of the mappings that contain a violation such as an unknown field, by document."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
-        """Yield the problems to report, each with its rule."""
+        """Yield the problems to report, with the ids of their rules."""
         for rule in rules:
             for problem in self._find(rule):
                 if (
@@ -152,7 +155,10 @@ class _Run:
         return check.find(self._accepted)
 
     def _is_part_of_rejection(self, problem: Problem) -> bool:
-        """Whether the API server rejects the value, a part of it, the list of strings that it is in, or the whole object."""
+        """Return whether the API server rejects the value of a problem, or another value that explains the problem.
+
+        Such values are those inside of the value, the list of strings that contains the value, and the whole object.
+        """
         document, path = problem.place.document, problem.place.path
         strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
         return document is not None and any(
@@ -161,9 +167,10 @@ class _Run:
         )
 
     def _is_caused_by_misspelling(self, problem: Problem) -> bool:
-        """Whether something is missing because its field is misspelled, which is a finding already.
+        """Return whether a problem reports a missing field that is only misspelled. The misspelling has its own finding.
 
-        A server that does not decode strictly continues after an unknown field and reports what is missing, so it counts.
+        Servers without strict decoding ignore the misspelled field and reject the object for the missing field. With such a
+        server, the problem is reported, too.
         """
         place = problem.place
         if place.document is None or place.document not in self._misspelled:
@@ -176,7 +183,7 @@ class _Run:
         return place.path in mappings or (place.path[:-1] in mappings and not place.document.has(*place.path))
 
     def _is_about_unreachable(self, rule: str, problem: Problem) -> bool:
-        """Whether a problem is about the requests of a FlowSchema that APF501 reports as unreachable."""
+        """Return whether a problem is about requests of a FlowSchema that APF501 reports as unreachable."""
         document = problem.place.document
         return (
             ABOUT_CAPTURED_REQUESTS in CHECKS[rule].tags
@@ -187,7 +194,10 @@ class _Run:
 
 
 def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> Iterator[tuple[T, int]]:
-    """Yield the first `maximum` items of each kind, the last of them with the number of items that were left out."""
+    """Yield at most `maximum` items of each kind, in pairs with a number.
+
+    The number is 0, except for the last item of a kind, where it counts the omitted items of this kind.
+    """
     groups: dict[Hashable, list[T]] = {}
     counts: Counter[Hashable] = Counter()
     for item in items:
@@ -205,7 +215,10 @@ def _order(finding: Finding) -> tuple[str, Span, str, str]:
 
 
 def limit_findings(report: Report) -> Report:
-    """Reduce a report that was made with covered findings and a higher maximum to what `check` reports by default."""
+    """Return the report that `check` prints by default.
+
+    It has no covered findings, and at most MAX_FINDINGS_PER_RULE findings per rule, file and severity.
+    """
     findings = (finding for finding in report.findings if not finding.covered)
     limited = _limit(
         findings, lambda item: (item.rule, item.file, item.severity, item.apiserver is None), MAX_FINDINGS_PER_RULE
@@ -215,7 +228,7 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
-    """Yield what was not checked: objects of other kinds, then templates."""
+    """Yield the entries for skipped objects of other kinds, and then for templates, by file."""
     for part in loaded:
         for reason, count in part.skipped.items():
             yield Skipped(part.source.name, reason, count)
@@ -225,7 +238,7 @@ def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
 
 
 def _finding(rule_id: str, problem: Problem) -> Finding:
-    """Return a problem as a finding, its place as lines and columns."""
+    """Turn a problem into a finding, with the place of the problem as lines and columns."""
     rule = catalogue.read_rule(rule_id)
     place = problem.place
     document = place.document

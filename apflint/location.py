@@ -1,6 +1,6 @@
-"""Locations that problems point at: a field of an object, or a range of text.
+"""Locations of problems: a field of an object, or a range of text.
 
-A location knows its object and field path when it is made; its line and column are determined only when a report needs them.
+A location stores an object and a field path. Its line and column are computed only if a report needs them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from apflint.load.source import Source
 
 Path = tuple[str | int, ...]
-"""Field path inside an object: `("spec", "rules", 0, "subjects")`."""
+"""Field path inside an object, such as `("spec", "rules", 0, "subjects")`."""
 
 MAX_NAME_LENGTH = 400
-"""Characters of a name or key to show; the longest key that a server accepts has 317 (253, a slash, 63)."""
+"""Maximum number of characters of a name or key that messages show. The API server accepts keys of up to 317 characters."""
 
 
 class Span(NamedTuple):
-    """A range of a file: 1-based lines, 1-based columns in code points, the end exclusive."""
+    """A range of a file. Lines and columns start at 1, columns count code points, and the end is exclusive."""
 
     line: int
     column: int
@@ -38,12 +38,12 @@ class TextRange(NamedTuple):
 
     @property
     def document(self) -> None:
-        """The object: there is none."""
+        """Always None, because the range is not part of an object."""
         return
 
     @property
     def path(self) -> Path:
-        """The field path: empty, as there is no object."""
+        """Always empty, because the range is not part of an object."""
         return ()
 
     @property
@@ -58,35 +58,35 @@ class TextRange(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The value at `path` of an object, or the key of that value. `place / "verbs"` is a place below it."""
+    """The value at `path` of an object, or the key of this value. `place / "verbs"` is the place of the child `verbs`."""
 
     document: Document
     path: Path = ()
     key: bool = False
-    """Point at the key instead of the value."""
+    """Whether the place is the key and not the value."""
     known_offsets: tuple[int, int] | None = None
-    """Offsets of a key that occurs twice: its path alone does not determine them."""
+    """Start and end of the key if it occurs twice in its mapping, because `path` is then ambiguous. Otherwise None."""
 
     def __truediv__(self, step: str | int) -> Place:
         return Place(self.document, (*self.path, step))
 
     def at_key(self) -> Place:
-        """Return the place of the key instead of the value."""
+        """Return the place of the key of this value."""
         return Place(self.document, self.path, key=True)
 
     @property
     def source(self) -> Source:
-        """The text that contains the object. Cheap, whereas `offsets` may parse the text again."""
+        """The text that contains the object. Unlike `offsets`, this never parses the text."""
         return self.document.source
 
     @property
     def field(self) -> str:
-        """The path as Kubernetes writes it."""
+        """The path in the notation of Kubernetes, such as `spec.rules[0].subjects`."""
         return field_path(self.path)
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Start and end in the text of the source. Parses the text again if its tree was not kept."""
+        """Start and end in the text of the source. Parses the text again if its tree is not in memory."""
         return self.known_offsets or self.document.offsets(self.path, key=self.key)
 
     @property
@@ -96,16 +96,16 @@ class Place(NamedTuple):
 
 
 Location = Place | TextRange
-"""What a problem points at. Both have `source`, `document`, `path`, `offsets` and `span`."""
+"""The location of a problem. Both classes have `source`, `document`, `path`, `offsets` and `span`."""
 
 
 def clipped(name: str) -> str:
-    """Shorten a huge name, which would otherwise be repeated in every finding about it."""
+    """Shorten a name to MAX_NAME_LENGTH characters, because every finding about an object repeats its name."""
     return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
 
 
 def field_path(path: Path) -> str:
-    """Return a path as Kubernetes writes it: `spec.rules[0].subjects`; map keys with dots or slashes as `labels[a.io/b]`."""
+    """Return a path in the notation of Kubernetes: `spec.rules[0].subjects`, or `labels[a.io/b]` for keys with dots."""
     text = ""
     for step in path:
         if isinstance(step, str):

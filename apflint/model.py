@@ -1,8 +1,8 @@
-"""FlowSchema and PriorityLevelConfiguration as typed, defaulted, frozen values.
+"""FlowSchema and PriorityLevelConfiguration as typed, immutable values with their defaults.
 
-Names are those of `k8s.io/api/flowcontrol/v1/types.go`. Fields with different names in API versions (assured and nominal
-concurrency shares) are one field here, and defaults are applied as by the servers (`pkg/apis/flowcontrol/*/defaults.go`).
-Comparing two specs with `==` is the server's semantic equality: an absent list equals an empty one.
+Names are those of `k8s.io/api/flowcontrol/v1/types.go`. Assured and nominal concurrency shares, from different API versions,
+are one field here. Defaults are those of the servers (`pkg/apis/flowcontrol/*/defaults.go`). Two specs are equal (`==`) if the
+server treats them as equal. For example, an absent list equals an empty list.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
-"""Annotation that keeps 0 and absent shares 0 in v1beta3 (from Kubernetes 1.30 on; 1.29 then rejects the level)."""
+"""Annotation with which 0 or absent shares mean 0 in v1beta3. Kubernetes 1.29 then rejects the level, 1.30 accepts it."""
 SUBJECT_FIELDS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
-"""The field of a subject that its kind selects."""
+"""Name of the field of a subject that contains its details, by the kind of the subject."""
 
 
 class OwnerReference(NamedTuple):
-    """`metadata.ownerReferences[]`."""
+    """An item of `metadata.ownerReferences`."""
 
     api_version: str
     kind: str
@@ -37,7 +37,7 @@ class OwnerReference(NamedTuple):
 
 
 class ObjectMeta(NamedTuple):
-    """The part of `metadata` that a server validates when it creates an object."""
+    """The fields of `metadata` that the API server validates when it creates an object."""
 
     name: str
     generate_name: str
@@ -48,14 +48,14 @@ class ObjectMeta(NamedTuple):
 
 
 class ServiceAccountSubject(NamedTuple):
-    """A service account, or all of a namespace if the name is `*`."""
+    """A service account, or all service accounts of the namespace if the name is `*`."""
 
     namespace: str
     name: str
 
 
 class Subject(NamedTuple):
-    """A user, group or service account, as `kind` selects. An absent field is None, an empty name is ""."""
+    """A user, group or service account, depending on `kind`. The value of an absent field is None."""
 
     kind: str
     user: str | None
@@ -64,7 +64,7 @@ class Subject(NamedTuple):
 
 
 class ResourcePolicyRule(NamedTuple):
-    """An entry of `resourceRules`."""
+    """An item of `resourceRules`."""
 
     verbs: tuple[str, ...]
     api_groups: tuple[str, ...]
@@ -74,14 +74,14 @@ class ResourcePolicyRule(NamedTuple):
 
 
 class NonResourcePolicyRule(NamedTuple):
-    """An entry of `nonResourceRules`."""
+    """An item of `nonResourceRules`."""
 
     verbs: tuple[str, ...]
     non_resource_urls: tuple[str, ...]
 
 
 class PolicyRulesWithSubjects(NamedTuple):
-    """`spec.rules[]`: matches a request of one of the subjects that one of the entries covers."""
+    """An item of `spec.rules`. It matches a request if a subject and a resource or non-resource rule match the request."""
 
     subjects: tuple[Subject, ...]
     resource_rules: tuple[ResourcePolicyRule, ...]
@@ -89,7 +89,7 @@ class PolicyRulesWithSubjects(NamedTuple):
 
 
 class FlowSchemaSpec(NamedTuple):
-    """`spec` of a FlowSchema. `distinguisher_method` is its type, or None if the field is absent."""
+    """`spec` of a FlowSchema. `distinguisher_method` is `distinguisherMethod.type`, or None if the field is absent."""
 
     priority_level_configuration: str
     matching_precedence: int
@@ -111,7 +111,7 @@ class FlowSchema(NamedTuple):
 
 
 class QueuingConfiguration(NamedTuple):
-    """`queuing`."""
+    """`queuing` of a priority level that queues requests."""
 
     queues: int
     hand_size: int
@@ -119,14 +119,14 @@ class QueuingConfiguration(NamedTuple):
 
 
 class LimitResponse(NamedTuple):
-    """What happens to a request if no seat is free: `Queue` or `Reject`."""
+    """`limitResponse`. Its type, `Queue` or `Reject`, selects the treatment of requests while no seat is free."""
 
     type: str
     queuing: QueuingConfiguration | None
 
 
 class LimitedPriorityLevelConfiguration(NamedTuple):
-    """`spec.limited`. `shares` are assured shares until v1beta2, and nominal shares from v1beta3 on."""
+    """`spec.limited`. In v1beta2 and earlier versions, `shares` are assured shares. In later versions, they are nominal shares."""
 
     shares: int
     limit_response: LimitResponse
@@ -163,7 +163,7 @@ class PriorityLevelConfiguration(NamedTuple):
 
 
 def build_flow_schema(value: Mapping[str, object], document: Document) -> FlowSchema:
-    """Build a FlowSchema from a decoded manifest that its schema accepts. Unknown fields are ignored."""
+    """Build a FlowSchema from a decoded manifest that is valid according to its schema. Unknown fields are ignored."""
     spec: Any = value.get("spec") or {}
     method = spec.get("distinguisherMethod")
     return FlowSchema(
@@ -181,7 +181,10 @@ def build_flow_schema(value: Mapping[str, object], document: Document) -> FlowSc
 def build_priority_level(
     value: Mapping[str, object], document: Document, release: Release
 ) -> PriorityLevelConfiguration:
-    """Build a PriorityLevelConfiguration from a decoded manifest that its schema accepts, with the release's defaults."""
+    """Build a PriorityLevelConfiguration from a decoded manifest that is valid according to its schema.
+
+    The defaults are those of the release. Unknown fields are ignored.
+    """
     metadata = _build_metadata(value.get("metadata") or {})
     spec: Any = value.get("spec") or {}
     version = document.version
@@ -206,18 +209,18 @@ def build_priority_level(
 
 
 def shares_field(version: str) -> str:
-    """Return the name of the shares of a limited level in an API version."""
+    """Return the name of the field with the shares of a limited level in an API version."""
     return "assuredConcurrencyShares" if version in ("v1alpha1", "v1beta1", "v1beta2") else "nominalConcurrencyShares"
 
 
 def _strings(value: list[Any] | None) -> tuple[str, ...]:
-    # A null item of a list of strings is decoded to "": encoding/json leaves the zero value.
+    # Go decodes a null item of a list of strings to "" (encoding/json keeps the zero value).
     return _intern(tuple([item or "" for item in value])) if value else ()
 
 
 @lru_cache(maxsize=1024)
 def _intern(strings: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the same tuple for equal lists of verbs, groups and resources, which occur in thousands of rules."""
+    """Return the same tuple object for equal lists. Thousands of rules may have equal verbs, groups or resources."""
     return strings
 
 
@@ -279,7 +282,7 @@ def _build_limited(
     value: dict[str, Any], release: Release, version: str, *, keeps_zero: bool
 ) -> LimitedPriorityLevelConfiguration:
     shares = value.get(shares_field(version))
-    if shares is None:  # in v1 the field is a pointer, so absent is 30 and 0 is 0
+    if shares is None:  # in v1, absent shares mean 30, and 0 shares mean 0
         shares = 0 if keeps_zero and version != "v1" else 30
     response = value.get("limitResponse") or {}
     queuing = response.get("queuing")

@@ -7,13 +7,14 @@ from typing import Literal
 
 
 def find_data_directory(name: Literal["rules", "schemas"]) -> str:
-    """Return the path of a data directory: inside the package in a wheel, beside it in a checkout or editable install.
+    """Return the path of a data directory of apflint.
 
-    Raises FileNotFoundError if neither exists: the installation is broken.
+    In a wheel, the directory is inside the package. In a checkout or editable install, it is next to the package. Raises
+    FileNotFoundError if both are missing, because the installation is incomplete.
     """
     package = os.path.dirname(os.path.abspath(__file__))
-    # `force-include` in pyproject.toml creates `_shipped`, in wheels only. It is first, because an installed package is
-    # in the site-packages directory, where another project may have a directory named `rules`.
+    # Only wheels have `_shipped` (`force-include` in pyproject.toml). It is tried first, because the package may be in
+    # site-packages, where another project may have a directory named `rules`.
     for path in (os.path.join(package, "_shipped", name), os.path.join(os.path.dirname(package), name)):
         if os.path.isdir(path):
             return path

@@ -1,8 +1,8 @@
-"""The Kubernetes releases that apflint knows, 1.18 to 1.37, and the differences between them, each with its source.
+"""The Kubernetes releases that apflint knows, 1.18 to 1.37, and the differences between them with their sources.
 
 "Recorded" means observed on running kube-apiservers (1.21.1, 1.25.10, 1.26.5, 1.28.3, 1.29.1, 1.31.14, 1.36.2). 1.37 was not
-recorded: according to its sources, its flowcontrol group is that of 1.36. The objects that each release creates are in
-`apflint.builtin`. Paths of sources are relative to staging/src/k8s.io/apiserver/pkg unless they start with another directory.
+recorded. According to its source code, its flowcontrol group equals that of 1.36. `apflint.builtin` has the objects that each
+release creates. Paths of sources are relative to staging/src/k8s.io/apiserver/pkg unless they start with another directory.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ EXEMPT_FIELD_MINOR = 28
 PRESERVE_ZERO_MINOR = 29
 """Minor release that added the preserve-zero annotation (see `Release.keeps_zero_shares`)."""
 SERVER_CONCURRENCY = 400 + 200
-"""Default seats of an API server: the sum of its flags `--max-requests-inflight` and `--max-mutating-requests-inflight`."""
+"""Default number of seats of an API server: `--max-requests-inflight` plus `--max-mutating-requests-inflight`."""
 
 
 class ApiVersion(NamedTuple):
-    """The life of a version of the API group, in minor releases of Kubernetes 1. None: never, so far."""
+    """An API version, and the minor releases (29 for 1.29) that introduced, deprecated and removed it. None means not yet."""
 
     name: str
     introduced: int
     deprecated: int | None
     removed: int | None
     by_default: bool
-    """False if servers served it only with `--runtime-config`."""
+    """Whether servers serve the version without `--runtime-config`."""
 
 
 # Source: the prerelease-lifecycle marks in staging/src/k8s.io/api/flowcontrol/*/types.go, from which servers create deprecation
@@ -50,17 +50,17 @@ API_VERSIONS = (
     ApiVersion("v1beta1", 20, 23, 26, by_default=True),
     ApiVersion("v1alpha1", 18, 20, 21, by_default=False),
 )
-"""All versions, the newest first."""
+"""All versions of the API group, the newest first."""
 
 
 class Deprecation(NamedTuple):
-    """The content of a server's warning about an API version."""
+    """The content of the warning with which a server answers requests to a deprecated API version."""
 
     since: str
-    """A release, such as `1.29`."""
+    """The release that deprecated the version, such as `1.29`."""
     removed_in: str
     replacement: str
-    """The API version that this release recommends instead."""
+    """The API version to use instead in the target release."""
 
 
 class Release(NamedTuple):
@@ -75,12 +75,12 @@ class Release(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`1.36`."""
+        """The name without patch, such as `1.36`."""
         return f"1.{self.minor}"
 
     @property
     def newest_version(self) -> str:
-        """The newest API version that is served by default, or else on request."""
+        """The newest API version that is served by default, or the newest of `on_request` if there is no default."""
         return (self.served or self.on_request)[0]
 
     @property
@@ -93,15 +93,15 @@ class Release(NamedTuple):
 
     @property
     def strict_decoding(self) -> bool:
-        """Whether unknown and duplicate fields are errors; otherwise servers drop them silently.
+        """Whether servers reject objects with unknown or duplicate fields. Earlier servers silently drop such fields.
 
-        Source: KEP-2885, beta and so on by default in 1.25. Recorded: 1.21 drops them, 1.25 answers 400.
+        Source: KEP-2885, on by default (beta) in 1.25. Recorded: 1.21 drops them, 1.25 answers 400.
         """
         return self.minor >= 25
 
     @property
     def has_borrowing(self) -> bool:
-        """Whether limited levels have `lendablePercent` and `borrowingLimitPercent`, in every served API version.
+        """Whether every served API version has `lendablePercent` and `borrowingLimitPercent` in limited levels.
 
         Source: KEP-1040, borrowing. Recorded: unknown fields in 1.25, known in 1.26.
         """
@@ -109,15 +109,15 @@ class Release(NamedTuple):
 
     @property
     def has_exempt_field(self) -> bool:
-        """Whether levels have `spec.exempt`, in every served API version, with `nominalConcurrencyShares` even in v1beta2.
+        """Whether every served API version has the field `spec.exempt` in levels.
 
-        Source: KEP-1040, 1.28. Recorded: an unknown field in 1.26, known in 1.28.
+        Its shares are called `nominalConcurrencyShares` even in v1beta2. Source: KEP-1040, 1.28. Recorded: an unknown field in 1.26, known in 1.28.
         """
         return self.minor >= EXEMPT_FIELD_MINOR
 
     @property
     def classifies_watches(self) -> bool:
-        """Whether API Priority and Fairness classifies watches; otherwise it skips all long-running requests.
+        """Whether API Priority and Fairness classifies watches. In earlier releases, it skips all long-running requests.
 
         Source: `WithPriorityAndFairness` in server/filters/priority-and-fairness.go, by tag.
         """
@@ -125,7 +125,7 @@ class Release(NamedTuple):
 
     @property
     def refuses_invalid_timeouts(self) -> bool:
-        """Whether servers answer 400 to a query parameter `timeout` that is not a duration, before they classify the request.
+        """Whether servers answer 400 to a request whose query parameter `timeout` is not a duration, without classifying it.
 
         Source: `WithRequestDeadline` in endpoints/filters/request_deadline.go, since 1.21. Recorded on 1.36.2.
         """
@@ -133,16 +133,17 @@ class Release(NamedTuple):
 
     @property
     def estimates_seats(self) -> bool:
-        """Whether a list may take several seats, and a request waits in the queue with the least estimated work.
+        """Whether servers estimate the number of seats that a request takes.
 
-        Otherwise every request takes one seat and waits in the queue with the fewest requests. Source:
+        If so, a list request may take several seats, and requests wait in the queue with the least estimated work. Otherwise,
+        every request takes one seat, and requests wait in the queue with the fewest requests. Source:
         util/flowcontrol/request/list_work_estimator.go and `shuffleShardLocked` in fairqueuing/queueset/queueset.go, by tag.
         """
         return self.minor >= 23
 
     @property
     def estimates_watches(self) -> bool:
-        """Whether a watch that begins with a list takes the seats of a list; otherwise every watch takes 1 seat.
+        """Whether a watch that begins with a list takes as many seats as a list request. Otherwise, a watch takes 1 seat.
 
         Source: feature gate WatchList, on by default in 1.32 and from 1.34 on, and `estimate` in
         util/flowcontrol/request/width.go.
@@ -151,7 +152,7 @@ class Release(NamedTuple):
 
     @property
     def max_list_seats(self) -> int:
-        """Maximum seats of a list, or of a watch that begins with a list, at a level without its own bound.
+        """Maximum seats of a list request, or of a watch that begins with a list. A priority level may lower the maximum.
 
         Source: feature gate SizeBasedListCostEstimate and `DefaultWorkEstimatorConfig` in util/flowcontrol/request/config.go.
         """
@@ -159,7 +160,7 @@ class Release(NamedTuple):
 
     @property
     def max_mutating_seats(self) -> int:
-        """Maximum seats of a create, update, patch or delete, at a level without its own bound.
+        """Maximum seats of a create, update, patch or delete request. A priority level may lower the maximum.
 
         Source: `enableMutatingWorkEstimator` in util/flowcontrol/request/mutating_work_estimator.go, off in 1.23.
         """
@@ -167,18 +168,19 @@ class Release(NamedTuple):
 
     @property
     def bounds_seats_by_level(self) -> bool:
-        """Whether a priority level with queues bounds the seats of one request.
+        """Whether a priority level with queues limits the seats of one request.
 
         Source: `priorityLevelMaxSeatsPercent` in util/flowcontrol/apf_controller.go (kubernetes/kubernetes pull request 118601,
-        1.28), in the patches 1.25.13, 1.26.8 and 1.27.5 too.
+        1.28, and the patches 1.25.13, 1.26.8 and 1.27.5).
         """
         return self.minor >= 25
 
     @property
     def limits_wait_by_deadline(self) -> bool:
-        """Whether a request waits at most a quarter of its own deadline.
+        """Whether a request waits in its queue for at most a quarter of its own timeout.
 
-        Otherwise it waits a quarter of `--request-timeout`, checked only when another request arrives at its queue. Source:
+        Otherwise, it waits for at most a quarter of `--request-timeout`. In these earlier releases, the server checks the time
+        only when another request arrives at the queue. Source:
         `getRequestWaitContext` in server/filters/priority-and-fairness.go, from 1.28.5 on.
         """
         return self.minor >= 28
@@ -186,15 +188,15 @@ class Release(NamedTuple):
     def keeps_zero_shares(self, version: str, *, annotated: bool) -> bool:
         """Return whether 0 shares of a limited level stay 0 instead of becoming the default of 30.
 
-        `annotated`: the object has the preserve-zero annotation, with any value. Absent shares are 30 in v1 and 0 in v1beta3.
-        Shares that stay 0 may still be rejected (`allows_zero_shares`). Source: kubernetes/kubernetes pull request 121089.
-        Recorded: a plain annotation in 1.28; respected in v1beta3 and rejected in every other version in 1.29.
+        `annotated` is true if the object has the preserve-zero annotation, with any value. Servers may still reject 0 shares
+        (`allows_zero_shares`). Source: kubernetes/kubernetes pull request 121089. Recorded: 1.28 ignores the annotation. 1.29
+        respects it in v1beta3 and rejects it in every other version.
         """
         return version == "v1" or (version == "v1beta3" and annotated and self.minor >= PRESERVE_ZERO_MINOR)
 
     @property
     def allows_zero_shares(self) -> bool:
-        """Whether a limited level may have 0 shares after defaulting, in all API versions.
+        """Whether servers accept a limited level with 0 shares after defaulting, in every API version.
 
         Source: feature gate ZeroLimitedNominalConcurrencyShares, off in 1.29, locked on since 1.30 (kubernetes/kubernetes
         issue 121510, pull request 123001). Recorded: rejected in 1.29, accepted in 1.31.
@@ -202,13 +204,13 @@ class Release(NamedTuple):
         return self.minor >= 30
 
     def forbids_preserve_zero_annotation(self, version: str) -> bool:
-        """Return whether the preserve-zero annotation on a level is rejected (Forbidden, `metadata.annotations`)."""
+        """Return whether servers reject a level with the preserve-zero annotation (Forbidden, `metadata.annotations`)."""
         return self.minor >= PRESERVE_ZERO_MINOR and version != "v1beta3"
 
     def deprecated(self, version: str) -> Deprecation | None:
-        """Return the content of the warning about an API version, or None if it is not deprecated, or unknown.
+        """Return the deprecation warning of an API version, or None if the version is unknown or not deprecated.
 
-        For a version that was removed earlier, this is the warning of its last servers with a replacement of this release.
+        If the version was removed before this release, the warning names a replacement that this release serves.
         """
         life = api_version(version)
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
@@ -219,7 +221,7 @@ class Release(NamedTuple):
 
 
 def api_version(name: str) -> ApiVersion | None:
-    """Return the life of an API version such as `v1beta3`, or None if it does not exist."""
+    """Return the entry of `API_VERSIONS` for a name such as `v1beta3`, or None if there is no such version."""
     return next((life for life in API_VERSIONS if life.name == name), None)
 
 
@@ -234,13 +236,13 @@ def _make_release(minor: int) -> Release:
 
 
 RELEASES = tuple(_make_release(minor) for minor in range(OLDEST_MINOR, NEWEST_MINOR + 1))
-"""The known releases, the oldest first."""
+"""All releases that apflint knows, the oldest first."""
 NEWEST = RELEASES[-1]
-"""The default target."""
+"""The newest release, which is the default target."""
 
 
 def parse_api_version(text: str) -> str:
-    """Return `v1` for `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError for an unknown version."""
+    """Return the version, such as `v1`, of `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError if it is unknown."""
     version = text.removeprefix(f"{GROUP}/")
     if api_version(version) is None:
         names = [life.name for life in API_VERSIONS]
@@ -249,7 +251,7 @@ def parse_api_version(text: str) -> str:
 
 
 def parse_release(text: str) -> Release:
-    """Return the release of `1.36`, `v1.36` or `v1.36.2`. Raises UserError if it is not known."""
+    """Parse a release written like `1.36`, `v1.36` or `v1.36.2`. Raises UserError if apflint does not know it."""
     known = f"apflint knows Kubernetes {RELEASES[0].name} to {NEWEST.name}"
     match = _VERSION.fullmatch(text.strip())
     if match is None:

@@ -1,6 +1,6 @@
-"""Formats of strings that Kubernetes validates: names, label values and timestamps.
+"""Validation of strings as in Kubernetes: names, label values and timestamps.
 
-Names follow `k8s.io/apimachinery/pkg/util/validation`. Lengths are in bytes of UTF-8, as in Go.
+The rules for names are those of `k8s.io/apimachinery/pkg/util/validation`. Lengths are in bytes of UTF-8, as in Go.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ALLOWED_CHARACTERS = "must consist of letters, digits, `-`, `_` and `.`, and st
 
 
 def check_dns_label(text: str) -> str | None:
-    """Return why `text` is not a DNS label (a namespace), or None if it is. `IsDNS1123Label`."""
+    """Return why `text` is not a DNS label such as a namespace, or None if it is valid. Source: `IsDNS1123Label`."""
     if too_long := _check_length(text, 63):
         return f"it {too_long}"
     if not _DNS_LABEL.match(text):
@@ -25,13 +25,16 @@ def check_dns_label(text: str) -> str | None:
 
 
 def check_dns_subdomain(text: str) -> str | None:
-    """Return why `text` is not a DNS subdomain (most object names), or None if it is. `IsDNS1123Subdomain`."""
+    """Return why `text` is not a DNS subdomain such as an object name, or None if it is valid. Source: `IsDNS1123Subdomain`."""
     wrong = _check_subdomain(text)
     return f"it {wrong}" if wrong else None
 
 
 def check_qualified_name(text: str) -> str | None:
-    """Return why `text` is not a label or annotation key, `name` or `prefix/name`, or None if it is. `IsQualifiedName`."""
+    """Return why `text` is not a key of a label or annotation, or None if it is valid.
+
+    Valid keys are `name` and `prefix/name`. Source: `IsQualifiedName`.
+    """
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         return "it has more than one `/`"
@@ -47,7 +50,7 @@ def check_qualified_name(text: str) -> str | None:
 
 
 def check_label_value(text: str) -> str | None:
-    """Return why `text` is not a label value, or None if it is. `IsValidLabelValue`."""
+    """Return why `text` is not a label value, or None if it is valid. Source: `IsValidLabelValue`."""
     if too_long := _check_length(text, 63):
         return f"it {too_long}"
     return None if _LABEL_VALUE.match(text) else f"it {_ALLOWED_CHARACTERS}"
@@ -69,8 +72,8 @@ def _check_length(text: str, maximum: int) -> str | None:
     return f"has {length} characters, but at most {maximum} are allowed" if length > maximum else None
 
 
-# Go's time.Parse(time.RFC3339, ...), which metav1.Time decodes with, is laxer than RFC 3339: it accepts an hour of one
-# digit and a comma before the fraction. It is stricter in that T and Z must be capitals and second 60 is invalid.
+# metav1.Time decodes with Go's time.Parse(time.RFC3339, ...). Unlike RFC 3339, Go accepts an hour of one digit and a comma
+# before the fraction. Go rejects lower-case t and z, and second 60.
 # Source: parse in Go's src/time/format.go (the comma: since Go 1.17, Kubernetes 1.23).
 _TIMESTAMP = (
     r"(\d{4})-(\d\d)-(\d\d)T(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-4]):(?:[0-5]\d|60))"
@@ -79,7 +82,7 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def is_timestamp(text: str) -> bool:
-    """Whether kube-apiserver decodes `text` as a `metav1.Time`: `2026-11-21T10:00:00Z`, also with fraction and offset."""
+    """Return whether kube-apiserver decodes `text` as a `metav1.Time`, such as `2026-11-21T10:00:00.5+01:00`."""
     match = re.fullmatch(_TIMESTAMP, text, re.ASCII)
     if not match:
         return False

@@ -1,4 +1,4 @@
-"""What was read: the manifests of a run, typed if they can be decoded, for one target release."""
+"""The workspace of a run: its manifests, with their schema violations and typed objects, for one target release."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
 
 
 class Manifest(NamedTuple):
-    """A document, what its schema says about it, and the typed object, or None if a field has a type that cannot be decoded."""
+    """A document, the violations of its schema, and its typed object. The object is None if it cannot be decoded."""
 
     document: Document
     violations: tuple[Violation, ...]
@@ -37,7 +37,7 @@ class Manifest(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What was read, in the order of the input. `apflint.effective` derives what a server would have."""
+    """The manifests and problems of a run, in input order. `Effective` derives the configuration of a server from them."""
 
     release: Release
     problems: tuple[LoadProblem, ...]
@@ -45,10 +45,10 @@ class Workspace(NamedTuple):
     flow_schemas: tuple[FlowSchema, ...]
     priority_levels: tuple[PriorityLevelConfiguration, ...]
     context: tuple[Manifest, ...] = ()
-    """Manifests of `--context`: known, but not reported on."""
+    """Manifests from `--context`. Analyses use them, but apflint reports no findings in them."""
 
     def without(self, documents: Collection[Document]) -> Workspace:
-        """Return the same workspace without the manifests of these documents."""
+        """Return a workspace without the manifests of these documents."""
         if not documents:
             return self
         kept = tuple(manifest for manifest in self.manifests if manifest.document not in documents)
@@ -101,13 +101,13 @@ class Workspace(NamedTuple):
             yield place, "nonResourceURLs", other.non_resource_urls
 
     def limited(self) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
-        """Yield `spec.limited` of the priority levels of type Limited and its place. The server ignores that of others."""
+        """Yield the place and value of `spec.limited` in priority levels of type Limited. Servers ignore it in other levels."""
         for level in self.priority_levels:
             if level.spec.type == "Limited" and level.spec.limited is not None:
                 yield Place(level.document, ("spec", "limited")), level.spec.limited
 
     def queuing(self) -> Iterator[tuple[Place, QueuingConfiguration]]:
-        """Yield `queuing` of the priority levels that let requests wait, and its place. The server ignores that of others."""
+        """Yield the place and value of `queuing` in priority levels that queue requests. Servers ignore it in other levels."""
         for place, limited in self.limited():
             response = limited.limit_response
             if response.type == "Queue" and response.queuing is not None:
@@ -128,7 +128,7 @@ def resource_rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWi
 
 
 def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterable[Loaded] = ()) -> Workspace:
-    """Validate every document against its schema, and make typed objects of those that can be decoded."""
+    """Validate all documents against their schemas, and build the typed objects of the documents that can be decoded."""
     inputs = list(loaded)
     manifests = tuple(_manifest(document, release) for part in inputs for document in part.documents)
     return Workspace(
@@ -142,10 +142,11 @@ def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterabl
 
 
 def is_dangling_on_server(schema: FlowSchema) -> bool:
-    """Return whether the status in a list from a server says that the priority level of a FlowSchema does not exist.
+    """Return whether a server reported, in the status of a FlowSchema, that its priority level does not exist.
 
     The server keeps the condition `Dangling` up to date (presyncFlowSchemaStatus in
-    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status in a file of one object may be older.
+    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema is in a list,
+    as `kubectl get` prints it. A status in a file with one object may be outdated.
     """
     document = schema.document
     if not (document.prefix and document.at("metadata", "uid")):

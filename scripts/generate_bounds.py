@@ -31,7 +31,7 @@ def read_bounds() -> dict[str, tuple[budgets.Bound, str]]:
 
 def render_table() -> str:
     """Return the table of all bounds."""
-    rows = ["| bound | maximum | of what, and why | beyond it |", "|---|---|---|---|"]
+    rows = ["| bound | maximum | what is limited, and why | beyond it |", "|---|---|---|---|"]
     rows += [
         f"| `{name}` | {bound:,} | {reason} | {bound.reported} |" for name, (bound, reason) in read_bounds().items()
     ]

@@ -1,11 +1,11 @@
-"""The mandatory and suggested objects that a kube-apiserver of each release creates, read from the data files here.
+"""The built-in objects of each release: the FlowSchemas and priority levels that a kube-apiserver creates on its own.
 
-There is a data file for each group of releases with equal objects, named after the first release of the group; it names its
-source. Its specs are those of the API version `v1`, except that the shares of limited levels are called `shares`; fields that
-were added later (borrowing, `exempt`) are not in the files of earlier releases.
+Mandatory objects always take effect: if one is missing, the server behaves as if it existed. Suggested objects are created
+if they are missing (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
 
-Mandatory objects always exist: the server imagines missing ones. Suggested objects are created if they are missing (Kubernetes
-documentation, "API Priority and Fairness", default configuration objects).
+Each data file in this directory describes consecutive releases with equal objects. Its name is the first of these releases.
+Specs are written as in API version `v1`, except that the shares of limited levels are called `shares`. Files of early releases
+lack the fields that were added later (borrowing, `exempt`). Each file states its source.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
     class Metadata(TypedDict):
-        """The metadata that a server sets when it creates one of these objects."""
+        """The metadata of a built-in object."""
 
         name: str
         annotations: NotRequired[dict[str, str]]
 
     class Manifest(TypedDict):
-        """A built-in object in an API version."""
+        """The manifest of a built-in object in an API version."""
 
         apiVersion: str
         kind: str
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 MANDATORY = ("exempt", "catch-all")
 """Names of the mandatory objects of both kinds, in every release."""
 AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
-"""Annotation: "true" lets the server restore the spec of its release."""
+"""Annotation of built-in objects. If its value is "true", the server restores the spec of its release."""
 GENERAL_PURPOSE = ("service-accounts", "global-default")
-"""Suggested FlowSchemas for all requests that no other FlowSchema matches; the others reserve capacity for the system."""
+"""Suggested FlowSchemas for requests that no other FlowSchema matches. Other suggested ones protect system traffic."""
 _FIRST_MINORS = (18, 19, 20, 22, 24, 26, 28, 34)
 """Minor releases that changed the built-in objects: the names of the data files."""
 _SOURCE_PREFIX = "<built-in "
 
 
 class BuiltInObject(NamedTuple):
-    """Kind and name of a built-in object, and whether a server requires it."""
+    """Kind and name of a built-in object, and whether it is mandatory or suggested."""
 
     kind: Kind
     name: str
@@ -61,7 +61,7 @@ class BuiltInObject(NamedTuple):
 
 
 class TypedObjects(NamedTuple):
-    """FlowSchemas in matching order, and priority levels."""
+    """Typed objects: FlowSchemas in matching order, and priority levels."""
 
     flow_schemas: tuple[FlowSchema, ...]
     priority_levels: tuple[PriorityLevelConfiguration, ...]
@@ -69,13 +69,13 @@ class TypedObjects(NamedTuple):
 
 @lru_cache
 def list_objects(release: Release) -> tuple[BuiltInObject, ...]:
-    """Return what a new server creates: priority levels (mandatory ones first), then FlowSchemas in matching order."""
+    """Return the built-in objects of a release: priority levels (mandatory levels first), then FlowSchemas in matching order."""
     return tuple(BuiltInObject(item["kind"], item["name"], item["role"]) for item in _read_data(release)["objects"])
 
 
 @lru_cache
 def list_names(release: Release, kind: Kind) -> frozenset[str]:
-    """Return the names of the built-in objects of a kind."""
+    """Return the names of the built-in objects of a kind, mandatory and suggested."""
     return frozenset(item.name for item in list_objects(release) if item.kind == kind)
 
 
@@ -91,9 +91,9 @@ def list_protected_flow_schemas(release: Release) -> frozenset[str]:
 
 @lru_cache
 def find_lifetime(kind: Kind, name: str) -> tuple[Release, Release] | None:
-    """Return the first and the last known release that create an object, or None if no release does.
+    """Return the first and the last known release that have a built-in object, or None if no release has it.
 
-    All releases between the two create it.
+    All releases between these two have the object, too.
     """
     releases = [release for release in RELEASES if name in list_names(release, kind)]
     return (releases[0], releases[-1]) if releases else None
@@ -106,14 +106,14 @@ def is_retired(release: Release, kind: Kind, name: str) -> bool:
 
 
 def describe_source(release: Release) -> str:
-    """Return where the objects of a release are known from, in one or two sentences."""
+    """Return the source of the data about the built-in objects of a release, in one or two sentences."""
     return cast("str", _read_data(release)["source"])
 
 
 def build_manifests(release: Release, version: str) -> list[Manifest]:
-    """Return new manifests of the objects in an API version, in the order of `list_objects`, as a server stores them.
+    """Return new manifests of the built-in objects, as a server stores them, in the order of `list_objects`.
 
-    `version` may be one that the release does not serve. Raises ValueError if it does not exist.
+    `version` is any API version, even if the release does not serve it. Raises ValueError if there is no such version.
     """
     if api_version(version) is None:
         raise ValueError(f"{GROUP} has no version {version}")
@@ -138,11 +138,12 @@ def build_manifests(release: Release, version: str) -> list[Manifest]:
 
 @lru_cache
 def load_objects(release: Release) -> TypedObjects:
-    """Return the objects as typed values.
+    """Return the built-in objects of a release as typed objects.
 
-    Their source is `<built-in 1.36>`, a JSON list in the newest API version of the release with an object a line.
+    Their positions refer to a generated source with a name such as `<built-in 1.36>`. It is a JSON list in the newest API
+    version of the release, with one object per line.
     """
-    import json  # runs that need no built-in objects do without
+    import json  # not at start, because some runs do not need built-in objects
 
     from apflint.load.document import Document
     from apflint.load.source import Source
@@ -162,7 +163,7 @@ def load_objects(release: Release) -> TypedObjects:
 
 
 def is_copy(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> bool:
-    """Return whether an object has the name and the spec of a built-in one."""
+    """Return whether an object has the same name and the same spec as a built-in object of its kind."""
     if item.name not in list_names(release, item.document.kind):
         return False
     objects = load_objects(release)
@@ -171,7 +172,7 @@ def is_copy(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> 
 
 
 def is_built_in(document: Document) -> bool:
-    """Return whether a document is a built-in object, not one of the user."""
+    """Return whether a document contains a built-in object that `load_objects` created, and not an object of the user."""
     return document.source.name.startswith(_SOURCE_PREFIX)
 
 
@@ -182,8 +183,8 @@ def _parse_tree(text: str) -> Node | None:
 
 
 def _read_data(release: Release) -> dict[str, Any]:
-    """Read the data file of a release, each time anew (0.1 ms): the caller may change the values."""
-    import json  # runs that need no built-in objects do without
+    """Read the data file of a release. The result is not cached, because the caller may change it. Takes 0.1 ms."""
+    import json  # not at start, because some runs do not need built-in objects
 
     first = _FIRST_MINORS[bisect_right(_FIRST_MINORS, release.minor) - 1]
     with open(f"{__path__[0]}/1.{first}.json", encoding="utf-8") as file:  # pathlib takes longer to import
