@@ -47,6 +47,9 @@ class Deadline(NamedTuple):
     """The value of `timeout` if it is not a duration: the server answers 400 before it classifies the request."""
 
 
+_DEFAULT_DEADLINE = Deadline(DEFAULT_WAIT_SECONDS)
+
+
 class Outcome(NamedTuple):
     """Something that can happen to a request."""
 
@@ -61,17 +64,16 @@ class Outcome(NamedTuple):
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of the request for `url`, a path with or without a query; `info` are its attributes."""
-    default = Deadline(DEFAULT_WAIT_SECONDS)
     if "timeout" not in url or is_long_running(info):  # long-running requests have no deadline
-        return default
+        return _DEFAULT_DEADLINE
     value = parse_query(url.partition("?")[2]).get("timeout", "")
     if not value:
-        return default
+        return _DEFAULT_DEADLINE
     seconds = parse_duration(value)
     if seconds is None:
         return Deadline(DEFAULT_WAIT_SECONDS, value)
     # 0 means no timeout; a longer one than that of the server has no effect.
-    return Deadline(seconds / WAIT_FRACTION) if 0 < seconds < REQUEST_TIMEOUT_SECONDS else default
+    return Deadline(seconds / WAIT_FRACTION) if 0 < seconds < REQUEST_TIMEOUT_SECONDS else _DEFAULT_DEADLINE
 
 
 def parse_duration(text: str) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 MAX_REMEMBERED_CHARACTERS = 32 * 1024 * 1024
-"""Characters of lines, answers and their parts to remember: an answer may have a thousand, or ten thousand."""
+"""Characters of lines and answers to remember: an answer may have a thousand, or ten thousand."""
+_MAX_PART_CHARACTERS = 8 * 1024 * 1024
+"""Characters to remember of each part that answers share."""
 _ANSWERS_PER_PIECE = 1_000
+_Key = TypeVar("_Key")
 _encode = json.JSONEncoder().encode
 _REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
 """A request in JSON without its values, which are strings and booleans: filled in faster than encoded."""
@@ -61,10 +64,25 @@ def explain_lines(
         break
     number = 1
     for batch in chain(head, batches):
-        yield from writer.flush(
-            chain.from_iterable(map(writer.explain_line, range(number, number + len(batch)), batch))
-        )
+        yield from writer.flush(writer.explain_batch(number, batch))
         number += len(batch)
+
+
+class _Memory(dict[_Key, str]):
+    """Texts by key. All are forgotten when they have too many characters."""
+
+    def __init__(self, max_characters: int) -> None:
+        super().__init__()
+        self._max_characters = max_characters
+        self._characters = 0
+
+    def add(self, key: _Key, text: str, size: int) -> None:
+        """Remember a text. `size` is the number of its characters, with those of the key if it is long."""
+        self._characters += size
+        if self._characters > self._max_characters:
+            self.clear()
+            self._characters = size
+        self[key] = text
 
 
 class LineExplainer:
@@ -75,12 +93,10 @@ class LineExplainer:
         self._read = read
         self._reasons = reasons
         self.rejected: list[tuple[int, str]] = []
-        self._by_line: dict[bytes, str] = {}
-        self._by_request: dict[Request, str] = {}
+        self._by_line: _Memory[bytes] = _Memory(MAX_REMEMBERED_CHARACTERS)
+        self._by_request: _Memory[Request] = _Memory(MAX_REMEMBERED_CHARACTERS)
         """Answers to requests, which are equal in many audit events."""
-        self._by_key: tuple[dict[object, str], ...] = tuple({} for _ in REPEATED_FIELDS)
-        """Texts of fields, for each row of `REPEATED_FIELDS`."""
-        self._characters = 0
+        self._parts = [(key, build, _Memory[object](_MAX_PART_CHARACTERS)) for key, build in REPEATED_FIELDS]
 
     def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
         """Yield the answers in large pieces, each with the rejected lines."""
@@ -88,10 +104,14 @@ class LineExplainer:
             rejected, self.rejected = self.rejected, []
             yield sanitize_json(piece), rejected
 
-    def explain_line(self, number: int, line: bytes) -> Iterable[str]:
-        """Return the answers to a line: none if it is empty, several for a list."""
-        answer = self._by_line.get(line)
-        return (answer,) if answer is not None else self._explain_new_line(number, line)
+    def explain_batch(self, first: int, lines: list[bytes]) -> Iterator[str]:
+        """Yield the answers to lines, which are numbered from `first`: none to an empty line, several to a list."""
+        for number, line in enumerate(lines, first):
+            answer = self._by_line.get(line)
+            if answer is None:
+                yield from self._explain_new_line(number, line)
+            else:
+                yield answer
 
     def _explain_new_line(self, number: int, line: bytes) -> Iterator[str]:
         text = line.decode("utf-8", "replace")
@@ -114,8 +134,7 @@ class LineExplainer:
         except UserError as error:
             yield self._reject(number, str(error))
             return
-        self._make_room(len(line) + len(answer))
-        self._by_line[line] = answer
+        self._by_line.add(line, answer, len(line) + len(answer))
         yield answer
 
     def explain_text(self, number: int, text: str) -> Iterator[str]:
@@ -134,18 +153,8 @@ class LineExplainer:
         answer = self._by_request.get(request)
         if answer is None:
             answer = self._encode(request)
-            self._make_room(len(answer))
-            self._by_request[request] = answer
+            self._by_request.add(request, answer, len(answer))
         return answer
-
-    def _make_room(self, size: int) -> None:
-        self._characters += size
-        if self._characters > MAX_REMEMBERED_CHARACTERS:
-            self._by_line.clear()
-            self._by_request.clear()
-            for memory in self._by_key:
-                memory.clear()
-            self._characters = size
 
     def _reject(self, number: int, reason: str) -> str:
         self.rejected.append((number, reason))
@@ -156,17 +165,18 @@ class LineExplainer:
         explanation = self._explainer.explain(request, reasons=self._reasons)
         values = request_json(request.info).values()
         info = _REQUEST % tuple(
-            encode_basestring_ascii(value) if isinstance(value, str) else "true" if value else "false"
-            for value in values
+            [
+                encode_basestring_ascii(value) if isinstance(value, str) else "true" if value else "false"
+                for value in values
+            ]
         )
         members = [f'"request": {info}']
-        for memory, (find_key, build) in zip(self._by_key, REPEATED_FIELDS, strict=True):
+        for find_key, build, memory in self._parts:
             key = find_key(explanation)
             text = memory.get(key)
             if text is None:
                 text = _encode(build(explanation))[1:-1]
-                self._make_room(len(text))
-                memory[key] = text
+                memory.add(key, text, len(text))
             members.append(text)
         if self._reasons:
             members.append(_encode(reasons_json(explanation))[1:-1])

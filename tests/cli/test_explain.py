@@ -542,7 +542,7 @@ def test_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert replies(*data) == [answer for line in data for answer in replies(line)]
     by = LineExplainer(explainer(), parse_record, reasons=False)
     for line in data:
-        "".join(by.explain_line(1, line.rstrip()))
+        "".join(by.explain_batch(1, [line.rstrip()]))
     assert 0 < len(by._by_line) <= 2
 
 
@@ -595,7 +595,10 @@ def test_line_that_cannot_start_a_value_is_read_alone(line: bytes) -> None:
 def test_line_has_the_answer_of_the_same_text(line: str) -> None:
     by = LineExplainer(explainer(), parse_record, reasons=False)
     data = line.encode("utf-8", "surrogatepass")
-    of_line, of_text = "".join(by.explain_line(7, data)), "".join(by.explain_text(7, data.decode("utf-8", "replace")))
+    of_line, of_text = (
+        "".join(by.explain_batch(7, [data])),
+        "".join(by.explain_text(7, data.decode("utf-8", "replace"))),
+    )
     assert of_line == of_text
     assert by.rejected[: len(by.rejected) // 2] == by.rejected[len(by.rejected) // 2 :]
 
