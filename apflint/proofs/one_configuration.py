@@ -15,9 +15,9 @@ from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import matches_policy_rule
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
-from apflint.proofs.minimize import NotReplayedError, find_witness
 from apflint.proofs.request_space import make_digest
 from apflint.proofs.vocabulary import build_vocabulary
+from apflint.proofs.witness import NotReplayedError, find_witness
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
-from apflint.proofs.minimize import NotReplayedError, find_earliest, find_witness
 from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.request_space import PREFERRED, Requesters, rank, usual_groups
 from apflint.proofs.vocabulary import build_vocabulary
+from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
